@@ -15,12 +15,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethereum_rlp import rlp
-
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, minimal_bytes, to_hex, to_quantity
+from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
+from feemodel.ethereum._transaction import rlp_encoded
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState
@@ -45,7 +44,7 @@ _ACTIVATIONS = (
     ("homesteadBlock", "homestead"),
 )  # fmt: skip
 INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
-EMPTY_TRIE, EMPTY_UNCLES, EMPTY_REQUESTS = keccak256(rlp.encode(b"")), keccak256(rlp.encode([])), sha256(b"").digest()
+EMPTY_TRIE, EMPTY_UNCLES, EMPTY_REQUESTS = keccak256(rlp_encoded(b"")), keccak256(rlp_encoded([])), sha256(b"").digest()
 BLOOM_BYTES = 256
 _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
@@ -203,7 +202,7 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
 
 def _encoded(header: Mapping[str, bytes | int]) -> bytes:
     """Return the RLP encoding of a header. The Keccak-256 hash of the encoding is the block hash."""
-    return rlp.encode([minimal_bytes(value) if isinstance(value, int) else value for value in header.values()])
+    return rlp_encoded(header.values())
 
 
 def _account(account: GenesisAccount) -> Account:

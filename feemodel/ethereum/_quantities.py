@@ -201,15 +201,6 @@ def to_hex(data: bytes) -> str:
     return "0x" + data.hex()
 
 
-def minimal_bytes(value: int) -> bytes:
-    """Encode an integer as in RLP: big-endian, without leading zeros, empty for 0.
-
-    >>> minimal_bytes(256), minimal_bytes(0)
-    (b'\\x01\\x00', b'')
-    """
-    return value.to_bytes((value.bit_length() + 7) // 8)
-
-
 def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
     """Return bytes from bytes or hexadecimal text, and check the size if a size is given.
 

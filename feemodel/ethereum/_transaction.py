@@ -11,6 +11,7 @@ Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from ethereum_rlp import rlp
@@ -24,7 +25,7 @@ from feemodel.ethereum._call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum._call import LEGACY as LEGACY
 from feemodel.ethereum._call import SET_CODE as SET_CODE
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import address_bytes, minimal_bytes, to_hex
+from feemodel.ethereum._quantities import address_bytes, to_hex
 from feemodel.ethereum.fee_market import (
     FLOOR_GAS_PER_TOKEN,
     LOWEST_BASE_FEE,
@@ -65,6 +66,7 @@ _FIELDS = {  # type → fields in the order of the RLP list, without the signatu
         "authorizations",
     ),
 }  # fmt: skip
+_VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns these fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,9 @@ class Authorization(NamedTuple):
         """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
         if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
             return None
-        items = [minimal_bytes(self.chain_id), self.address, minimal_bytes(self.nonce)]
+        digest = keccak256(b"\x05" + rlp_encoded([self.chain_id, self.address, self.nonce]))
         try:
-            return signer(keccak256(b"\x05" + rlp.encode(items)), Signature(self.y_parity, self.r, self.s))
+            return signer(digest, Signature(self.y_parity, self.r, self.s))
         except InvalidInput:
             return None
 
@@ -165,7 +167,7 @@ class Transaction:
 
     def network(self) -> bytes:
         """Return the signed encoding as in a block: a typed transaction is wrapped as an RLP byte string."""
-        return self.signed() if self.type == LEGACY else rlp.encode(self.signed())
+        return self.signed() if self.type == LEGACY else rlp_encoded(self.signed())
 
     def sender(self) -> bytes:
         """Return the address of the account that signed, 20 bytes."""
@@ -220,23 +222,37 @@ def encoded(transaction: Transaction | Filled, signature: Signature | None = Non
     >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
     'dc80808252089400000000000000000000000000000000000000008080'
     """
-    items: list[Any] = []
-    for name in _FIELDS[transaction.type]:
-        value = getattr(transaction, name)
-        if name == "to":
-            items.append(value or b"")
-        elif name == "access_list":
-            items.append([[address, list(keys)] for address, keys in value])
-        elif name == "authorizations":
-            items.append([[*map(_item, one)] for one in value])
-        else:
-            items.append(value if isinstance(value, bytes) else value.to_bytes((value.bit_length() + 7) // 8))
+    items = _VALUES[transaction.type](transaction)
     if signature is not None:
-        items += map(minimal_bytes, (signature.v, signature.r, signature.s))
+        items += (signature.v, signature.r, signature.s)
     elif transaction.type == LEGACY and transaction.chain_id is not None:
-        items += [minimal_bytes(transaction.chain_id), b"", b""]  # EIP-155
-    body = rlp.encode(items)
+        items += (transaction.chain_id, b"", b"")  # EIP-155
+    body = rlp_encoded(items)
     return body if transaction.type == LEGACY else bytes([transaction.type]) + body
+
+
+def rlp_encoded(item: Any) -> bytes:
+    """Return the RLP encoding of an integer, of bytes, or of a sequence of items; `None` is encoded as no bytes.
+
+    Source: the Yellow Paper, appendix B.
+
+    >>> rlp_encoded([1_024, b"dog", (0, None)]).hex()
+    'ca82040083646f67c28080'
+    """
+    if item is None:
+        item = b""
+    elif isinstance(item, int):
+        item = item.to_bytes((item.bit_length() + 7) // 8)
+    if isinstance(item, bytes):
+        if len(item) == 1 and item[0] < 0x80:
+            return item
+        first, content = 0x80, item
+    else:
+        first, content = 0xC0, b"".join(map(rlp_encoded, item))
+    if len(content) < 56:
+        return (first + len(content)).to_bytes() + content
+    size = len(content).to_bytes((len(content).bit_length() + 7) // 8)
+    return (first + 55 + len(size)).to_bytes() + size + content
 
 
 def fill(
@@ -474,8 +490,7 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
     'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
     """
-    items = [address_bytes(sender, "sender"), minimal_bytes(whole_scalar("nonce", nonce))]
-    return keccak256(rlp.encode(items))[12:]
+    return keccak256(rlp_encoded([address_bytes(sender, "sender"), whole_scalar("nonce", nonce)]))[12:]
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:
@@ -579,10 +594,6 @@ def _field(name: str, item: Any) -> Any:
     if len(item) > 32 or item[:1] == b"\0":
         raise InvalidInput(where, "expected an integer of at most 32 bytes without leading zeros", to_hex(item))
     return int.from_bytes(item, "big")
-
-
-def _item(value: Any) -> Any:
-    return value if isinstance(value, bytes) else minimal_bytes(value)
 
 
 def _is_access(entry: Any) -> bool:

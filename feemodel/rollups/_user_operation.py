@@ -12,13 +12,17 @@ candidelabs/voltaire at 21e7845, voltaire_bundler/gas.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ethereum_rlp import rlp
-
 from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import minimal_bytes
-from feemodel.ethereum._transaction import DYNAMIC_FEE, SET_CODE, Authorization, Signature, Transaction
+from feemodel.ethereum._transaction import (
+    DYNAMIC_FEE,
+    SET_CODE,
+    Authorization,
+    Signature,
+    Transaction,
+    rlp_encoded,
+)
 
 WORD = 32
 UINT128_MAX, UINT32_MAX = 2**128 - 1, 2**32 - 1
@@ -192,10 +196,9 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
     op = instance("operation", operation, UserOperation)
     entry_point = ENTRY_POINTS[op.entry_point]
     numbers = (whole_scalar("chain_id", chain_id), ALTO_NONCE, UINT64_MAX, UINT64_MAX)
-    items: list[Any] = [minimal_bytes(number) for number in numbers]
     data = handle_ops(op, beneficiary=entry_point)
-    items += [b"", entry_point, b"", data, [], b"\x01", ALTO_SIGNATURE, ALTO_SIGNATURE]
-    return bytes([DYNAMIC_FEE]) + rlp.encode(items)
+    items = [*numbers, 0, entry_point, 0, data, [], 1, ALTO_SIGNATURE, ALTO_SIGNATURE]
+    return bytes([DYNAMIC_FEE]) + rlp_encoded(items)
 
 
 def alto_filled(operation: UserOperation) -> UserOperation:

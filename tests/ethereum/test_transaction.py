@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ethereum_rlp import rlp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,10 @@ from feemodel.ethereum._transaction import (
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
+    rlp_encoded,
 )
 from feemodel.linea._measure import fee_transaction
+from tests.helpers.development import minimal
 
 # Linea mainnet block 41,640, transaction 0 (2023-07-24)
 RAW = (
@@ -78,6 +81,22 @@ def test_decoding_undoes_encoding_without_a_signature(transaction, sender):
     unsigned = replace(transaction, signature=None)
 
     assert parse_sender_unsigned(sender + unsigned.unsigned()) == (sender, unsigned)
+
+
+@given(st.recursive(st.binary(max_size=60), lambda items: st.lists(items, max_size=20)))
+def test_rlp_is_that_of_the_specification(item):
+    assert rlp_encoded(item) == rlp.encode(item)
+
+
+@pytest.mark.parametrize("size", [0, 1, 55, 56, 255, 256, 65_535, 65_536])
+def test_long_rlp_is_that_of_the_specification(size):
+    assert rlp_encoded(bytes(size)) == rlp.encode(bytes(size))
+    assert rlp_encoded((b"",) * size) == rlp.encode([b""] * size)
+
+
+@given(st.lists(amounts))
+def test_an_integer_is_encoded_as_its_bytes_without_leading_zeros(numbers):
+    assert rlp_encoded([*numbers, None]) == rlp.encode([*map(minimal, numbers), b""])
 
 
 @given(st.binary(max_size=300))

@@ -13,7 +13,7 @@ from ethereum_rlp import rlp
 
 from feemodel.errors import ExecutionFailed, Int64Overflow, InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum._quantities import minimal_bytes, to_hex
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum.fee_market import BlobRules
 from feemodel.execution import Limits, estimate_gas
 from feemodel.execution._forks import fork_named
@@ -39,6 +39,7 @@ from feemodel.rollups import (
 from feemodel.sizes._codecs import FastLz
 from feemodel.sizes._lzss import Lzss
 from feemodel.sizes._lzss_format import LONGEST_INPUT
+from tests.helpers.development import minimal
 from tests.helpers.execution_programs import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs
 
@@ -101,8 +102,8 @@ def transaction(rng: random.Random, data: bytes) -> bytes:
     """A transaction of type 2, signed by random numbers or not at all."""
     numbers = [10, rng.randrange(300), rng.randrange(10**7), rng.randrange(10**10), rng.randrange(10**6)]
     signature = [rng.randrange(2), rng.getrandbits(255), rng.getrandbits(255)] if rng.random() < 0.7 else []
-    to, value = rng.randbytes(20), minimal_bytes(rng.choice([0, 10**18]))
-    fields: list[Any] = [*map(minimal_bytes, numbers), to, value, data, [], *map(minimal_bytes, signature)]
+    to, value = rng.randbytes(20), minimal(rng.choice([0, 10**18]))
+    fields: list[Any] = [*map(minimal, numbers), to, value, data, [], *map(minimal, signature)]
     return b"\x02" + rlp.encode(fields)
 
 
