@@ -610,7 +610,7 @@ def _truncate(value: Real) -> Whole:
     """Truncate doubles as a node does: to the integer part of the shortest decimal that converts back to the double."""
     if not isinstance(value, np.ndarray):
         try:
-            return int(Decimal(repr(float(value))))
+            return int(value) if abs(value) < DOUBLE_EXACT else int(Decimal(repr(float(value))))
         except (ValueError, OverflowError):
             raise InvalidInput("fee", "expected a finite result", value) from None
     if value.size and not value.max() < 2.0**63:
