@@ -274,9 +274,7 @@ class Store:
         if self._genesis_root is None or changed:
             root = self.block(0).root if self._chain().head is not None else None
             if self._genesis_root not in (None, root):
-                raise UnreadableFile(
-                    f"{self.path}: contains another chain than when the file was opened; open the file again"
-                )
+                raise UnreadableFile(f"{self.path}: the file now contains another chain; open the ledger again")
             self._genesis_root = root
 
     @contextmanager
