@@ -49,7 +49,7 @@ class UnknownParameter(InvalidInput):
 
     @property
     def brief(self) -> str:
-        """Names of the unknown parameters and the date, as short text for a row of a table."""
+        """Short text for a row of a table: the names of the unknown parameters, and since when they are unknown."""
         since = "" if self.since == "unknown" else f" since {self.since}"
         return f"unknown{since}: {', '.join(self.parameters)}"
 

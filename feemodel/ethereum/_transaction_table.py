@@ -180,7 +180,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
     Parameters
     ----------
     table : a table of transactions.
-    name : name of the field in the column.
+    name : name of the field that the column contains.
     partly : whether to return `None` if some values are missing; by default, a missing value is an error.
 
     Returns

@@ -59,7 +59,7 @@ class Traced(NamedTuple):
 
     outcome: Outcome
     minimum: int = 1  #: [gas]
-    maximum: int = 0  #: [gas]; if a frame halted, the executed limit: more gas might avoid the halt
+    maximum: int = 0  #: [gas]; if a frame halted, the limit of this execution, because more gas might avoid the halt
     single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
 
     @property

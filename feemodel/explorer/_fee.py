@@ -124,7 +124,7 @@ def l1_costs(point: Any, form: Any) -> list[tuple[str, Any]]:
         return [(VERIFIED, verified), *found]
     if point.l1_base_fee is None or point.blob_base_fee is None:
         return []
-    posted = variable_cost(  # as in `Submission.cost_per_byte`, but every term may be an array
+    posted = variable_cost(  # the formula of `Submission.cost_per_byte`, but every term may be an array
         point.l1_base_fee, point.l1_tip, point.blob_base_fee, execution_gas=point.execution_gas,
         blob_gas=point.blob_gas, bytes_per_submission=point.submission_bytes, margin=1.0,
     )  # fmt: skip

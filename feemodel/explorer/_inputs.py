@@ -126,7 +126,7 @@ def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset, withou
     path : path of the object, for error messages.
     form : pricing form of the server.
     preset : pricing preset of the server.
-    without : fields of the object that are not inputs of a fee, and are ignored.
+    without : fields of the object that are ignored, because they are not inputs of a fee.
 
     Returns
     -------

@@ -31,7 +31,9 @@ _PROGRESS: ContextVar[Progress] = ContextVar("progress of reading files", defaul
 
 
 def max_bytes() -> int:
-    """Return the maximum size of a decompressed file [byte]; raises `InvalidInput` if the setting is not an integer.
+    """Return the maximum size of a decompressed file [byte].
+
+    Raises `InvalidInput` if FEEMODEL_MAX_FILE_BYTES is not an integer above 0.
 
     >>> max_bytes()
     536870912

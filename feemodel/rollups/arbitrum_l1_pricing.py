@@ -18,7 +18,7 @@ from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply_divide
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
-MINIMUM = -(2**256)  # lower limit of a surplus, which may be negative [wei]
+MINIMUM = -(2**256)  # lower limit of a surplus; a surplus may be negative [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 

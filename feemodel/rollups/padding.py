@@ -137,7 +137,7 @@ def _highest(
     The bound for Starknet ignores that validators accept L1 prices up to 10 % above their own L1 prices.
     """
     price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
-    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # Linea's other costs are constant
+    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # the rest of Linea's price is constant
     try:
         rise = _max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
     except InvalidInput:
