@@ -126,7 +126,7 @@ def l1_prices(
     if any(history.blob_base_fees) and not history.blob_gas_used_ratios:
         raise InvalidInput(
             "blobGasUsedRatio",
-            "expected with baseFeePerBlobGas, because the ratios are the weights of the blob base fees",
+            "expected if baseFeePerBlobGas is given, because the ratios are the weights of the blob base fees",
             None,
         )
     tips = [row[0] for row in history.rewards if row] or [0] * len(history.gas_used_ratios)

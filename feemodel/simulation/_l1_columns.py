@@ -167,7 +167,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
 
 
 def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, RealArray]) -> dict[str, RealArray]:
-    """Compute gas used / gas limit for the usage ratios that the table does not have."""
+    """Compute the usage ratios (gas used / gas limit) that the table does not have."""
     ratios = {}
     if "gas_used_ratio" not in fees and "gas_used" in known and "gas_limit" in known:
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))

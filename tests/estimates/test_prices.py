@@ -68,7 +68,7 @@ def test_a_margin_on_l1_fees_is_applied_before_rounding():
 
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
     answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
-    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected with baseFeePerBlobGas"):
+    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected if baseFeePerBlobGas is given"):
         l1_prices(parse_fee_history(answer), BYTES, PRESET, {})
 
 

@@ -22,7 +22,7 @@ Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
-SKIPPED = 2 * DAY  # first part of a series, to which no method is fitted [bins]
+SKIPPED = 2 * DAY  # length of the first part of a series, to which no method is fitted [bins]
 RECENT = 3 * DAY  # length of the history that "recent persistence", a model of "auto", uses [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
@@ -140,7 +140,7 @@ def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray
 
 
 def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Return the newest value plus quantiles of the changes over recent days, which gives the recent volatility."""
+    """Return the newest value plus quantiles of the changes over recent days, to reflect the recent volatility."""
     values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)
