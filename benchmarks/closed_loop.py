@@ -43,7 +43,9 @@ def main() -> None:
         {
             "fluid": lambda: simulate(alike, LineaPricing()),
             "elasticity and Poisson": lambda: simulate(alike, LineaPricing(), demand=answering),
-            "the same, months drawn": lambda: simulate(history, LineaPricing(), demand=answering, bootstrap=months),
+            "elasticity and Poisson, drawn months": lambda: simulate(
+                history, LineaPricing(), demand=answering, bootstrap=months
+            ),
             "built-in fixed price": lambda: simulate(alike, Fixed(price=1e8)),
             "own fixed price": lambda: simulate(alike, _Own()),
         }
@@ -54,9 +56,7 @@ def main() -> None:
         print(f"   {name}: {rate / 1e6:.1f} million steps a second on {cores()} processors{aim}; "
               f"1,000 paths of 30 days in {1_000 * STEPS / rate:.0f} s")  # fmt: skip
     ratios = [own / built for own, built in zip(taken["own fixed price"], taken["built-in fixed price"], strict=True)]
-    print(
-        f"   a compiled policy of one's own over the built-in one: {statistics.median(ratios):.2f}, goal {GOAL_RATIO}"
-    )
+    print(f"   time of a user's compiled policy / built-in policy: {statistics.median(ratios):.2f}, goal {GOAL_RATIO}")
     _growth(history)
     _same(history, answering)
 
@@ -81,7 +81,7 @@ def _growth(history: xr.Dataset) -> None:
         peaks.append(
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
         )
-    print(f"   peak memory: {peaks[0]:.0f} MiB so far, {peaks[1]:.0f} MiB after ten times the paths")
+    print(f"   peak memory: {peaks[0]:.0f} MiB before and {peaks[1]:.0f} MiB after a run of 200 paths")
 
 
 def _same(history: xr.Dataset, answering: Demand) -> None:
@@ -112,7 +112,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
         except KeyboardInterrupt:
             alike["an interrupted run"] = run(Fixed(price=1e8), finished=kept)
     for name, found in alike.items():
-        print(f"   {name}: {'the same to the bit' if whole.drop_attrs().equals(found.drop_attrs()) else 'DIFFERENT'}")
+        print(f"   {name}: {'bit-identical' if whole.drop_attrs().equals(found.drop_attrs()) else 'DIFFERENT'}")
 
 
 def _seconds(runs: Mapping[Key, Callable[[], object]]) -> dict[Key, list[float]]:

@@ -53,7 +53,7 @@ def fastlz_beside_plain_python() -> None:
 
 
 def transactions(name: str, field: str) -> tuple[str, list[bytes]]:
-    """Return real payloads if the shared inputs exist, otherwise generated ones; and which of the two."""
+    """Return "real" and real payloads if the shared inputs exist, otherwise "generated" and generated payloads."""
     path = SHARED / "data" / f"{name}.jsonl.gz"
     if not path.exists():
         return "generated", corpus(2_000).payloads

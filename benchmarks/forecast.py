@@ -189,7 +189,7 @@ def recovery_rows(found: Sequence[Run]) -> list[dict[str, object]]:
 def main(arguments: Sequence[str] = ()) -> None:
     options = parser().parse_args(arguments)
     if options.recovery is not None and options.blobs is None:
-        parser().error("expected --blobs beside --recovery")
+        parser().error("--recovery: expected only with --blobs")
     out = checked_outputs(options)
     first = round(real_scalar("--first-day", options.first_day, unit="days") * DAY)
     if options.l1 is not None:
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         for split, kept in regimes(found):
             table += score_rows("blob base fee", split, found, kept)
         recovered = recovery_rows(found)
-        _print("days until a day's coverage is back", pd.DataFrame(recovered))
+        _print("days until the coverage of a day recovers", pd.DataFrame(recovered))
     scored = pd.DataFrame(table)
     for split, rows in scored.groupby(["series", "split"], sort=False):
         _print(", ".join(split), rows[["horizon", "method", "origins", "pinball", "crps", "coverage"]])
@@ -228,7 +228,7 @@ def checked_outputs(options: argparse.Namespace) -> list[Path | None]:
     found = [checked_out(options, (".csv",), option=option) for option in OUTPUTS]
     asked = [path for path in found if path is not None]
     if twice := [path for path in asked if asked.count(path) > 1]:
-        raise InvalidInput(", ".join(OUTPUTS), "expected a file of its own for each", twice[0])
+        raise InvalidInput(", ".join(OUTPUTS), "expected a different file for each option", twice[0])
     return found
 
 
@@ -244,13 +244,17 @@ def _path(text: str) -> Path:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="scripts/bench forecast", description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--l1", type=_path, metavar="FILE", help="L1 fees to forecast; the shipped month unless given")
-    made.add_argument("--fee", choices=FEES, help="of --l1; the base fee unless given, or the only fee there is")
-    made.add_argument("--blobs", type=_path, metavar="FILE", help=f"the blob series by regime, such as {BLOBS}")
-    made.add_argument("--first-day", type=float, default=FIRST_DAY, metavar="DAYS", help="before the first origin; 15")
+    made.add_argument("--l1", type=_path, metavar="FILE", help="L1 fees to forecast (default: month in the package)")
+    made.add_argument("--fee", choices=FEES, help="fee in the file (default: the base fee if the file has it)")
+    made.add_argument("--blobs", type=_path, metavar="FILE", help=f"file with excess blob gas, such as {BLOBS}")
+    made.add_argument(
+        "--first-day", type=float, default=FIRST_DAY, metavar="DAYS", help="days before the first origin (default: 15)"
+    )
     made.add_argument("--forecasts", type=_path, metavar="OUT.csv", help="write every forecast")
     made.add_argument("--scores", type=_path, metavar="OUT.csv", help="write the scores")
     made.add_argument("--operator-loss", type=_path, metavar="OUT.csv", help="write the operator's loss")
-    made.add_argument("--recovery", type=_path, metavar="OUT.csv", help="write when coverage is back, with --blobs")
-    made.add_argument("--overwrite", action="store_true", help="write over files that exist")
+    made.add_argument(
+        "--recovery", type=_path, metavar="OUT.csv", help="with --blobs, write the days until coverage recovers"
+    )
+    made.add_argument("--overwrite", action="store_true", help="replace existing files")
     return made

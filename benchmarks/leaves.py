@@ -42,7 +42,7 @@ class Measured(NamedTuple):
     block: float  #: import of a block with 1,000 changed slots, durable [ms]
     warm: float  #: proof of a random account, median [ms]
     cold: float  #: first proof of a process, file not in the page cache, median of nine [ms]
-    cold_http: float  #: the same over HTTP, measured by the client, median of five [ms]
+    cold_http: float  #: first proof of a process over HTTP, measured by the client, median of five [ms]
     http: float  #: proofs per second over HTTP
     backup: float  #: time of a backup [s]
     verification: float  #: time of a verification [s]

@@ -38,7 +38,7 @@ SOURCE = Path(__file__).with_name("peers_go")
 JAVA_SOURCE = Path(__file__).with_name("peers_java") / "ZstdSizes.java"
 NODES = 65_536
 PAIRS = 2_000
-ZSTD_JNI = "1.5.7-6"  # starts with its release of zstd
+ZSTD_JNI = "1.5.7-6"  # the part before the hyphen is its release of zstd
 ROUNDS = 7
 TABLE = Path("out/peers.json")
 
@@ -335,7 +335,7 @@ def _element(rng: np.random.Generator) -> bytes:
 
 def _same(work: str, ours: bytes, theirs: bytes) -> None:
     if ours != theirs:
-        raise AssertionError(f"{work}: the peer's results are others")
+        raise AssertionError(f"{work}: the peer's results are different")
 
 
 def _gnark(peer: _Peer) -> str:

@@ -72,7 +72,7 @@ def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[s
 
 
 def main() -> None:
-    history = replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
+    history = replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, ten-minute means")
     for family in ("op-stack", "linea"):
         print(f"\n   {family}, a target of {LOSS:.0%} losing days")
         found = daily(history, family)

@@ -52,7 +52,7 @@ def compiled_beside_exact(transactions: int = 5_000) -> None:
     seconds = interleaved(runs, rounds=5)
     print(f"  {transactions * MOMENTS:,} fees of {rule('op-mainnet/jovian').name}")
     print(f"    times as fast as NumPy: {ratio(seconds, 'NumPy', 'compiled')}")
-    print(f"    time over that of adding so many doubles, 1 thread: {ratio(seconds, 'compiled', 'sum of doubles')}")
+    print(f"    time / time to add as many doubles, on 1 thread: {ratio(seconds, 'compiled', 'sum of doubles')}")
 
 
 def every_rule(table: dict[str, np.ndarray], fees: dict[str, np.ndarray]) -> None:
@@ -65,7 +65,7 @@ def every_rule(table: dict[str, np.ndarray], fees: dict[str, np.ndarray]) -> Non
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
     count = len(all_rules()) * TRANSACTIONS * MOMENTS
     print(f"  {len(all_rules())} rules × {TRANSACTIONS:,} transactions × {MOMENTS:,} moments, {os.cpu_count()} threads")
-    print(f"    {seconds:.1f} s, {seconds / count * 1e9:.2f} ns a fee, {grown:,.0f} MiB more at most")
+    print(f"    {seconds:.1f} s, {seconds / count * 1e9:.2f} ns a fee, {grown:,.0f} MiB more peak memory")
 
 
 def every_block() -> None:

@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: Text = _server("127.0.0.1", "address to listen on")
     port: Annotated[int, Meta(ge=0, le=65_535)] = _server(8545, "port to listen on; 0 for any free port")
     workers: Few = _server(cores(), "number of worker processes")
-    prefix: Text = _server("rollup", "prefix of estimateGas and getProof; linea works too")
+    prefix: Text = _server("rollup", "prefix of the methods estimateGas and getProof, in addition to linea")
     allowed_hosts: tuple[Text, ...] = _server(
         (), "accepted Host headers, in addition to loopback and --host; * for any")
     cors_origins: tuple[Text, ...] = _server((), "origins whose pages may read answers; * for any")
@@ -104,17 +104,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gas_price_ratio: Ratio | None = _pricing(None, "L1 gas price divided by L2 gas price, verification-cost form [1]")
     l1_node: Text | None = _pricing(None, "URL of an L1 node, for costs = l1")
     fallback_node: Text | None = _pricing(None, "URL of a second node, which gives the costs while the first fails")
-    l1_history: Text | None = _pricing(None, "FILE of L1 fees for feemodel_forecast, in place of the L1 node's")
+    l1_history: Text | None = _pricing(None, "FILE of L1 fees for feemodel_forecast, in place of the L1 node's fees")
     l1_blocks: Few = _pricing(50, "number of L1 blocks over which fees are averaged")
     l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "percentile of the L1 tips of a block [%]")
     l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
     max_age: Ratio = _pricing(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
-    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", "measures the fee transaction")
+    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", "measures the size of a transaction")
     dictionary: Text | None = _size(None, "FILE with a dictionary; required by lzss, optional for zstd")
     measured: Literal["sender_unsigned", "unsigned", "signed"] = _size(
-        "sender_unsigned", "form in which the fee transaction is measured")
+        "sender_unsigned", "form of a transaction whose size is measured")
     packed: bool = _size(False, "round the size up to 32-byte field elements of a blob")
 
     engine: Literal["auto", "native", "reference"] = _execution("auto", "engine that executes calls")

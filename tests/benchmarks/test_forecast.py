@@ -104,7 +104,7 @@ def test_options_for_a_benchmark_that_takes_none_are_refused(capsys):
 def test_the_days_until_coverage_is_back_are_asked_for_with_blobs(fees, capsys):
     with pytest.raises(SystemExit):
         forecast.main(["--l1", str(fees), "--recovery", "recovery.csv"])
-    assert "expected --blobs beside --recovery" in capsys.readouterr().err
+    assert "--recovery: expected only with --blobs" in capsys.readouterr().err
 
 
 def test_coverage_is_back_on_the_first_day_on_which_enough_targets_lie_within():
@@ -179,7 +179,7 @@ def test_a_file_that_exists_is_not_written_over(fees, tmp_path, option):
 def test_outputs_have_a_folder_and_a_file_of_their_own(fees, tmp_path):
     one = str(tmp_path / "one.csv")
 
-    with pytest.raises(InvalidInput, match="a file of its own"):
+    with pytest.raises(InvalidInput, match="a different file"):
         forecast.main(["--l1", str(fees), "--forecasts", one, "--scores", one])
     with pytest.raises(InvalidInput, match="a folder that exists"):
         forecast.main(["--l1", str(fees), "--forecasts", str(tmp_path / "no" / "one.csv")])
