@@ -25,7 +25,7 @@ _TO_CALL: list[Callable[[], object]] = []
 
 @cache
 def _listen() -> None:
-    """Register a listener that calls a function at the first compilation: the argument of `say_when_compiling`."""
+    """Register a listener that calls the argument of `say_when_compiling` when numba first compiles a kernel."""
     from numba.core import event
 
     class FirstCompilation(event.Listener):

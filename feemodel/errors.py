@@ -63,7 +63,7 @@ class ExecutionFailed(FeeModelError):
 
     Parameters
     ----------
-    message : message of a node.
+    message : the error message of a node.
     code : code of the JSON-RPC error.
     data : revert data in hexadecimal; `None` if the call did not revert.
     """

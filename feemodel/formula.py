@@ -42,7 +42,7 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """Make a function accept Series and DataArrays, and convert its overflow errors to `Int64Overflow`.
 
     Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Plain arrays
-    broadcast against Series and DataArrays. If arguments are Series, a result of the same shape is a Series with the
+    broadcast against Series and DataArrays. If arguments are Series, a result of their shape is a Series with the
     same index, and any other result is a plain array. If arguments are DataArrays, every array in the result is a
     DataArray with the dimensions along which its values vary.
 
