@@ -83,7 +83,7 @@ Try:
   feemodel explain '{"to": "0x1111111111111111111111111111111111111111", "data": "0x12345678"}' --gas 46000
                                            the fee of your own call, with its size and its parts
   feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
-                                           the same transfer under every rollup's fee rule
+                                           the fee of a transfer under every rollup's fee rule
   feemodel demo --out feemodel-demo        price real and generated transactions and draw three figures
 
 feemodel --help lists every command. feemodel COMMAND --help lists the options of a command.

@@ -290,7 +290,7 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
         known = table.dropna(subset=[size, "gas_used"])
         sizes, gas, calldata = (known[name].to_numpy(np.int64) for name in (size, "gas_used", "calldata_bytes"))
         return Workload(
-            f"{len(known):,} of {len(table):,} real Linea transactions that ship, those with gas used",
+            f"{len(known):,} of {len(table):,} real Linea transactions in the package, those with gas used",
             sizes,
             gas,
             known["timestamp"].to_numpy(np.int64),

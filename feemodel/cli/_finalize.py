@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--block", required=True, type=whole_from_0, help="number of the newest final block")
     parser.epilog = (
         "A final block cannot become non-final again. Exit codes: 0 success; 2 a block that the ledger does not "
-        "have, or a block below its newest final block; 3 a ledger that cannot be read or written, or is damaged."
+        "have, or a block below the newest final block; 3 a ledger that cannot be read or written, or is damaged."
     )
 
 

@@ -7,8 +7,9 @@ from feemodel._extras import need
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Answers the Model Context Protocol on standard input and output until they are closed; a client starts it "
-        "with the command `feemodel mcp`.\n\nExit codes: 0 success, 2 the extra is not installed, 70 unexpected error."
+        "Answers the Model Context Protocol on standard input and output until they are closed. A client of the "
+        "protocol runs the command `feemodel mcp`.\n\n"
+        "Exit codes: 0 success, 2 the extra is not installed, 70 unexpected error."
     )
 
 

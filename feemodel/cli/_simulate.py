@@ -44,7 +44,7 @@ MEASURES = (
     ("recovery", "recovery", "data fees / posting cost"),
     ("totalRecovery", "total_recovery", "all fees / all costs"),
     ("underRecoveryDays", "under_recovery_days", "days with data fees below accrued cost"),
-    ("underRecoveryProbability", "under_recovery_probability", "share of such days among whole days"),
+    ("underRecoveryProbability", "under_recovery_probability", "days with data fees below accrued cost / whole days"),
     ("volatility", "volatility", "volatility of hourly mean prices"),
     ("p99OverMedian", "p99_over_median", "99th percentile / median of the price"),
     ("overcharge", "overcharge", "overcharge / posting cost"),

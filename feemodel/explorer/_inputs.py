@@ -93,7 +93,7 @@ SOURCES: Mapping[str, str] = {
     "margin": f"{NODE.source} ({NODE.date}): {NODE.estimate_margin} on an estimate",
     **dict.fromkeys(("baseFee", "variableCost", "fixedCost", "minGasPrice", "adjustment"), "the server's own pricing"),
     **dict.fromkeys(L1_FEES, "the day that is chosen"),
-    "l1Tip": "a choice: the L1 series has no tips",
+    "l1Tip": "assumed, because the L1 series has no tips",
     **dict.fromkeys(("costMargin", "lowerBound", "upperBound", "executionGas"), _COORDINATOR),
     "blobGas": f"{COORDINATOR.blob_gas // GAS_PER_BLOB} blob, EIP-4844",
     "submissionBytes": "a filled blob: 4,096 elements of 254 bits",

@@ -36,11 +36,11 @@ GAUGES = {
     "node_block_age_seconds": ("", "Age of the newest block of the node"),
     "node_poll_age_seconds": ("", "Time since the last poll of the node that succeeded"),
     "node_up": ("", "Whether the last poll of the node succeeded"),
-    "engine": ("name", "The engine that executes"),
+    "engine": ("name", "The engine that executes calls"),
 }
 
 SECONDS = Histogram("feemodel_call_seconds", "Time to answer a JSON-RPC call", ["method"], buckets=BUCKETS)
-ERRORS = Counter("feemodel_call_errors", "Calls that an error answered, by its code", ["method", "code"])
+ERRORS = Counter("feemodel_call_errors", "Calls that were answered with an error, by error code", ["method", "code"])
 _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
 
 

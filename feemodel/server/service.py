@@ -66,7 +66,7 @@ class Service:
 
     def _reasons(self) -> dict[str, str]:
         """Return the error messages for known methods that this server does not serve, by method name."""
-        gateway = "connect to the node's WebSocket, or let a gateway route it there"
+        gateway = "connect to the node's WebSocket, or to a gateway that routes subscriptions to the node"
         reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
         if self.upstream is None:
             prefixes = (self.settings.prefix, PRODUCTION_PREFIX)

@@ -190,7 +190,7 @@ def _check_together(settings: Settings) -> None:
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
     if (settings.costs == "l1") != (settings.l1_node is not None):
-        expected = "expected the URL of an L1 node with costs = l1, and only then"
+        expected = "expected the URL of an L1 node if costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))
     if settings.fallback_node is not None and settings.costs == "configured":
         raise InvalidInput("fallback_node", "expected only with costs = record or l1", shown("fallback_node"))
