@@ -58,10 +58,10 @@ def main(sizes: tuple[int, ...] = SIZES) -> None:
         print("   " + "  ".join(shown), flush=True)
     for name, each in (
         ("import of a leaf", [row.imported / row.leaves * 1e6 for row in rows]),
-        ("its processor time", [row.processor / row.leaves * 1e6 for row in rows]),
+        ("processor time of the import of a leaf", [row.processor / row.leaves * 1e6 for row in rows]),
     ):
         shown = (f"{one:.1f}" for one in each)
-        print(f"   {name}: {', '.join(shown)} µs; last over first {each[-1] / each[0]:.2f}")
+        print(f"   {name}: {', '.join(shown)} µs; last / first {each[-1] / each[0]:.2f}")
     _draw(rows)
 
 
@@ -202,7 +202,7 @@ def _draw(rows: list[Measured]) -> None:
     panels = {
         "import of a leaf, processor time [µs]": [row.processor / row.leaves * 1e6 for row in rows],
         "peak memory of the import [MiB]": [row.memory for row in rows],
-        "file a leaf [byte]": [row.size * 2**20 / row.leaves for row in rows],
+        "file size / leaves [byte]": [row.size * 2**20 / row.leaves for row in rows],
         "random proof, warm [ms]": [row.warm for row in rows],
         "first proof, cold [ms]": [row.cold for row in rows],
         "1,000 changed slots [ms]": [row.block for row in rows],

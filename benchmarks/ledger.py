@@ -101,7 +101,7 @@ def growth(folder: Path) -> None:
             blocks.append(took)
             stored.append(added)
     first, then = _proof_times(paths)
-    print("  accounts      proof: first    then         block of 100     stored a change")
+    print("  accounts      proof: first    later        block of 100     bytes a change")
     for size, *row in zip(paths, first, then, blocks, stored, strict=True):
         print("  {:>9,}  {:>11.3f} ms {:>7.3f} ms {:>13.1f} ms {:>15,.0f} B".format(size, *row))
     _draw(list(paths), first, then, stored)
@@ -133,12 +133,12 @@ def _draw(sizes: list[int], first: list[float], then: list[float], stored: list[
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    left.plot(sizes, first, "o--", color="tab:gray", label="the first 500")
-    left.plot(sizes, then, "o-", label="after thousands")
+    left.plot(sizes, first, "o--", color="tab:gray", label="the first 500 proofs")
+    left.plot(sizes, then, "o-", label="after thousands of proofs")
     left.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="proof of a random account [ms]")
     left.legend(loc="lower right")
     right.plot(sizes, stored, "o-", color="tab:orange")
-    right.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="stored a changed account [bytes]")
+    right.set(xscale="log", ylim=(0, None), xlabel="accounts", ylabel="stored bytes per changed account")
     times, longer = sizes[-1] / sizes[0], then[-1] - then[0]
     figure.suptitle(
         f"{times:,.0f} times the accounts: a proof takes {longer:.2f} ms longer ({then[-1] / then[0]:.1f} ×)"

@@ -47,7 +47,7 @@ def real_transactions(kind: str, payloads: list[bytes], codec: Lzss) -> None:
     for name, times in seconds.items():
         print(f"    {name:<30} {per_item(times, len(payloads))} a transaction")
     print(f"    lzss, transactions a second    {np.median(rates):,.0f} ({rates.min():,.0f} to {rates.max():,.0f})")
-    print(f"    lzss, times the time of zstd   {ratio(seconds, 'lzss', 'zstd')}")
+    print(f"    time of lzss / time of zstd    {ratio(seconds, 'lzss', 'zstd')}")
 
 
 def adversaries(length: int, codec: Lzss) -> None:

@@ -315,7 +315,7 @@ def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
     found = ours()
     mine = [found[name].values.reshape(-1) for name in ("first_order", "total_order")]
     if not np.allclose(mine, indices, atol=0.05):
-        raise AssertionError(f"Sobol indices: {mine} here, {indices} there")
+        raise AssertionError(f"Sobol indices: {mine} in feemodel, {indices} in SALib")
     return Row("Sobol indices, an evaluation", f"SALib {version('SALib')}", 5 * count, *in_turns(ours, theirs))
 
 
