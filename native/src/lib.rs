@@ -7,6 +7,7 @@
 //! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
+//! - `lzss`: compressed sizes of the compressor of Linea's blobs
 //! - `fields`: bytes and names as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
@@ -15,6 +16,7 @@ mod fields;
 mod gas_search;
 mod hashing;
 mod least_gas;
+mod lzss;
 mod machine;
 mod message;
 mod metered;
@@ -169,6 +171,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(search, module)?)?;
     module.add_class::<hashing::Hash>()?;
+    module.add_class::<lzss::Lzss>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     let py = module.py();
     module.add("MissingHash", py.get_type::<MissingHash>())?;
