@@ -44,9 +44,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
     "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels", "feemodel.simulation._resume",
     "feemodel.simulation.corpus._calldata", "feemodel.simulation.corpus._fitted",
-    "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_dictionary",
-    "feemodel.sizes._lzss_kernel", "feemodel.sizes._lzss_payload", "feemodel.sizes._lzss_primitives",
-    "feemodel.sizes._lzss_suffixes",
+    "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_plain",
 }  # fmt: skip
 WITHOUT_DOCTEST = {
     "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",

@@ -89,9 +89,5 @@ TESTS: dict[str, list[str]] = {
         "tests/simulation/test_sweep.py",
     ],
     "sizes/_fastlz": ["tests/sizes/test_fastlz.py"],
-    "sizes/_lzss_dictionary": ["tests/sizes/test_lzss.py"],
-    "sizes/_lzss_kernel": ["tests/sizes/test_lzss.py"],
-    "sizes/_lzss_payload": ["tests/sizes/test_lzss.py"],
-    "sizes/_lzss_primitives": ["tests/sizes/test_lzss.py"],
-    "sizes/_lzss_suffixes": ["tests/sizes/test_lzss.py"],
+    "sizes/_lzss_plain": ["tests/sizes/test_lzss.py"],
 }

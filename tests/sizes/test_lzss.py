@@ -1,11 +1,15 @@
-"""LZSS: the published sizes, the compiled sizes equal to a plain twin's, every way of finding matches, the refusals."""
+"""LZSS: the published sizes, every way of measuring equal to the definition, the refusals."""
 
 import gzip
 import hashlib
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,25 +17,66 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feemodel import _compiled, _extras
+from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.sizes import _lzss as lzss
 from feemodel.sizes._codecs import compressed_sizes
 from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
-from feemodel.sizes._lzss_plain import lzss_size
-from tests.helpers.optional import optional
-
-index_dictionary = optional("feemodel.sizes._lzss_dictionary", "index_dictionary")
-lzss_sizes = optional("feemodel.sizes._lzss_kernel", "lzss_sizes")
-suffix_order = optional("feemodel.sizes._lzss_suffixes", "suffix_order")
+from feemodel.sizes._lzss_plain import PlainLzss, suffix_order
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.lzss_plain import lzss_size
 
 NEVER, AT_ONCE = 2**40, -1  # patience: matches searched one by one to the end, or tabulated from the start
 WINDOW = 2**14
+Ways = dict[str, Callable[[list[bytes]], list[int]]]  # functions that return the sizes of payloads
 
 
 def compressed_length(payload: bytes, dictionary: bytes) -> int:
-    """The size by the plain form."""
+    """The size by the definition."""
     return lzss_size(payload, complete_dictionary(dictionary))
+
+
+@cache
+def in_python() -> ModuleType:
+    """`_lzss_plain` as it is without numba."""
+    spec = find_spec("feemodel.sizes._lzss_plain")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        for part in (_compiled, _extras):
+            patch.setattr(part, "has_numba", lambda: False)
+        spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def quick_ways(dictionary: bytes) -> Ways:
+    """Every way of measuring that is compiled; each takes payloads."""
+    complete = complete_dictionary(dictionary)
+    ways: Ways = {}
+    if has_numba():
+        ways["numba"] = PlainLzss(complete).sizes
+    if HAS_NATIVE:
+        import feemodel_native as native
+
+        compressor = native.Lzss(complete)
+        ways["native"] = compressor.sizes
+        for patience in (NEVER, AT_ONCE, 1):
+            ways[f"native, patience {patience}"] = partial(compressor.sizes, patience=patience)
+    return ways
+
+
+@cache
+def every_way(dictionary: bytes) -> Ways:
+    """Every way of measuring."""
+    return quick_ways(dictionary) | {"Python": in_python().PlainLzss(complete_dictionary(dictionary)).sizes}
+
+
+def check_ways(ways: Ways, payloads: list[bytes], expected: list[int]) -> None:
+    assert dict.fromkeys(ways, expected) == {name: way(payloads) for name, way in ways.items()}
 
 
 def seeded(seed: int, length: int, below: int = 256) -> bytes:
@@ -86,6 +131,7 @@ def test_published_sizes(payload, raw, size, packed):
     codec = CODECS["words"]
     assert (raw, size, packed) == (codec.raw_size(payload), codec.size(payload), packed_size(codec.size(payload)))
     assert raw == compressed_length(payload, codec.dictionary)
+    check_ways(every_way(codec.dictionary), [payload], [raw])
 
 
 @pytest.mark.parametrize(("key", "name"), [("dict2025", "2025-04-21"), ("dictOld", "2024")])
@@ -99,6 +145,7 @@ def test_published_sizes_under_the_published_dictionaries(shared, key, name):
     assert [vector[key]["withFallback"] for vector in vectors] == codec.sizes(payloads).tolist()
     assert [vector[key]["packed"] for vector in vectors] == packed_size(codec.sizes(payloads)).tolist()
     assert raw == [compressed_length(payload, codec.dictionary) for payload in payloads]
+    check_ways(every_way(codec.dictionary), payloads, raw)
 
 
 def test_sizes_of_real_transactions(shared):
@@ -112,25 +159,19 @@ def test_sizes_of_real_transactions(shared):
     assert [row["linea_packed_size"] for row in measured] == packed_size(sizes).tolist()
 
 
+@pytest.mark.skipif(not (HAS_NATIVE or has_numba()), reason="takes minutes in plain Python")
 def test_real_transactions_are_measured_alike_in_every_way(shared):
     dictionary = (shared / "data" / "linea-dict-2024.bin").read_bytes()
     blob = rows(shared / "data" / "linea_blob_24288348_24288678.jsonl.gz")
     payloads = [bytes.fromhex(row["sender_and_unsigned_transaction"][2:]) for row in blob]
-    assert kernel_sizes(payloads, dictionary, NEVER) == kernel_sizes(payloads, dictionary, AT_ONCE)
+    check_ways(quick_ways(dictionary), payloads, Lzss(dictionary)._compiled.sizes(payloads))
     some = [payload for payload in payloads[::25] if len(payload) < 1_000]
-    assert kernel_sizes(some, dictionary, NEVER) == [compressed_length(payload, dictionary) for payload in some]
+    check_ways(every_way(dictionary), some, [compressed_length(payload, dictionary) for payload in some])
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(path) as lines:
         yield from map(json.loads, lines)
-
-
-def kernel_sizes(payloads: list[bytes], dictionary: bytes, patience: int) -> list[int]:
-    """Compressed lengths, under a dictionary that has both reserved bytes."""
-    bounds = np.cumsum([0, *map(len, payloads)])
-    buffer = np.frombuffer(b"".join(payloads), dtype=np.uint8)
-    return lzss_sizes(buffer, bounds, index_dictionary(dictionary), patience).tolist()
 
 
 def pieces(dictionary: bytes) -> st.SearchStrategy[bytes]:
@@ -169,13 +210,12 @@ def payloads_with_repeats(draw: Callable[..., Any], dictionary: bytes) -> bytes:
 @pytest.mark.parametrize("name", DICTIONARIES)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_compiled_sizes_equal_the_plain_twin(name, data):
-    payloads = data.draw(st.lists(payloads_with_repeats(DICTIONARIES[name]), min_size=1, max_size=3))
-    expected = [compressed_length(payload, DICTIONARIES[name]) for payload in payloads]
+def test_every_way_measures_what_the_definition_says(name, data):
+    dictionary = DICTIONARIES[name]
+    payloads = data.draw(st.lists(payloads_with_repeats(dictionary), min_size=1, max_size=3))
+    expected = [compressed_length(payload, dictionary) for payload in payloads]
     assert expected == [CODECS[name].raw_size(payload) for payload in payloads]
-    complete = DICTIONARIES[name] + (b"" if {0xFE, 0xFF} <= set(DICTIONARIES[name]) else b"\xfe\xff")
-    assert expected == kernel_sizes(payloads, complete, NEVER)
-    assert expected == kernel_sizes(payloads, complete, AT_ONCE)
+    check_ways(every_way(dictionary), payloads, expected)
     with_fallback = [
         len(payload) + 3 if size > len(payload) else size for size, payload in zip(expected, payloads, strict=True)
     ]
@@ -200,25 +240,38 @@ LARGE = {
 }
 
 
+@pytest.mark.skipif(not (HAS_NATIVE or has_numba()), reason="takes minutes in plain Python")
 @pytest.mark.parametrize("name", LARGE)
-def test_every_way_of_finding_matches_gives_one_size(name):
+def test_every_way_measures_large_payloads_alike(name):
     for dictionary in (DICTIONARIES["words"] + b"\xfe", seeded(11, 65_536)):
-        one_by_one = kernel_sizes([LARGE[name]], dictionary, NEVER)
-        assert one_by_one == kernel_sizes([LARGE[name]], dictionary, AT_ONCE)
-        assert one_by_one == kernel_sizes([LARGE[name]], dictionary, 1)
-        assert one_by_one == [Lzss(dictionary).raw_size(LARGE[name])]
+        ways = quick_ways(dictionary)
+        check_ways(ways, [LARGE[name]], next(iter(ways.values()))([LARGE[name]]))
 
 
 @pytest.mark.parametrize(("distance", "reference_bytes"), [(WINDOW, 4), (WINDOW + 1, 5)])
-@pytest.mark.parametrize("patience", [NEVER, AT_ONCE])
-def test_the_window_ends_after_2_to_the_14_bytes(distance, reference_bytes, patience):
+def test_the_window_ends_after_2_to_the_14_bytes(distance, reference_bytes):
     """Forty bytes again, so far away: all before stands for itself, and a reference of 30 or 37 bits for them."""
     block, filling = seeded(12, 40, 0xFE), seeded(13, distance - 40, 0xFE)
-    assert kernel_sizes([block + filling + block], b"\xfe\xff", patience) == [3 + distance + reference_bytes]
+    check_ways(every_way(b"\xfe\xff"), [block + filling + block], [3 + distance + reference_bytes])
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+def test_the_native_package_refuses_what_it_cannot_measure():
+    import feemodel_native as native
+
+    with pytest.raises(ValueError, match="expected both reserved bytes, 0xfe and 0xff"):
+        native.Lzss(b"\xfe")
+    with pytest.raises(ValueError, match="dictionary: more than 1835010 bytes"):
+        native.Lzss(b"\xfe\xff" * 2**20)
+
+
+def test_a_codec_is_pickled_after_its_first_call():
+    codec = Lzss(DICTIONARIES["words"])
+    assert codec.size(BLOCK) == pickle.loads(pickle.dumps(codec)).size(BLOCK)
 
 
 @settings(max_examples=50)
-@given(st.one_of(st.binary(max_size=300), payloads_with_repeats(b"")))
+@given(st.one_of(st.binary(min_size=1, max_size=300), payloads_with_repeats(b"").filter(bool)))
 def test_suffixes_are_in_order(data):
     order = suffix_order(np.frombuffer(data, dtype=np.uint8)).tolist()
     assert sorted(order) == list(range(len(data)))
