@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Protocol, overload
+from typing import ClassVar, Protocol, cast, overload
 
 import numpy as np
 
@@ -143,18 +143,18 @@ class Lzss:
         remaining, done = iter(payloads), 0
         measured = [np.empty(0, dtype=np.int64)]
         while chunk := payload_list(islice(remaining, CHUNK), done):
-            raw, plain = self._raw_sizes(chunk), lengths_of(chunk)
+            raw, plain = self._raw_sizes(cast(Sequence[bytes], chunk)), lengths_of(chunk)
             measured.append(np.where(raw > plain, plain + HEADER_BYTES, raw))
             done += len(chunk)
         return np.concatenate(measured)
 
-    def _raw_sizes(self, payloads: Sequence[Payload]) -> Sizes:
+    def _raw_sizes(self, payloads: Sequence[bytes]) -> Sizes:
         longest = max(map(len, payloads))
         if longest > LONGEST_INPUT:
             raise LimitExceeded(
                 f"a payload of {longest:,} bytes is longer than the maximum of the compressor, {LONGEST_INPUT:,} bytes"
             )
-        return np.array(self._compiled.sizes([bytes(one) for one in payloads]), dtype=np.int64)
+        return np.array(self._compiled.sizes(payloads), dtype=np.int64)
 
     @cached_property
     def _compiled(self) -> _CompiledLzss:
