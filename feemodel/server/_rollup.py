@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from feemodel.io._polled import quantity_in
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
 from feemodel.server._errors import INVALID_PARAMS, CallError
-from feemodel.server._execute import Executor, check_overrides, limits_of
+from feemodel.server._execute import FEW_BYTES, Executor, check_overrides, limits_of
 from feemodel.server._node import Upstream
 from feemodel.server._prices import CurrentPrices
 from feemodel.server.dispatch import Method
@@ -123,9 +124,10 @@ class ChainEstimates:
         gas_limit = await self._executor.gas_limit(prepared)
         sender, form = request.call.sender, prices.form
         nonce = 0 if sender is None else chain_state.account(sender).nonce  # an override of the nonce is ignored
-        size = self._measuring.size(
-            request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_state.chain_id
-        )
+        is_long = len(request.call.data) > FEW_BYTES or bool(request.call.access_list)  # some codecs may take seconds
+        measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee,
+                          chain_id=chain_state.chain_id)  # fmt: skip
+        size = await asyncio.to_thread(measure) if is_long else measure()
         fee = form.fee(size, gas_limit, prices.preset.estimate_margin)
         return Estimate(hex(gas_limit), hex(form.base_fee), hex(fee))
 
@@ -171,9 +173,10 @@ class NodeEstimates:
             nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0]))
         gas_limit = quantity_in("eth_estimateGas", gas)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        size = self._measuring.size(
-            request.call, gas=gas_limit, nonce=nonce, base_fee=prices.form.base_fee, chain_id=chain_id
-        )
+        is_long = len(request.call.data) > FEW_BYTES or bool(request.call.access_list)  # some codecs may take seconds
+        measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce,
+                          base_fee=prices.form.base_fee, chain_id=chain_id)  # fmt: skip
+        size = await asyncio.to_thread(measure) if is_long else measure()
         fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)
         return Estimate(hex(gas_limit), hex(prices.form.base_fee), hex(fee))
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import threading
 
 import pytest
 import zstandard
@@ -9,6 +10,7 @@ from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.estimates._chain import LEDGER, ChainState
+from feemodel.estimates._rollup import Measuring
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
@@ -18,6 +20,7 @@ from feemodel.ledger._store import Store
 from feemodel.ledger._store import StoredBlock as StoredBlock
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server import _rollup as rollup
+from feemodel.server._execute import FEW_BYTES
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.server.parts import on_chain, opened
@@ -192,6 +195,26 @@ def test_each_field_of_an_override_holds_for_its_call(client, overrides, result)
     call = {"to": TOKEN, "data": data("balanceOf(address)", bytes.fromhex("77" * 20))}
     assert int(client.result("eth_call", call, "latest", overrides), 16) == result
     assert client.result("eth_call", call, "latest") == EMPTY  # and for no other
+
+
+@pytest.mark.parametrize(
+    ("call", "in_loop"),
+    [
+        ({"to": BERT, "data": "0x" + "00" * FEW_BYTES}, True),
+        ({"to": BERT, "data": "0x" + "00" * (FEW_BYTES + 1)}, False),
+        ({"to": BERT, "accessList": [{"address": BERT, "storageKeys": []}]}, False),
+    ],
+)
+def test_a_long_call_is_measured_in_a_thread(client, call, in_loop, monkeypatch):
+    threads, measure = [], Measuring.size
+
+    def noted(*arguments, **named):
+        threads.append(threading.current_thread())
+        return measure(*arguments, **named)
+
+    monkeypatch.setattr(Measuring, "size", noted)
+    client.result("rollup_estimateGas", call)
+    assert [thread is threading.current_thread() for thread in threads] == [in_loop]
 
 
 def test_what_is_measured_has_the_nonce_of_the_chain(client):
