@@ -118,7 +118,7 @@ def _lines(record: Any, indent: str) -> list[str]:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the names of a record's fields, empty for any other value."""
+    """Return the names of a record's fields, or an empty tuple for a value that is not a record."""
     if isinstance(value, type):
         return ()
     fields: Iterable[str] = getattr(value, "_fields", ()) or getattr(value, "__dataclass_fields__", ())

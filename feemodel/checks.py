@@ -62,7 +62,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
 
     Returns
     -------
-    int for a scalar, an int64 array otherwise.
+    int for a scalar, an int64 array otherwise: the checked value.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
 
     Returns
     -------
-    float for a scalar, a float64 array otherwise.
+    float for a scalar, a float64 array otherwise: the checked value.
 
     Raises
     ------

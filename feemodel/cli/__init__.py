@@ -106,7 +106,7 @@ class VerbParser(argparse.ArgumentParser):
         """Parse the words of a command. A misspelt option is reported first, because it explains a missing one."""
         known = self._option_string_actions
         for word in takewhile("--".__ne__, args if self._subparsers is None else ()):
-            name = word.partition("=")[0]  # without the value, which may be a password
+            name = word.partition("=")[0]  # without the option's value, which may be a password
             if name.startswith("--") and " " not in name and name not in known:
                 close = get_close_matches(name, known, 1, 0.7)
                 self.error(f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}")

@@ -73,7 +73,7 @@ class Explain(Subject, rename="camel", forbid_unknown_fields=True):
     preset: str = DEFAULT_PRESET
 
     def answer(self) -> dict[str, Any]:
-        """Return the size, every part of the fee, and each check of a node."""
+        """Return the size, every part of the fee, and the result of each check of a node."""
         subject, gas = self.read()
         preset = linea_preset(self.preset)
         amounts = {"estimated": gas, "limit": gas}

@@ -51,7 +51,7 @@ _WITH_BASE_FEE = frozenset(list(FORKS)[list(FORKS).index("london") :])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """A block, and the state after the block, on which calls are executed."""
+    """A block, and the state after the block; calls are executed on this state."""
 
     call_state: CallState
     extra_data: bytes = b""  #: extra data of the block, which contains the pricing record

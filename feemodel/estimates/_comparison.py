@@ -113,7 +113,7 @@ def compare_transactions(
     codec, measured, packed : codec, encoding and rounding with which the node measured sizes at the time of the blocks,
         see `feemodel.fee_size`. The costs come from the pricing record of each block; without a record there is no fee.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    search : the node whose search is used, "besu" or "geth".
+    search : node software whose search for the gas limit is used, "besu" or "geth".
     tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
     fork : name of the execution rules, for example "london"; `None` for the fork that the capture names, or Osaka if
         the capture names no fork.

@@ -241,8 +241,8 @@ def explained(name: str, value: Any, kind: Any, error: msgspec.ValidationError) 
 def _failing(value: Any, kind: Any, steps: list[Any], message: str) -> tuple[Any, Any]:
     """Return the entry of a mapping at which msgspec raised an error; the error's message does not name the key.
 
-    `steps` leads to the mapping. msgspec reads the entries in order. If the first n entries are the shortest beginning
-    of the mapping for which msgspec raises the same error, the n-th entry is the wrong one.
+    `steps` is the path from `value` to the mapping. msgspec reads the entries in order. If the first n entries are the
+    shortest beginning of the mapping for which msgspec raises the same error, the n-th entry is the wrong one.
     """
     entries: list[tuple[Any, Any]] = list(_value_at(value, steps).items())
 

@@ -75,7 +75,7 @@ def from_block(block: Any, tags: Collection[str]) -> int:
     Parameters
     ----------
     block : the parameter.
-    tags : other valid values of the parameter, which the error lists.
+    tags : names of blocks, such as "latest", which the caller accepts instead of a quantity; the error lists them.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def _not_hexadecimal(text: str, name: str) -> InvalidInput:
     reason = "expected hexadecimal digits after 0x"
     with suppress(ValueError):
         bytes.fromhex(text[2:])
-        reason += ", without white space"  # `fromhex` accepts white space, so all other characters are valid
+        reason += ", without white space"  # `fromhex` accepts white space, but no other invalid character
     return InvalidInput(name, reason, text)
 
 

@@ -316,7 +316,7 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
 
     Returns
     -------
-    int for scalars, an int64 array otherwise, in the unit of `factor`.
+    int for scalars, an int64 array otherwise: the approximation, in the unit of `factor`.
 
     Raises
     ------
@@ -599,7 +599,7 @@ def calldata_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
     InvalidInput : a value that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    The gas is 3 · 4 + 2 · 16 = 44:
+    The gas is 3 zero bytes · 4 + 2 other bytes · 16 = 44:
 
     >>> calldata_gas(3, 2)
     44

@@ -34,7 +34,7 @@ class Fork:
     #: EIP-4844: increase of the excess blob gas that multiplies the blob base fee by e [gas]
     blob_update_fraction: int | None = None
 
-    def __repr__(self) -> str:  # a short text, because `help(CallState)` contains it
+    def __repr__(self) -> str:  # short, because `help(CallState)` shows this text
         return f"Fork({self.name})"
 
 

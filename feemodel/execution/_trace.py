@@ -40,7 +40,7 @@ _ADDRESS_MASK = (1 << 160) - 1
 
 
 class Recorder:
-    """Tracer of the specification that computes the minimum gas limit for the same instructions.
+    """Tracer for the specification; computes the minimum gas limit that does not change the traced instructions.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Recorder:
                 frame.call = None
 
     def minimum(self) -> int:
-        """Return the minimum gas with which the outermost frame executes the same instructions [gas]."""
+        """Return the minimum gas with which the outermost frame would execute the traced instructions [gas]."""
         return self._frames[0].minimum() if self._frames else 0
 
     def _switch(self, evm: Any) -> None:

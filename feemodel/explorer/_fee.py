@@ -112,7 +112,7 @@ def unrounded_variable_cost(point: Any) -> float | RealArray:
 
 
 def l1_costs(point: Any, form: Any) -> list[tuple[str, Any]]:
-    """Return the L1 cost of a byte for each basis. A basis whose L1 fees are missing in `point` is left out."""
+    """Return the L1 cost of a byte on each basis, such as `POSTED`; a basis whose L1 fees are missing is left out."""
     if isinstance(point, VerificationPoint):
         found = [(ASSUMED, form.cost_per_byte)]
         if point.l1_base_fee is None:

@@ -81,7 +81,7 @@ class Moment(msgspec.Struct, rename="camel"):
     starknet: StarknetGas | None = None
 
     def l1_fees(self) -> tuple[int, int]:
-        """Return the L1 base fee and blob base fee. A fee that is not given is the median of the day `at`."""
+        """Return the L1 base fee and blob base fee; a missing fee is replaced by its median on the day `at`."""
         given = dict(zip(L1_FEES, (self.l1_base_fee, self.blob_base_fee), strict=True))
         missing = [name for name, fee in given.items() if fee is None]
         if missing and self.at is None:

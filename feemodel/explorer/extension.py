@@ -27,7 +27,7 @@ HEADERS = {
     "cache-control": "no-cache",
 }  # fmt: skip
 MONTH = "feemodel_simulateMonth"
-#: Packages that only the simulation of a month needs. The server does not import them, because they take 300 MiB.
+#: Packages that only the simulation of a month needs. The server does not import these packages, which take 300 MiB.
 OF_MONTH = ("numba", "pandas", "pyarrow", "xarray")
 MONTH_SECONDS = 60.0  # maximum time of a simulation; most of the first simulation is compilation
 #: Methods that take much memory or time; calls of the same method run one after the other.

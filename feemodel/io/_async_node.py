@@ -25,7 +25,7 @@ from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io._address import check_address, shown_address
 
 CHUNK = 1 << 16  # number of bytes that are read at a time
-HELD_BYTES = 64 << 20  # maximum size of all responses that are being read [byte]
+HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; gateway or service unavailable
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
@@ -88,7 +88,7 @@ class _BatchRefused(Exception):
     """Raised if the node refused a whole batch, whose calls may succeed if they are sent one by one."""
 
     def __init__(self, error: UpstreamError) -> None:
-        self.error = error  #: error to raise, unless the caller sends the calls again one by one
+        self.error = error  #: error that the caller raises if it does not send the calls one by one
 
 
 class _TryAgain(Exception):

@@ -217,7 +217,7 @@ class _Object:
         return [_data(entry, f"{path}[{index}]", size) for index, entry in enumerate(listed)]
 
     def data(self, name: str, size: int | None = None) -> bytes:
-        """Return bytes of the given size."""
+        """Return a field as bytes; raise `InvalidInput` if `size` is given and differs from the number of bytes."""
         return _data(self.get(name), f"{self.position}.{name}", size)
 
     def address(self, name: str) -> bytes:

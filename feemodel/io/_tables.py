@@ -193,7 +193,7 @@ def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.Dat
 def table_of_rows(
     columns: Columns, rows: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Convert JSON objects, each with its position for errors, to a table.
+    """Convert pairs of (position, JSON object) to a table; error messages contain the positions.
 
     `names` maps a column of the table to the name of the field in the JSON objects.
     """

@@ -35,7 +35,7 @@ Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 WORD = 32  # size of a 256-bit number [byte]
 WIDE = (16, 32)  # sizes of ClickHouse's wide integers [byte]
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # these types represent every integer up to this value
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # type → value up to which the type represents every integer
 LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
 ONE = Fraction(1)
 

@@ -53,7 +53,7 @@ from feemodel.io._documents import contents, opened, parse_json
 from feemodel.io._large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
-PARSED_WHOLE = 1 << 26  # maximum size of a genesis file parsed at once [byte]; parsed objects take ten times as much
+PARSED_WHOLE = 1 << 26  # maximum size of a genesis file parsed at once [byte]; parsed objects take ten times this size
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}

@@ -24,7 +24,7 @@ from feemodel._extras import has_native, has_numba
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 
-BLOCK_SIZE = 32  # size of a block, and of a digest [byte]
+BLOCK_SIZE = 32  # size of a digest, and of the blocks into which a message is divided [byte]
 
 
 class _CompiledHash(Protocol):

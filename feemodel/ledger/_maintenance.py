@@ -347,7 +347,7 @@ class _Verification:
         return self._numbering[table].indices(numbers) if self._numbering else numbers
 
     def _number(self, table: str, index: int) -> int:
-        """Return the number of the row at this index."""
+        """Return the row number for an index in a table."""
         return int(self._numbering[table].numbers[index]) if self._numbering else index
 
     def _count(self, table: str, done: int, more: int) -> None:

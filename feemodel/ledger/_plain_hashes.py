@@ -33,7 +33,7 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
 def mimc_digests(data: bytes, size: int) -> bytes | None:
     """Return the hashes of messages of equal size.
 
-    Return `None` if a block is incomplete or not below the field's order.
+    Return `None` if a block of a message is incomplete, or if its value is not below the field's order.
     """
     hashes = []
     for message in pieces(data, size):

@@ -379,25 +379,25 @@ def add_first_rows(rows: SqlRows, scheme: Scheme) -> None:
 
 
 def is_node(values: Sequence[Any]) -> bool:
-    """Return whether the columns of a node can have these values."""
+    """Return whether `values` are valid columns of a node."""
     left, right, children = values
     return _are_links(left, right) and type(children) is bytes and len(children) == 2 * HASH_SIZE
 
 
 def is_leaf(values: Sequence[Any]) -> bool:
-    """Return whether the columns of a leaf can have these values."""
+    """Return whether `values` are valid columns of a leaf."""
     key, previous, following, hval, value = values
     return _are_links(key, previous, following) and type(hval) is type(value) is bytes and len(hval) == HASH_SIZE
 
 
 def is_key(values: Sequence[Any]) -> bool:
-    """Return whether the columns of a key can have these values."""
+    """Return whether `values` are valid columns of a key: its leaf index, its hash, and the data that was hashed."""
     leaf, hkey, name = values
     return _are_links(leaf) and type(hkey) is type(name) is bytes and len(hkey) == HASH_SIZE
 
 
 def is_branch(values: Sequence[Any]) -> bool:
-    """Return whether these values are valid columns of a branch of the index."""
+    """Return whether `values` are valid columns of a branch of the sorted index."""
     return all(type(index) is int for index in values)
 
 

@@ -75,7 +75,7 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return the row numbers of the given keys that are in the index, by hash.
+        """Return hash of the key → row number of the key, for the given keys that are in the index.
 
         Each depth of the index is read in one batch.
         """
@@ -175,7 +175,7 @@ class _KeyIndex:
 
 
 def _is_key(node: _Node) -> bool:
-    """Return whether a node is a key or empty, so that no path continues below the node."""
+    """Return whether a node is a key or empty; every other node is a branch."""
     return isinstance(node, int) and node <= EMPTY
 
 
@@ -436,7 +436,7 @@ class Tree:
         ----------
         hkey : hash of the key [32 bytes].
         hval : hash of the value [32 bytes].
-        value : the value, for proofs.
+        value : the value itself, not hashed; it is stored because proofs contain it.
         name : data whose hash is the key, stored when the key is inserted.
 
         Raises `InvalidInput` for a hash that is not 32 bytes long, or if `hkey` is the key of the first or last leaf.

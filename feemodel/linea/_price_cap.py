@@ -82,7 +82,7 @@ TIME_OF_DAY_MULTIPLIERS = (
 
 @cached_njit(nogil=True, error_model="numpy")
 def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ignore[no-untyped-def]
-    """Multiplier of the caps after a waiting time.
+    """Factor by which the fee caps are multiplied after a given waiting time.
 
     Parameters
     ----------

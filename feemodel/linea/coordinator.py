@@ -260,7 +260,7 @@ def sample_gas_price(
 
     Returns
     -------
-    float for scalars, a float64 array otherwise [wei / gas].
+    float for scalars, a float64 array otherwise: the gas price [wei / gas].
 
     Raises
     ------
@@ -552,7 +552,7 @@ def dynamic_gas_price_cap(
     historic_cap : a percentile of past L1 gas prices [wei / gas].
     elapsed : time for which the oldest block has been waiting for its submission.
     target : time within which the block should be finalized, above 0, in the same unit as `elapsed`.
-    time_of_day_multiplier : factor of the hour of the week [1].
+    time_of_day_multiplier : factor for the hour of the week [1].
     adjustment_constant : increase of the multiplier when the target is reached [1].
 
     Returns

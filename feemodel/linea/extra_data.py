@@ -65,7 +65,7 @@ class PricingRecord:
 
         Returns
         -------
-        PricingRecord of ints [wei / gas], [wei / byte], [wei / gas].
+        PricingRecord : fixed cost [wei / gas], variable cost [wei / byte] and gas price [wei / gas], as ints.
 
         Raises
         ------
@@ -117,7 +117,7 @@ def recorded_cost(cost: float | RealArray) -> int | WholeArray:
 
     Returns
     -------
-    int for a scalar, an int64 array otherwise; in wei, a multiple of 1,000 [wei / byte] or [wei / gas].
+    int for a scalar, an int64 array otherwise: the stored cost, a multiple of 1,000 wei [wei / byte] or [wei / gas].
 
     Raises
     ------

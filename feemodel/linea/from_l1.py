@@ -47,7 +47,7 @@ def recorded_variable_cost(
 
     Returns
     -------
-    int for scalars, an int64 array otherwise [wei / byte].
+    int for scalars, an int64 array otherwise: the variable cost [wei / byte].
 
     Raises
     ------

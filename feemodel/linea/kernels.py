@@ -4,8 +4,8 @@ The arithmetic of a kernel is proven exact for a range of inputs. If an element 
 does not raise an error but returns `False` or `None`. If a kernel returns `False` or `None`, its caller uses the NumPy
 formula, which handles the element or raises an error that names the element.
 
-The inputs of a block broadcast to the shape of the result. A term that varies only along some axes is computed only
-along these axes, so that only the last step runs over every element.
+The inputs of a block of a parameter sweep broadcast to the shape of the result. A term that varies only along some axes
+is computed only along these axes, so that only the last step runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence

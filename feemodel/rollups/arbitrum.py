@@ -166,14 +166,14 @@ def estimated_poster_gas(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [gas].
+    int, or int64 array of the broadcast shape : the gas in the estimate [gas].
 
     Raises
     ------
     InvalidInput : an argument that is not an integer in range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The gas is 2,197 units · 1e9 · 1.1 // 1e7:
+    The gas is 2,197 units · 10⁹ wei per unit · 1.1 // (10⁷ wei per gas):
 
     >>> estimated_poster_gas(120, price_per_unit=10**9, base_fee=10**7, min_base_fee=10**7)
     241670
@@ -225,7 +225,7 @@ def batch_gas(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [gas].
+    int, or int64 array of the broadcast shape : the reported gas [gas].
 
     Raises
     ------

@@ -15,7 +15,8 @@ follows the legacy rule, with one target and a tolerated backlog.
 Since ArbOS 60, a chain can price each kind of resource separately (multi-gas), by constraints with a weight for each
 kind of resource. Multi-gas pricing is not enabled on Arbitrum One and Nova.
 
-Products above 64 bits are set to the maximum of the type, as in the node; see `_saturated_product`.
+A product that does not fit the node's 64-bit integer type is set to the maximum of this type, as in the node; see
+`_saturated_product`.
 
 Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l2pricing/{model, gas_constraint, multi_gas_constraint,
 multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor}.go, util/arbmath/{math, bips}.go.
@@ -446,8 +447,8 @@ def update_multi_gas_pricing(
     """Update backlogs and prices at the start of a block with multi-gas pricing.
 
     The base fee in the header is the highest price of any kind of resource. A transaction gets a
-    refund for kinds of resource with a price below the base fee, see `multi_gas_refund`. The price of a kind that has
-    no weight in any constraint is the minimum base fee.
+    refund for kinds of resource with a price below the base fee, see `multi_gas_refund`. A kind of resource that has no
+    weight in any constraint costs the minimum base fee.
 
     Parameters
     ----------
@@ -479,7 +480,7 @@ def update_multi_gas_pricing(
 
 
 def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_base_fee: int) -> int:
-    """Return the cost of the resources that a transaction used, where each kind has its own price [wei].
+    """Return the cost of a transaction's resources, where each kind of resource has its own price [wei].
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Row:
     source: str
     checked: str  #: day on which the row was last compared with its source
     note: str = ""
-    assumed: tuple[str, ...] = ()  #: parameters of the row whose values are assumptions
+    assumed: tuple[str, ...] = ()  #: parameters whose values in this row are assumptions
     unknown: tuple[str, ...] = ()  #: parameters that are unknown from the row's date on
     keeps: tuple[str, ...] = ()  #: parameters that the upgrade does not change, according to its specification
 
@@ -95,7 +95,7 @@ class Parameters:
     ----------
     chain : the chain.
     entries : `Parameter` objects (values with their status) by parameter name.
-    row : newest row of the chain that starts at or before this time.
+    row : newest of the chain's rows that start on or before the given date.
     """
 
     def __init__(self, chain: "Chain", entries: Mapping[str, Parameter], row: Row) -> None:

@@ -72,7 +72,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
         by_sample = np.zeros(samples)
-        # Add the chunks in order, so that the result does not depend on the number of threads.
+        # Add the sums of the chunks in order, so that the result does not depend on the number of threads.
         for partial in pool.map(chunk, range(0, transactions, CHUNK)):
             by_sample += partial
     return Sums(by_transaction, by_sample)

@@ -46,7 +46,7 @@ SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signa
 DEFAULT_FOOTPRINT_SCALAR = 400  # scalar that applies if the chain's configuration has 0 [gas / byte]
 
 
-# L1 rule → divisor of the L1 data fee, which is also divided by 10⁶.
+# L1 rule → number by which the L1 data fee is divided, in addition to a division by 10⁶.
 UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 
@@ -59,7 +59,7 @@ class Upgrade:
     unsigned_bytes: int = 0  #: non-zero bytes added to every transaction for a signature [byte]
     operator_fee_multiplier: int = 0  #: operator fee = gas · scalar · multiplier // divisor + constant; 0: no fee
     operator_fee_divisor: int = 1
-    base_fee_denominator: int = 250  #: base fee change denominator before Holocene; later, each chain sets it
+    base_fee_denominator: int = 250  #: base fee change denominator; since Holocene, set by each chain
     counts_footprint: bool = False  #: whether the L2 base fee depends on the data footprint and has a minimum
 
 
@@ -233,7 +233,8 @@ def ecotone_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The fee is 480 gas · 32,030,000,000 // 16,000,000:
+    The 30 non-zero bytes count as 480 gas, and 16 · 2 · 10⁹ + 3 · 10⁷ is 32,030,000,000, so the fee is
+    480 · 32,030,000,000 // 16,000,000:
 
     >>> ecotone_l1_fee(0, 30, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     960900

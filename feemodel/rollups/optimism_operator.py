@@ -33,8 +33,8 @@ FOOTPRINT_BLOB_BYTES = 128_000  # usable bytes of a blob in the published footpr
 SLOT_SECONDS = 12
 FOOTPRINT_HEADROOM = Fraction(3, 2)
 MIN_OF_MIX, MAX_OF_MIX = 1e-9, 1e9  # outside this range, the formulas lose precision
-# Minimum values of `transactions_per_day` and `channel_hours`. With smaller values, a result could exceed the range of
-# a double.
+# Minimum values of `transactions_per_day` and `channel_hours`. Below these minimum values, a result could exceed the
+# range of a double.
 MIN_TRANSACTIONS, MIN_HOURS = 1e-9, 1e-6
 
 
@@ -181,8 +181,8 @@ def posting_plan(
     capacity = USABLE_BLOB_BYTES * mix.size_per_blob_gas
     per_blob = min(capacity / mix.estimated_size, count / (HOURS / hours))
     blobs = count / per_blob
-    # The published code uses the calldata size, but the published formula uses the mean size; see `as_published` in
-    # `scalars_for_margin`.
+    # The published code uses `size_per_calldata_gas`, but the published formula uses `estimated_size`; see
+    # `as_published` in `scalars_for_margin`.
     size = mix.size_per_calldata_gas if flag("as_published", as_published) else mix.estimated_size
     wanted = size * count * (hours / HOURS) / capacity
     carried = _rounded(max(1.0, min(float(BLOBS_PER_TRANSACTION), wanted)))

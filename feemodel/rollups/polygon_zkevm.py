@@ -136,7 +136,7 @@ def break_even_gas_price(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the gas price [wei / gas].
 
     Raises
     ------
@@ -158,8 +158,8 @@ def _break_even_gas_price(
     of_bytes: Whole, gas: Whole, own_price: Whole, l1_price: Whole, pricing: GasPricing
 ) -> Whole:  # fmt: skip
     transfer = (gas == TRANSFER_GAS) & bool(pricing.transfer_gas_price or pricing.transfer_l1_factor)
-    # Plain transfers with a separate price and transactions with 0 gas do not need the total, so set their total to 0
-    # to avoid an overflow error.
+    # The total price is not needed for plain transfers that have a separate price, nor for transactions with 0 gas. Set
+    # the total price of these transactions to 0 to avoid an overflow error.
     apart = transfer | (gas == 0)
     min_price = where(apart, 0, _min_l2_gas_price(l1_price, pricing))
     per_gas: Whole = _total_price(where(apart, 0, of_bytes), l1_price, gas, min_price) // maximum(gas, 1)
@@ -215,7 +215,7 @@ def effective_gas_price(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the gas price [wei / gas].
 
     Raises
     ------

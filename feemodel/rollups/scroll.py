@@ -350,7 +350,7 @@ def curie_l2_base_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the base fee [wei / gas].
 
     Raises
     ------
@@ -393,7 +393,7 @@ def feynman_l2_base_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the base fee [wei / gas].
 
     Raises
     ------

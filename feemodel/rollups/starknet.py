@@ -134,7 +134,7 @@ def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = 
     declares : D, whether the transaction declares a contract class; counts as 0 or 1.
     new_values : number of storage slots that are written for the first time (since 0.13.4).
 
-    Two contracts and three values, one of them new: 32 · (2 + 4) + 32:
+    For two contracts and three values, of which one is new, the gas is 32 · (2 + 4) + 32 = 224:
 
     >>> data_gas(contracts=2, values=3, new_values=1)
     224
@@ -293,7 +293,7 @@ def mean_l1_fees(
     ----------
     samples : fees of L1 blocks, in order of time.
     timestamp : timestamp of the L2 block [s].
-    count : maximum number of L1 blocks in the mean.
+    count : maximum number of L1 blocks over which the mean is taken.
     lag : minimum age of a block in the mean [s].
     largest_gap : maximum age of the newest sample [s].
 

@@ -97,7 +97,7 @@ class ChainMethods:
         return f"0x{self._chain.call_state.account(address).storage.get(key, 0):064x}"
 
     def eth_syncing(self) -> bool:
-        """Return false: the chain is not synchronized with another one."""
+        """Return false: the chain is not synchronized with another chain."""
         return False
 
     async def eth_call(

@@ -148,7 +148,7 @@ class Dispatcher:
             # With a name twice in an object, a proxy in front of the server might read the first value, and this server
             # the second. Decoding drops the first of the two members, so encoding again gives fewer quotation marks.
             if b"\\" in body or body.count(b'"') != _encode(request).count(b'"'):
-                parse_json(body, "the request")  # raises an error for an object with a name twice
+                parse_json(body, "the request")  # raises an error for an object that contains a name twice
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
         if isinstance(request, list):

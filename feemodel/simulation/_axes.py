@@ -68,7 +68,7 @@ class Rows:
         return int(next(iter(self.columns.values())).size)
 
     def at(self, index: NDArray[np.int64]) -> Inputs:
-        """Return the rows at these indices."""
+        """Return the rows with the given indices: input → values of the input in these rows."""
         return {name: column[index] for name, column in self.columns.items()}
 
 
@@ -226,7 +226,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Return the random stream of a seed and a key.
+    """Return one random stream of a seed; the integers `key` identify the stream.
 
     The stream does not depend on how many streams were spawned from the seed earlier.
 

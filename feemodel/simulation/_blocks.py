@@ -97,7 +97,7 @@ def inputs_of(
 
 
 def part_of(array: NDArray[Any], block: tuple[slice, ...]) -> NDArray[Any]:
-    """Return a view of the part of an array that belongs to a block."""
+    """Return a view of the part of an array that belongs to a block of the samples."""
     index: Any = (*block, ...)
     part: NDArray[Any] = array[index]
     return part

@@ -253,8 +253,8 @@ def calibrate_histories(
     """Calibrate the margin on a history of L1 fees and on resampled histories, for several block lengths.
 
     A resampled history is drawn from the history by a circular block bootstrap, and is as long as the history. Paths
-    are drawn from each resampled history by a bootstrap with the same block length. The margins of the resampled
-    histories differ because the paths are random and because the history is short.
+    are drawn from each resampled history by another bootstrap, with the block length that resampled the history. The
+    margins of the resampled histories differ because the paths are random and because the history is short.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def calibrate_histories(
     Dataset. Over `block_seconds`: `margin`, the margin on the history itself; `low` and `high`, the ends of the
     confidence interval of the margin from the resampled histories. Over `block_seconds` and `history`: `drawn_margin`,
     the margin on each resampled history; NaN if no margin up to `highest` is large enough. The attributes `low` and
-    `high` are the smallest lower end and the largest upper end of all intervals.
+    `high` are the smallest lower end and the largest upper end of the confidence intervals.
 
     Raises
     ------

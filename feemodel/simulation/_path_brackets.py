@@ -1,10 +1,11 @@
 """Bounds of a path's break-even margin, computed from sums and not from the fee of each transaction.
 
 A transaction pays trunc(e · (F + A · size // gas)) per gas. Here e is the margin of the fee estimate, F the fixed cost,
-and A the announced cost in the transaction's tick. The price is rounded down twice. Without rounding, the revenue of a
-path would be R = e · (Σ A · size + F · Σ gas). The roundings lower the revenue by at most (e + 1) · Σ gas, so the
-revenue is between R − (e + 1) · Σ gas and R. The two bounds give the break-even margin with a relative error of about
-5e-5. An error of 5e-5 is usually small enough, so that the fees of single transactions need not be computed.
+and A the announced cost in the transaction's tick. The quotient A · size // gas and the price are both rounded down.
+Without rounding, the revenue of a path would be R = e · (Σ A · size + F · Σ gas). The roundings lower the revenue by at
+most (e + 1) · Σ gas, so the revenue is between R − (e + 1) · Σ gas and R. The two bounds give the break-even margin
+with a relative error of about 5e-5. An error of 5e-5 is usually small enough, so that the fees of single transactions
+need not be computed.
 """
 
 import math

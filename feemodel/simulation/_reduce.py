@@ -23,7 +23,7 @@ from feemodel.simulation._blocks import part_of
 MOMENTS = ("mean", "std", "min", "max", "sum")
 STATISTICS = (*MOMENTS, "drawdown")
 DEFAULT_STATISTICS = STATISTICS[:4]
-LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have a dimension of levels
+LEVELS = ("quantile", "cvar_lower", "cvar_upper")  # statistics that have one value for each level
 SORTED_AT_ONCE = 1 << 20  # maximum number of values sorted at a time
 RUN = 4_096  # number of elements summed at a time, which fit into the processor's L1 cache
 

@@ -66,8 +66,8 @@ class DemandModel:
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
     log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
     tail_scale: float  #: mean excess of log prices above the last quantile [1]
-    cycle: tuple[float, ...]  #: mean of z in each hour of the day, UTC [1]
-    deviation: float  #: standard deviation of z around the cycle [1]
+    cycle: tuple[float, ...]  #: mean of the normal score z in each hour of the day, UTC [1]
+    deviation: float  #: standard deviation of the normal score z around its daily cycle [1]
     fast_share: float  #: share of the fast process in the variance of z around the cycle [1]
     fast_time: float  #: relaxation time of the fast process [s]
     slow_time: float  #: relaxation time of the slow process [s]
@@ -108,7 +108,7 @@ class DemandModel:
         check_fields(self, above_zero=positive, maximum=maximum)
         check_int64("gas_limit", self.gas_limit)
 
-    def __repr__(self) -> str:  # tuples are shortened: a fitted model contains 424 numbers
+    def __repr__(self) -> str:  # shorten tuples, because a fitted model contains 424 numbers
         values = ", ".join(
             f"{field.name}={summary(value) if isinstance(value, tuple) else repr(value)}"
             for field in fields(self)

@@ -92,7 +92,7 @@ class Samples:
 def rows(**columns: Any) -> Rows:
     """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    In a result of `grid`, the rows are one dimension. `monte_carlo` draws whole rows with equal probability. In
+    In a `grid`, the rows are one dimension. `monte_carlo` draws whole rows with equal probability. In
     `sobol`, one coordinate of each point selects a row: a larger coordinate never selects an earlier row.
 
     Parameters

@@ -62,7 +62,7 @@ class Workload:
     name: str
     compressed_size: WholeArray  #: compressed size of each transaction [byte]
     gas: WholeArray  #: gas of each transaction [gas]
-    timestamp: WholeArray | None = None  #: time of each transaction since 1970, if known [s]
+    timestamp: WholeArray | None = None  #: Unix time of each transaction, if known [s]
     calldata: WholeArray | None = None  #: length of each transaction's calldata, if known [byte]
 
     __hash__ = None  # type: ignore[assignment]

@@ -81,7 +81,8 @@ def _sizes(
     dictionary, order : the bytes of the dictionary; the starts of its suffixes, sorted.
     by_byte : for each byte, the index in `order` of the first suffix that starts with the byte.
     data : concatenated payloads.
-    latest : table of the latest position of each key, initially -1.
+    latest : for each key, the latest position with this key, initially -1. The key of a position is a hash of the four
+        bytes that start there, or stands for a reserved byte.
     previous : space for the latest earlier position with the same key as each position.
     savings : space for the bits that the best reference at each position saves, initially `_UNKNOWN`.
     """

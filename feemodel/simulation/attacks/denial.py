@@ -181,8 +181,9 @@ def _published_execution(victim: Victim) -> float:
 def published_finality_delay(victim: Victim, budget: float) -> int:
     """Return by how many L1 blocks an attack with a given budget delays the finality of a rollup, as in `l2da.py`.
 
-    If the budget pays for an attack of k L1 blocks, the delay is 2 · k + k · ⌈remaining / 9⌉. Here `remaining` is the
-    number of blobs per L1 block that full L2 blocks fill and that do not fit in an L1 block with nine blobs.
+    If the budget pays for an attack of k L1 blocks, the delay is 2 · k + k · ⌈remaining / 9⌉. In this formula,
+    `remaining` is the number of blobs per L1 block that full L2 blocks fill and that do not fit in an L1 block with
+    nine blobs.
 
     Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 

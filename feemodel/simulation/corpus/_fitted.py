@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Shares: TypeAlias = Mapping[int, float]  # number of bytes → share
+Shares: TypeAlias = Mapping[int, float]  # number of bytes → share of the items that have this number of bytes
 Indices: TypeAlias = NDArray[np.int64]
 
 # Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. The means of
@@ -104,7 +104,7 @@ def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int)
 
 
 def draw_strata(means: tuple[int, ...], rng: np.random.Generator, count: int) -> Indices:
-    """Draw stratum means, each with a probability equal to the width of its stratum."""
+    """Draw from the means of the strata; each mean has a probability equal to the width of its stratum."""
     return rng.choice(np.array(means, dtype=np.int64), count, p=np.diff(STRATA))
 
 

@@ -110,7 +110,7 @@ def recommend(
     l1 : L1 fees up to now: a table or scenario for `feemodel.forecast`.
     family : family of the chain's pricing rule, from the table above.
     loss_probability : target for the probability that fees during `hold` do not cover the cost of posting [1]. The
-        smallest valid target is 1 / `paths`. `None` means 0.05, unless `margin` is given.
+        smallest valid probability is 1 / `paths`. `None` means 0.05, unless `margin` is given.
     margin : target for the median of (fees / cost of posting), minus 1, instead of a loss probability [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
     interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].

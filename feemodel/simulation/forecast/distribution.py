@@ -51,7 +51,7 @@ class History(NamedTuple):
     """L1 fees from which a forecast is computed."""
 
     series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all series have the same bins
-    newest: float  #: time of the newest row, in seconds since 1970 [s]
+    newest: float  #: Unix time of the newest row [s]
     fees: Mapping[str, float]  #: newest value of each fee in `FEES` [wei / gas]
     gas_used_ratio: float | None  #: gas used ratio of the newest row, if known [1]
     tip: float | None  #: median tip of the newest day, if known [wei / gas]

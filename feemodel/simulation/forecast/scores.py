@@ -152,7 +152,7 @@ def diebold_mariano(losses: RealArray, others: RealArray, *, block: int, draws: 
 
     Returns
     -------
-    Mean difference, with the 2.5 % and 97.5 % quantiles of the resampled means as the confidence interval.
+    Mean of (losses − others), with the 2.5 % and 97.5 % quantiles of the resampled means as the confidence interval.
 
     Raises
     ------
