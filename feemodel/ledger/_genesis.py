@@ -338,7 +338,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 def _store_branches(rows: SqlRows, indices: Numbers, children: Numbers) -> None:
     """Store complete branches.
 
-    `children` are the entries that are not empty, and `indices` are the positions of these entries.
+    `children` are the entries of the branches that are not empty, and `indices` are the positions of these entries.
     """
     if not len(indices):
         return

@@ -5,9 +5,9 @@ Every number in a formula is the id of a variable or parameter. Ids from 0 to 13
 division. The formulas cannot express compressed sizes or prices that depend on the previous block, so these values are
 declared as variables of the rollup.
 
-The draft defines neither the order of operands nor the ids of components. In this module, `a b -` is a − b, `a b /` is
-a / b, and `a b >` is a > b. The result of `a b c if` is c for a = 0, and b for any other a. The id of a component is
-its index.
+RIP-7993 (a draft) defines neither the order of operands nor the ids of components. In this module, `a b -` is a − b,
+`a b /` is a / b, and `a b >` is a > b. The result of `a b c if` is c for a = 0, and b for any other a. The id of a
+component is its index.
 
 Source: ethereum/RIPs at bd9b89f (2025-08-09), RIPS/rip-7993.md.
 """

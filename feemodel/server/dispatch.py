@@ -119,7 +119,7 @@ class Dispatcher:
     Parameters
     ----------
     methods : methods by name.
-    forward : function that forwards all other methods to a node; `None` if there is no node.
+    forward : function that forwards a method that is not in `methods` to a node; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
     settings : settings with the limits of a batch and with the kind of log. After a limit is exceeded, the remaining
         calls of the batch are not executed. The log of a call omits its parameters and result.
