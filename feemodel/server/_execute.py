@@ -2,9 +2,9 @@
 
 While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
 there with a small amount of gas, whatever the gas limit of the call. For most calls, a small amount of gas is enough,
-and the trace shows that a larger limit gives the same result. A call that needs more gas is executed again in a thread,
-where the native engine releases the global interpreter lock. The reference engine does not release the lock, so it runs
-in child processes.
+and the trace shows that a larger limit gives the same result. A call whose result is not yet known is executed again in
+a thread, where the native engine releases the global interpreter lock. The reference engine does not release the lock,
+so it runs in child processes.
 """
 
 import asyncio
