@@ -75,7 +75,7 @@ class _KeyIndex:
         return key.leaf if key and key.hkey == hkey else None
 
     def find_many(self, hkeys: Iterable[bytes]) -> dict[bytes, int]:
-        """Return hash of the key → row number of the key, for the given keys that are in the index.
+        """Return a mapping from hash to row number, for those of the given keys that are in the index.
 
         Each depth of the index is read in one batch.
         """

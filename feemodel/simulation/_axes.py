@@ -68,7 +68,7 @@ class Rows:
         return int(next(iter(self.columns.values())).size)
 
     def at(self, index: NDArray[np.int64]) -> Inputs:
-        """Return the rows with the given indices: input → values of the input in these rows."""
+        """Return the rows with the given indices, as one array for each input."""
         return {name: column[index] for name, column in self.columns.items()}
 
 
