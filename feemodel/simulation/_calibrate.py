@@ -268,7 +268,7 @@ def calibrate_histories(
     histories : number of resampled histories.
     paths : number of paths drawn from the history, and from each resampled history.
     horizon : length of a path [s].
-    block_seconds : block lengths to compare; the result has a confidence interval for each block length [s].
+    block_seconds : lengths of bootstrap blocks; the result has a confidence interval for each length [s].
     vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
     counted : fees that are compared with the cost of posting: "revenue" (all fees) or "size_revenue" (the part that
         depends on size).

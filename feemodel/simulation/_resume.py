@@ -27,7 +27,7 @@ class Finished(Protocol):
         """Return the arrays of a stored part."""
 
     def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Store the arrays of a finished part."""
+        """Store the arrays of a finished part of the experiment."""
 
 
 class Job(Protocol[Part]):
@@ -41,7 +41,7 @@ class Job(Protocol[Part]):
         """Compute a part."""
 
     def layout(self, number: int, /) -> Layout:
-        """Return the types and shapes of the arrays of a part."""
+        """Return the type and shape of each array of a part of the experiment."""
 
     def to_arrays(self, part: Part) -> dict[str, NDArray[Any]]:
         """Return the arrays of a part."""

@@ -244,7 +244,7 @@ class _Job:
         return found
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> _Piece:
-        """Return the result of a block from its stored arrays."""
+        """Return the result of a block of evaluations from its stored arrays."""
         kinds: dict[str, Inputs] = {kind: {} for kind in ("results", "inputs", *Moments._fields)}
         for key, values in arrays.items():
             kind, _, name = key.partition("/")

@@ -143,8 +143,8 @@ def bootstrap(
     ----------
     history : scenario of one path.
     paths : number of paths. Each path has its own random stream, so a path does not depend on the number of paths.
-    block_seconds : length of a block, or mean length with "stationary" [s]. Blocks with a length of a day mostly
-        preserve the daily cycle.
+    block_seconds : length of a bootstrap block, or its mean length with "stationary" [s]. Blocks with a length of a
+        day mostly preserve the daily cycle.
     horizon : length of a path [s]; `None` means the length of the history.
     method : "circular", with blocks of equal length (Politis and Romano, 1992), or "stationary", with blocks of
         geometrically distributed length, which give a stationary series (Politis and Romano, 1994).
