@@ -1,9 +1,9 @@
 """Tools of the Model Context Protocol, with which other programs explain, compare and forecast fees.
 
 The tools are explain, compare, max_send, chains and forecast. `serve_stdio` serves the tools on standard input and
-output. Each tool has a msgspec struct for its parameters, like the JSON-RPC methods. The struct parses the arguments
-and defines their schema. Results contain large amounts in wei as strings of decimal digits, because some clients round
-large integers.
+output. Each tool has a msgspec struct for its parameters, like the JSON-RPC methods. Each struct parses the arguments
+of its tool and defines their schema. Results contain large amounts in wei as strings of decimal digits, because some
+clients round large integers.
 
 Source: Model Context Protocol, revision 2025-11-25.
 """

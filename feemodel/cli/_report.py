@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
     use: "Use"
     payment: "Payment"
-    usd: float | None  #: `None` if the price of ETH or of the chain's token is not known
+    usd: float | None  #: fee [USD]; `None` if the price of ETH or of the chain's token is not known
     is_above: bool  #: whether the fee is above `--max-wei` or `--max-usd`
 
 

@@ -173,7 +173,7 @@ def check_same_chain(chain: ChainState, store: Store) -> None:
 
 
 def _header(chain: ChainState) -> dict[str, bytes | int]:
-    """Return the header's fields in the order of RLP. The fields of Prague are always included."""
+    """Return the header's fields in the order of RLP. All fields of a Prague header are always included."""
     block = chain.call_state.block
     return {
         "parentHash": chain.parent_hash,

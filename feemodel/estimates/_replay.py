@@ -67,7 +67,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 
     Returns
     -------
-    CallState : accounts and block, with only the accounts and slots of the capture.
+    CallState : block, and state before the transaction, with only the accounts and slots of the capture.
 
     Raises
     ------
@@ -90,8 +90,8 @@ def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
 def is_reproduced(step: Step, outcome: Outcome) -> bool:
     """Return whether an execution has the recorded status, returned data and gas.
 
-    The recorded gas is the gas before refunds. Some capture tools record the calldata floor if it is higher, so gas
-    with or without the floor is accepted.
+    The recorded gas is the gas before refunds. Some capture tools record the calldata floor where the floor is higher
+    than this gas, so the gas with and the gas without the floor are accepted.
     """
     return same_outcome(step, outcome) and step.transaction.gas_used in (outcome.gas_used, outcome.peak)
 

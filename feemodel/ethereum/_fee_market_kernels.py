@@ -22,7 +22,7 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
     ----------
     base_fee : base fee of the parent [wei / gas].
     gas_used : gas used by the parent [gas].
-    target : gas target by which the change is divided, at least 1 [gas].
+    target : gas target by which the change of the base fee is divided, at least 1 [gas].
     compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
     denominator : parameter of the chain, 8 on Ethereum [1].
 

@@ -535,7 +535,8 @@ def intrinsic_gas(call: Call | Transaction) -> int:
 
     Source: EIP-2930, EIP-3860, EIP-7623, EIP-7702.
 
-    21,000 + 3 · 4 + 3 · 16 is 21,060, which is less than the floor of 21,000 + 10 · (3 + 3 · 4):
+    The data has three zero and three non-zero bytes. 21,000 + 3 · 4 + 3 · 16 is 21,060, which is less than the floor of
+    21,000 + 10 · (3 + 3 · 4):
 
     >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
     21150

@@ -28,7 +28,7 @@ from feemodel.execution._state import Account, CallState, blob_base_fee
 
 
 class NodeClient(ABC):
-    """Behaviour of a node: gas price and largest gas limit of a call, and the errors for calls that it refuses."""
+    """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
     rules: ClassVar[SearchRules]
     names_floor: ClassVar[bool]  #: whether the error for a gas limit below the calldata floor mentions the floor

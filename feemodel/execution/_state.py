@@ -175,7 +175,7 @@ class Override(NamedTuple):
     balance: int | None = None
     nonce: int | None = None
     code: bytes | None = None
-    state: Mapping[int, int] | None = None  #: new storage, which replaces the whole storage
+    state: Mapping[int, int] | None = None  #: slots that replace the whole storage
     state_diff: Mapping[int, int] | None = None  #: slots whose values are replaced
 
     def applied_to(self, account: Account) -> Account:

@@ -299,7 +299,7 @@ def _block(call_state: CallState) -> native.Block:
 
 
 def _overridden(state: native.State, call_state: CallState) -> native.State:
-    """Return the state with an override applied; only the differences are copied to the package."""
+    """Return the state with an override applied; only the differences are copied to the native package."""
     storages, replaced = [], []
     for address, account in call_state.changes.items():
         slots = _diff(account.storage, call_state.accounts.get(address, EMPTY).storage)

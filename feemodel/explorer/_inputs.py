@@ -153,7 +153,7 @@ def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset, withou
 
 
 def expect(point: Point, names: tuple[str, ...], path: str) -> None:
-    """Raise `InvalidInput` if the caller did not give all of these inputs."""
+    """Raise `InvalidInput` if the caller did not give all inputs in `names`."""
     for name in names:
         if getattr(point, names_of(point)[name]) is None:
             raise InvalidInput(f"{path}.{name}", "expected a value", None)

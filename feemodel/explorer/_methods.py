@@ -157,7 +157,7 @@ class Explorer:
 
         Returns
         -------
-        dict : the columns, with fees as hexadecimal quantities [wei], [wei / gas].
+        dict : columns of the varied input and of the fees; fees are hexadecimal quantities [wei], [wei / gas].
 
         Raises
         ------
@@ -254,7 +254,7 @@ def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:
 
 
 def _deficits(totals: list[int], costs: list[float]) -> dict[str, Any]:
-    """Return the cumulative deficit, and the recovery over all hours."""
+    """Return the cumulative deficit after each hour, and the recovery over all hours."""
     missing = [cost - paid for paid, cost in zip(totals, costs, strict=True)]
     return {
         "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],

@@ -16,7 +16,7 @@ from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.io._bounds import bounded, max_bytes, max_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
-_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names of two or more characters; '=' has only one
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names; a quoted sign such as '=' is no name
 
 
 def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:

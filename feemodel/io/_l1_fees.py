@@ -151,7 +151,7 @@ class FeeHistory:
     oldest_block: int
     base_fees: tuple[int, ...]  #: n + 1 values; the last value is for the next block [wei / gas]
     gas_used_ratios: tuple[float, ...]  #: n values of gas used / gas limit [1]
-    blob_base_fees: tuple[int, ...]  #: n + 1 values, 0 before Cancun; empty if the node returns none [wei / gas]
+    blob_base_fees: tuple[int, ...]  #: n + 1 fees, 0 before Cancun; empty if the node returns no blob fees [wei / gas]
     blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
 

@@ -42,7 +42,7 @@ ARROW_TYPES = {
     "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
     "flag": pa.bool_(), "text": pa.string(),
 }  # fmt: skip
-OBJECTS = ("amount", "accesses", "list")  # kinds whose columns hold Python objects
+OBJECTS = ("amount", "accesses", "list")  # kinds of columns that hold Python objects
 INT64 = ("whole", "time", "type")
 _NULLABLE: "dict[str, ExtensionDtype | np.dtype[Any]]" = {
     **dict.fromkeys((*INT64, "fee"), pd.Int64Dtype()),

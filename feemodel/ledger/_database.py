@@ -41,7 +41,7 @@ class Database:
     """Connection to the file of a ledger.
 
     On a full or read-only disk, SQLite may be able to open the file only if the file is declared immutable.
-    `check_file` reopens a file that was declared immutable after another process has changed the file.
+    If the file was declared immutable, `check_file` reopens the file when another process has changed it.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Database:
             raise self._named(error) from None
 
     def each(self, query: str, size: int) -> Iterator[list[Any]]:
-        """Yield all rows in batches."""
+        """Yield the rows that a query returns, at most `size` rows at a time."""
         try:
             cursor = self._connection.execute(query)
             while part := cursor.fetchmany(size):

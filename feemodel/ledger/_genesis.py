@@ -196,7 +196,7 @@ class _GenesisNodes:
     def __init__(self, rows: SqlRows, scheme: Scheme, first: int, count: int) -> None:
         self._rows, self._scheme, self._height = rows, scheme, stored_height(count)
         self._lowest = scheme.zeros[: min(SUBTREE_LEVELS, self._height)]
-        # hashes of leaves in incomplete subtrees, and number of the first such leaf
+        # hashes of the leaves in incomplete subtrees, and number of the first of these leaves
         self._waiting, self._number = bytearray(), first
         self._hashes = bytearray()  # hashes of the top nodes of the stored subtrees at the bottom of the tree
         self._numbers: list[Numbers] = []
@@ -309,7 +309,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
 
     Return the number of branches of the next depth; the first of these branches has the row number `following`.
     """
-    deeper, started = 0, 0  # counts of the branches found so far on the next depth and on this depth
+    deeper, started = 0, 0  # numbers of branches found so far: on the next depth, and on this depth
     # Entries of the last branch that has been read, which may continue in the next part of the keys.
     indices = children = np.zeros(0, dtype=np.int64)
     for start in range(0, len(keys), KEYS_READ):

@@ -128,7 +128,7 @@ def _limbs(numbers: list[int]) -> Any:
 def mimc_digests(data: bytes, size: int) -> bytes | None:
     """Return the hashes of messages of equal size.
 
-    Return `None` if a block is incomplete or not below the field's order.
+    Return `None` if a block of a message is incomplete, or is an integer that is not below the field's order.
     """
     elements = [int.from_bytes(block) for block in pieces(data, BLOCK_SIZE)]
     if size % BLOCK_SIZE or any(element >= mimc.order for element in elements):

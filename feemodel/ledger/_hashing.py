@@ -1,8 +1,8 @@
 """The two hash functions of the state tree, computed by the native package, by numba or in plain Python.
 
 Since the end of March 2026, the tree uses Poseidon2 over the KoalaBear field; until then, it used MiMC over the scalar
-field of BLS12-377. Both functions split a message into blocks of 32 bytes and absorb the blocks in order into a state
-of 32 bytes:
+field of BLS12-377. Both hash functions split a message into blocks of 32 bytes and absorb the blocks in order into a
+state of 32 bytes:
 
 - Poseidon2: a block is eight big-endian elements, `state = permutation(state ‖ block)[8:] + block`. A short last block
   is padded with zeros on the left.

@@ -240,7 +240,7 @@ class _Live:
             level = children[children > 0]
 
     def _storage_roots(self) -> set[bytes]:
-        """Return the storage roots of the used accounts."""
+        """Return the storage roots of the accounts whose leaves are in use."""
         query = f"""SELECT id, substr(value, {STORAGE_ROOT + 1}, {WORD_SIZE}) FROM leaf
             WHERE length(value) = {ACCOUNT_SIZE} ORDER BY id"""
         roots: set[bytes] = set()
@@ -304,7 +304,7 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # row numbers by table; empty if the ledger was never pruned
+        self._numbering: dict[str, _Numbering] = {}  # stored row numbers by table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:

@@ -461,7 +461,7 @@ def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> 
 
 
 def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: AccountLeaf | None) -> None:
-    """Check that each requested slot has one entry, in order; an account without storage may also have no entries."""
+    """Check that each requested slot has one proof, in order; an account without storage may also have no proofs."""
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return
     if account is None:

@@ -448,7 +448,7 @@ class _Walk(NamedTuple):
 def _walk(height: int, bottom: int) -> _Walk:
     """Return the SQL that walks from node ?1 at height `height` to the row with index ?2 at height `bottom`.
 
-    ?1 and ?2 are parameters of the SQL statement. The walk is a chain of joins, which is faster than a recursive
+    ?1 and ?2 are parameters of the SQL statement. The SQL is a chain of joins, which is faster than a recursive
     statement.
     """
     siblings, nodes, child, sibling = [], [f"node AS node_{height}"], "", ""

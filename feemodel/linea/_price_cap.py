@@ -17,7 +17,7 @@ import math
 from feemodel._compiled import cached_njit
 
 ADJUSTMENT = 25.0  # increase of the multiplier at the target delay [1]
-TARGET_DELAY = 57_600.0  # target delay [s]: 16 h as in the documentation; the local configuration has 32 h
+TARGET_DELAY = 57_600.0  # target delay of submissions [s]: 16 h as documented; the local configuration has 32 h
 PERCENTILE = 0.1  # percentile of the fees in the window, as a fraction [1]
 WINDOW = 7 * 86_400.0  # length of the window of past fees [s]
 TIP = 100_000_000.0  # tip cap before the multiplier, a constant [wei / gas]
@@ -94,7 +94,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
     -------
     float [1].
 
-    After half of the target delay, the multiplier is 1 + 25 · (1 / 2)²:
+    After half of the target delay, at an adjustment of 25, the multiplier is 1 + 25 · (1 / 2)²:
 
     >>> cap_multiplier(28_800.0, 57_600.0, 25.0, 1.0)
     7.25

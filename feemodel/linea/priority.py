@@ -10,7 +10,8 @@ Verification-cost form, used by nodes before May 2024 (V1f, the last version bef
                        / (gas · verification_capacity) + adjustment) · margin ),  min_gas_price − base_fee )
 
 `div` is integer division. A node multiplies signed 64-bit integers, and the product may wrap. In this module, a product
-that would wrap raises `Int64Overflow`. Other operations use IEEE doubles, in the order of the formulas above.
+that would wrap raises `Int64Overflow`. All operations on doubles are IEEE operations, in the order of the formulas
+above.
 
 Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4c81fa07 (V0, 2024-01-10),
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).

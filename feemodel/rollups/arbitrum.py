@@ -56,7 +56,7 @@ VERSIONS = (
     ArbosVersion(name="arbos-11", brotli_level=0),
     ArbosVersion(name="arbos-20"),
     ArbosVersion(name="arbos-40"),  # the same fees as arbos-20; the first version with transactions of type 4
-    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One skipped this version
+    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One skipped ArbOS 50
     ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
     ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),
 )
@@ -186,7 +186,7 @@ def estimated_poster_gas(
 
 
 def _estimated_cost(brotli_size: Whole, price_per_unit: Whole) -> Whole:
-    """Return the cost of the bytes in an estimate, with the margins on units and cost [wei]."""
+    """Return the posting cost that an estimate assumes, with the margins on units and cost [wei]."""
     padded = add("brotli_size", _poster_units(brotli_size), ESTIMATE_EXTRA_UNITS)
     units = multiply_divide("brotli_size", padded, ESTIMATE_UNIT_BIPS, BIPS)
     cost = multiply("poster_cost", price_per_unit, units)

@@ -88,7 +88,7 @@ def reported(
 
     Parameters
     ----------
-    state : state before the report.
+    state : state of the controller before the batch report.
     update_time : time at which the batch was posted [s].
     current_time : time of the report [s].
     wei_spent : cost of posting the batch [wei].

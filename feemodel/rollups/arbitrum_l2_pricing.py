@@ -108,7 +108,7 @@ class BaseFees(NamedTuple):
     """Base fees of a sequence of blocks."""
 
     base_fees: NDArray[np.int64]  #: base fee in the header of each block [wei / gas]
-    next_base_fee: int  #: base fee in the header of the block after the last [wei / gas]
+    next_base_fee: int  #: base fee in the header of the block after the last block [wei / gas]
     backlogs: tuple[int, ...]  #: backlog of each constraint after the last block [gas]
 
 
@@ -498,7 +498,7 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
     ------
     InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
-    The cost is 100 · 8 + 10 · 12:
+    The cost is 100 gas · 8 wei for `computation` plus 10 gas · 12 wei for `single_dim`:
 
     >>> multi_gas_price({"computation": 100, "single_dim": 10}, fees={"computation": 8}, next_base_fee=12)
     920

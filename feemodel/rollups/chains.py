@@ -289,7 +289,7 @@ class Chain:
 
 
 def _unknown(before: Parameter | None, since: str, cause: str) -> Parameter:
-    """Return a parameter that is unknown since a date; if `before` was already unknown, return `before`."""
+    """Return a parameter whose value is unknown from a date on; if `before` was already unknown, return `before`."""
     if before is not None and before.status == "unknown":
         return before
     return Parameter(status="unknown", value=None, since=since, cause=cause, last=before)

@@ -18,8 +18,8 @@ estimate.
 
 Sources: alchemyplatform/rundler at 6db381f (2026-08-06): crates/types/src/chain.rs and user_operation/mod.rs,
 crates/provider/src/alloy/da/local and entry_point; pimlicolabs/alto at b2bc09c (2026-08-21):
-src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. The three
-bundlers publish no test vectors.
+src/rpc/estimation/preVerificationGasCalculator.ts; candidelabs/voltaire at 21e7845: voltaire_bundler/gas. Rundler, alto
+and Voltaire publish no test vectors.
 """
 
 import math
@@ -62,7 +62,7 @@ SCALE = 10**6
 ETHERLINK_BYTES, ETHERLINK_BYTE_PRICE = 150, 4 * 10**12
 VOLTAIRE_OPERATION_GAS = 18_300
 VOLTAIRE_OP_STACK = ("op-mainnet", "base", "world-chain")  # OP Stack chains where Voltaire adds data gas
-NO_DATA_FEE = ("taiko", "linea")  # families without a separate data fee
+NO_DATA_FEE = ("taiko", "linea")  # families of chains without a separate data fee
 BUNDLERS = ("rundler", "alto", "voltaire")
 
 
@@ -91,7 +91,8 @@ def rundler_gas(
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, or a bundle size of 0.
 
-    The result is 4 · 180 + 16 · 300 + 4 · 15 + 18,300 + 21,000:
+    The result is 4 · 180 + 16 · 300 for the bytes, 4 · 15 for the words, 18,300 for the operation and 21,000 for the
+    transaction:
 
     >>> rundler_gas(180, 300, entry_point="0.6")
     44880
@@ -339,7 +340,8 @@ def preverification_gas(
     InvalidInput : the bundler has no rule for the data fee of the chain, or the gas price is 0.
 
     The encoded operation has 480 bytes, which are 15 words: 447 zero bytes and 33 non-zero bytes. The execution gas is
-    4 · 447 + 16 · 33 + 4 · 15 + 19,500 + 21,000 = 42,876:
+    4 · 447 + 16 · 33 for the bytes, 4 · 15 for the words, 19,500 for the operation and 21,000 for the transaction,
+    42,876 in total:
 
     >>> operation = UserOperation(sender=b"\x11" * 20, call_data=bytes(4), max_fee_per_gas=10**7)
     >>> seen = BundlerFees(base_fee=10**6, l1_base_fee=10**9, blob_base_fee=10**7)

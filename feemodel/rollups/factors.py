@@ -195,7 +195,7 @@ def _fees(rule: Rule, *, base_fee: ArrayLike, blob_base_fee: ArrayLike, **transa
 
 
 def evaluate(factors: Factors) -> Fees:
-    """Return the fees for these factors.
+    """Return the fees computed from the factors of a rule.
 
     >>> evaluate(Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5, step=2, extra=1))
     Fees(l1=34, l2=16)

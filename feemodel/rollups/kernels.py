@@ -30,8 +30,8 @@ RATIO_LIMIT = 2.0**49  # maximum of units / divisor + offset / divisor
 class Sums(NamedTuple):
     """Sums of fees [wei]."""
 
-    by_transaction: NDArray[np.float64]  #: sum over all samples, for each transaction
-    by_sample: NDArray[np.float64]  #: sum over all transactions, for each sample
+    by_transaction: NDArray[np.float64]  #: sum of the fees of each transaction over all samples
+    by_sample: NDArray[np.float64]  #: sum of the fees of all transactions at each sample
 
 
 def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:

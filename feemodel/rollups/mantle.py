@@ -53,7 +53,7 @@ def before_arsia_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The fee is 1,000 gas · 2 gwei · 0.5 · 3,000:
+    The fee is (900 + 100) gas · base fee 2 gwei · scalar 0.5 · token ratio 3,000:
 
     >>> before_arsia_l1_fee(900, overhead=100, l1_base_fee=2 * 10**9, scalar=500_000, token_ratio=3_000)
     3000000000000000

@@ -173,7 +173,7 @@ def _arbitrum_price_per_unit(terms: Mapping[str, Any], base_fee: Whole, blob_bas
     terms : parameters `batch_l1_gas`, `batch_blobs` and `batch_transaction_bytes` of the chain, which are not checked.
     base_fee, blob_base_fee : base fee and blob base fee of L1, which are not checked [wei / gas].
 
-    (1 gwei · 210,000 + 1 wei · 131,072) / 1,600,000, rounded up, plus the reward of 10 wei:
+    (1 gwei · 210,000 gas + 1 wei · 131,072 blob gas) / 1,600,000 units, rounded up, plus the reward of 10 wei:
 
     >>> batch = {"batch_l1_gas": 210_000, "batch_blobs": 1, "batch_transaction_bytes": 100_000}
     >>> _arbitrum_price_per_unit(batch, 10**9, 1)
@@ -344,7 +344,7 @@ class Family(NamedTuple):
     """A family of chains with the same rule."""
 
     rule: Callable[[Parameters], Rule]
-    #: function of (parameters, base fee, number of blocks) that returns the largest base fee after these blocks
+    #: function of (parameters, base fee, number of blocks): the largest base fee after that number of blocks
     bound: Callable[[Parameters, int, int], int] | None = None
     #: how the data fee is charged: separately, as additional gas, or as a part of the gas price
     data_fee: Literal["apart", "as gas", "in gas price"] = "apart"

@@ -468,7 +468,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
     Starknet's rule reads the columns `l1_data_gas` and `l2_gas`, which no other rule reads, and needs the parameter
     `eth_to_fri_rate`.
 
-    The fee is 256 · (20 gwei · 135 // 1000 · 30,000) + 1,100,000 · 8 · 10⁹ FRI:
+    The fee is 256 · (20 gwei · 135 // 1000 · 30,000) FRI for L1 data gas and 1,100,000 · 8 · 10⁹ FRI for L2 gas:
 
     >>> from feemodel.rollups.rules import rule
     >>> given = rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})

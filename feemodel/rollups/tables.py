@@ -540,8 +540,8 @@ def _column(name: str, values: Any) -> WholeArray:
 def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
     from feemodel.rollups import kernels
 
-    # The L2 fee is gas · gas_price + extra. The price does not depend on the transaction, and gas and extra do not
-    # depend on the sample of L1 fees, so sums of L2 fees are computed from sums of the factors.
+    # The L2 fee is gas · gas_price + extra. `gas_price` does not depend on the transaction, and `gas` and `extra` do
+    # not depend on the sample of L1 fees, so sums of L2 fees are computed from sums of the factors.
     gas, extra, price = (
         np.broadcast_to(fitting("l2_fee", value), (count,)).astype(float)
         for value, count in ((factors.gas, transactions), (factors.extra, transactions), (factors.gas_price, moments))

@@ -147,7 +147,8 @@ def batch_fee_input(
     InvalidInput : an argument that is not a number in range.
     Int64Overflow : a price does not fit into an int64 array.
 
-    The price of a byte is the L1 price of 10¹⁴ wei plus the overhead of 10¹⁴ · 700,000 / 100,000 wei:
+    The price of a byte of pubdata is its L1 price, 10¹⁴ wei, plus the overhead: 10¹⁴ wei · 700,000 gas per batch /
+    100,000 bytes per batch:
 
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000

@@ -67,8 +67,8 @@ class EstimateOptions(msgspec.Struct, frozen=True):
 def estimate_options(*given: Any) -> EstimateOptions:
     """Parse the parameters of an estimate that follow the call object: block, state override and options.
 
-    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. An
-    object with `blocks` may follow as the options. Raises `InvalidInput`.
+    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. The
+    options may follow: an object with `blocks`. Raises `InvalidInput`.
 
     >>> estimate_options("latest", {"blocks": 5}, None).blocks
     5

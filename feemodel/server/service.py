@@ -36,7 +36,7 @@ class Service:
     ----------
     loaded : contents of the files that the parent has read.
 
-    Must be created within an event loop; `lifespan` starts and stops the service.
+    A service must be created within an event loop; `lifespan` starts and stops the service.
     """
 
     def __init__(self, loaded: Loaded) -> None:

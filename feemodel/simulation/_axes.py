@@ -204,7 +204,7 @@ def from_unit(values: NDArray[np.float64], within: Any) -> NDArray[Any]:
         return np.asarray(within.ppf(values + HALF_CELL))
     low, high = within
     if isinstance(low, int) and isinstance(high, int):
-        # The points are below 1, but the following product may be rounded up to high − low + 1.
+        # All values are below 1, but `values * (high - low + 1)` may be rounded up to high − low + 1.
         return np.minimum(low + np.floor(values * (high - low + 1)).astype(np.int64), high)
     return np.asarray(low + values * (high - low))
 

@@ -1,9 +1,9 @@
 """Describe everything that determines the result of an experiment, to find out whether a stored result can be used.
 
 The description of an array has the type, the shape and the SHA-256 hash of the elements. The description of an object
-has the class and the fields. The description of a function has the code, the defaults and the closure. If the code
-names an object from one of the user's own modules, the object is described too. An installed package is described by
-its version, and this package by its source code.
+has the class and the fields. The description of a function has the code, the defaults and the closure. If the code of a
+function names an object from one of the user's own modules, the object is described too. An installed package is
+described by its version, and this package by its source code.
 """
 
 import copyreg

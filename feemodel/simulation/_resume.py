@@ -31,7 +31,7 @@ class Finished(Protocol):
 
 
 class Job(Protocol[Part]):
-    """Computes the numbered parts of an experiment. Converts a part to arrays to store it, and arrays to a part."""
+    """Function that computes the numbered parts of an experiment, with methods to convert a part to arrays and back."""
 
     @property
     def description(self) -> str:

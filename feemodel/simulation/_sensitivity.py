@@ -210,7 +210,7 @@ def _matrices(name: str, values: NDArray[Any], count: int, inputs: int) -> _Matr
 def _estimates(
     matrices: _Matrices, resamples: int, confidence: float, stream: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the indices, and the low and high ends of their confidence intervals, with the shape (3, index).
+    """Return the Sobol indices, and the low and high ends of their confidence intervals, of shape (3, index).
 
     The last axis has the first-order, total and second-order indices, in this order. Every index is a ratio of means
     over rows, and `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze` is not used, because it
@@ -228,7 +228,7 @@ def _estimates(
 
 
 def _terms(matrices: _Matrices) -> NDArray[np.float64]:
-    """Return terms, of shape (term, row); `_indices` computes the sensitivity indices from their means over the rows.
+    """Return terms, of shape (term, row); `_indices` computes the Sobol indices from the means of the terms over rows.
 
     The terms are the results, the squared results, and the numerators of the indices.
     """

@@ -6,7 +6,7 @@ rate)) if the bytes fit in a posting. A posting with a blob has only a fixed cos
 fixed cost and a cost per byte.
 
 Source: the model of Davide Crapis, Edward W. Felten and Akaki Mamageishvili, EIP-4844 Economics and Rollup Strategies,
-arXiv 2310.01155 (2023), according to the abstract and the authors' summary; the formulas are derived here.
+arXiv 2310.01155 (2023), according to the abstract and the authors' summary; this module derives the formulas.
 """
 
 import numpy as np
@@ -111,7 +111,7 @@ def shared_blob_payment(share: float | RealArray) -> RealArray:
     Returns
     -------
     Payment / cost of the blob, in the shape of `share` [1]. The rollup with more data pays more than half of the blob's
-    cost, but less than its share of the data.
+    cost, but a smaller share of the cost than its share of the data.
 
     Raises
     ------

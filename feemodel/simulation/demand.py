@@ -73,8 +73,8 @@ class Attack:
 def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.calldata_fee_denominator) -> float:
     """Return the number of blocks after which constant pressure has doubled the variable cost.
 
-    The number of blocks is `ln 2 / ln(1 + pressure / denominator)`. Raises `InvalidInput` if the pressure does not
-    raise the variable cost.
+    The variable cost doubles in `ln 2 / ln(1 + pressure / denominator)` blocks. Raises `InvalidInput` if the pressure
+    does not raise the variable cost.
 
     >>> round(doubling_blocks(), 3)
     22.526
@@ -96,7 +96,8 @@ def pressure_path(
 
     Parameters
     ----------
-    calldata : calldata of each block, of shape (blocks,) [byte]. Earlier blocks are assumed to have no calldata.
+    calldata : calldata of each block, of shape (blocks,) [byte]. Blocks before the first block are assumed to have no
+        calldata.
     variable_cost : constant variable cost from L1 fees, already limited to the coordinator's bounds [wei / byte].
     latest_variable_cost : variable cost announced before the first block; `None` means `variable_cost` [wei / byte].
     pressure : parameters of the rule; `None` means the published parameters.

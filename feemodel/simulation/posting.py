@@ -93,8 +93,9 @@ class Posting:
     blobs: int = 1  #: number of blobs in a submission
     further_blob_gas: float = 0.0  #: execution gas of each additional blob [gas]
     cap: PriceCap = field(default_factory=PriceCap)  #: parameters of "price-cap"
-    layer_cost_per_mib: float = 0.0  #: price of data on the other layer with "alternative-layer" [wei / MiB]
-    commitment_gas: float = 21_000.0  #: L1 gas of the transaction that commits to data on the other layer [gas]
+    layer_cost_per_mib: float = 0.0  #: price of data on the layer of "alternative-layer" [wei / MiB]
+    #: L1 gas of the transaction that commits to data on the layer of "alternative-layer" [gas]
+    commitment_gas: float = 21_000.0
 
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
@@ -154,7 +155,7 @@ def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) 
 
     Returns
     -------
-    Posted : for each submission, the time, the length of the stream at its end, and the cost.
+    Posted : for each submission, the time, the length of the stream at the end of the submission, and the cost.
 
     Raises
     ------

@@ -118,7 +118,7 @@ class Lzss:
         return PUBLISHED_DICTIONARIES.get(self.sha256)
 
     def __reduce__(self) -> tuple[type["Lzss"], tuple[bytes]]:
-        return type(self), (self.dictionary,)  # the native package's index cannot be pickled
+        return type(self), (self.dictionary,)  # the native package's index of the dictionary cannot be pickled
 
     def size(self, data: Payload) -> int:
         r"""Return the compressed size of one payload [byte], at most the payload's length plus three.

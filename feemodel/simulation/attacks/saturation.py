@@ -3,8 +3,8 @@
 In the published model (arXiv 2509.17126, Figure 5a; `l1da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba), each
 full block multiplies the blob base fee by 1.15, and after the attack the fee falls as fast as it rose. By the rules of
 the protocol, a full block multiplies the fee by e^((maximum − target) · 131,072 / update_fraction), which is 1.0817 on
-all schedules since Prague. If the target is more than half of the maximum, the fee falls faster than it rises. With
-EIP-7918, the fee does not fall any further when it is below base_fee / 16.
+all schedules since Prague. If the target number of blobs is more than half of the maximum, the blob base fee falls
+faster than it rises. With EIP-7918, the fee does not fall any further when it is below base_fee / 16.
 """
 
 from dataclasses import dataclass, replace

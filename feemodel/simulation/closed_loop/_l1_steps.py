@@ -90,7 +90,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
 def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
     count = costs.size
     best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # candidates by cost (monotonic queue), cheapest first
+    queue = np.empty(count, dtype=np.int64)  # steps that may be the cheapest, by cost (monotonic queue)
     head, tail = 0, 0
     for k in range(count - 1, -1, -1):
         while tail > head and costs[queue[tail - 1]] > costs[k]:
@@ -154,7 +154,7 @@ def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[Re
 def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
     """Return the fee limits of a posting policy in each step.
 
-    The arrays are empty for a policy that does not wait for lower fees.
+    For a posting policy that does not wait for lower fees, the arrays of limits are empty.
 
     Parameters
     ----------

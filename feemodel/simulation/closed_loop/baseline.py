@@ -1,8 +1,8 @@
 """Baseline for comparing pricing policies with the same L1 fees, demand, posting and parameters.
 
-Demand is a continuous flow of 1.45 transactions per second. A transaction has 119.42 bytes. A submission carries one
-blob of 130,048 bytes, uses 65,250 gas and pays a tip of 0.1 gwei. Bytes that remain at the end are posted in one last
-blob. The policies set only the data price.
+Demand is a continuous flow of 1.45 transactions per second. A transaction has 119.42 compressed bytes. A submission
+carries one blob of 130,048 bytes, uses 65,250 gas and pays a tip of 0.1 gwei. Bytes that remain at the end are posted
+in one last blob. The policies set only the data price.
 """
 
 from dataclasses import fields, is_dataclass, replace

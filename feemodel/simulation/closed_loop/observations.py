@@ -80,7 +80,7 @@ def policy_state(**values: Any) -> np.record:
 
     Returns
     -------
-    Record with the given fields.
+    Record whose fields have the given initial values.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class WordFit:
     offsets_in_small: float
     deadlines_in_time: float
     amount_bytes: Shares
-    amount_zeros: Shares  # number of zero bytes at the right end → share
+    amount_zeros: Shares  # share of amounts by number of zero bytes at their right end
     packed_bytes: Shares
 
 
@@ -88,7 +88,7 @@ def draw_keys(shares: Mapping[Any, float], rng: np.random.Generator, count: int)
 
     Parameters
     ----------
-    shares : mapping from keys to shares. The shares need not add up to 1.
+    shares : mapping from keys to shares, which need not add up to 1.
     rng : random generator.
     count : number of draws.
 

@@ -64,7 +64,7 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     empty = rows == 0
     means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
     known, every = np.flatnonzero(~empty), np.arange(count)
-    # For each bin: this bin if it has rows, otherwise the last earlier bin with rows.
+    # For each bin, the index of the last bin with rows, up to and including the bin itself.
     last_known = np.maximum.accumulate(np.where(empty, 0, every))
     last_row = np.searchsorted(index, every, side="right") - 1
     interpolated = np.interp(every, known, means[known])

@@ -115,7 +115,7 @@ def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
     Returns
     -------
     Share of the targets in each interval between neighbouring quantiles, (q + 1,), with sum 1. For calibrated quantiles
-    with the probabilities 0.1, 0.5 and 0.9, the expected shares are 0.1, 0.4, 0.4 and 0.1.
+    with the probabilities 0.1, 0.5 and 0.9, the expected shares of targets are 0.1, 0.4, 0.4 and 0.1.
 
     Raises
     ------

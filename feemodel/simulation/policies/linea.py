@@ -32,7 +32,7 @@ class LineaState(NamedTuple):
     """State of the coordinator."""
 
     terms: np.record
-    sums: np.record  #: sums over the window, a `WEIGHTED` record
+    sums: np.record  #: sums of the records in `window`, a `WEIGHTED` record
     window: NDArray[Any]  #: ring buffer of `WEIGHTED` records
 
 

@@ -65,7 +65,7 @@ class VaultPricing(BuiltIn):
     kd: float = 0.0  #: gain of the derivative (D) term [range]
     min_proportional: float = -math.inf  #: minimum of the P term [wei / byte]
     min_integral: float = 0.0  #: minimum of Σ error; 0 means that the I term never lowers the price [1]
-    max_integral: float = 10.0  #: maximum of Σ error [1]
+    max_integral: float = 10.0  #: maximum of Σ error, the sum in the I term [1]
     derivative_memory: float = 0.8  #: coefficient β of the low-pass filter on changes of the error [1]
     min_price: float = 0.0  #: minimum price [wei / byte]
     max_price: float = math.inf  #: maximum price [wei / byte]
