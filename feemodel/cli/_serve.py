@@ -99,7 +99,7 @@ def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
 
 
 def _store(settings: "Settings", folder: str | None) -> Path | None:
-    """Return the path of the ledger in the settings, or of a new ledger of the genesis, or `None` without a ledger."""
+    """Return the path of the ledger in the settings or of a new ledger with the genesis, or `None` without a ledger."""
     if settings.store is not None:
         from feemodel.ledger._store import Store
 

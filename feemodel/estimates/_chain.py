@@ -201,7 +201,7 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
 
 
 def _encoded(header: Mapping[str, bytes | int]) -> bytes:
-    """Return the RLP encoding of a header. The Keccak-256 hash of the encoding is the block hash."""
+    """Return the RLP encoding of a header. The Keccak-256 hash of the encoded header is the block hash."""
     return rlp_encoded(header.values())
 
 

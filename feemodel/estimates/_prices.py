@@ -73,7 +73,7 @@ def prices_of(
     ----------
     pricing : "cost-per-byte" or "verification-cost".
     preset : preset with the margins, and with the costs that `costs` does not replace.
-    costs : cost for each field of a pricing form; values of `None` and fields of the other form are ignored.
+    costs : cost for each field of a pricing form; values of `None` and fields that `pricing` does not use are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
     record : extra data of a block, whose pricing record replaces the preset's costs; `None` keeps the preset's costs.
 
@@ -115,7 +115,7 @@ def l1_prices(
     history : L1 fees of some blocks.
     pricing : "cost-per-byte" or "verification-cost".
     preset : preset with the margins, and with the costs that `costs` does not replace.
-    costs : cost for each field of a pricing form; values of `None` and fields of the other form are ignored.
+    costs : cost for each field of a pricing form; values of `None` and fields that `pricing` does not use are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
     l1_margin : margin on the variable cost [1].
 

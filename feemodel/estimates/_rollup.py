@@ -163,7 +163,7 @@ def priced(
     form : pricing form with its costs and the base fee.
     margin : factor on the priority fee of an estimate [1].
     nonce, chain_id : values for a call without a nonce or a chain id.
-    measuring : settings for measuring the fee transaction.
+    measuring : settings for measuring the transaction for which the fee is computed.
     """
     size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
     return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)

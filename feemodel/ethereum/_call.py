@@ -202,7 +202,7 @@ def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None
     Parameters
     ----------
     name, given : name of the type field, and its value.
-    made : type that the other fields imply, see `made_type`.
+    made : type that all fields except the type field imply, see `made_type`.
     has_gas_price : whether the call has `gasPrice`, a field of types 0 and 1.
     """
     if made > given:

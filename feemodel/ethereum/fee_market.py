@@ -248,7 +248,7 @@ def moved_base_fee(
     ----------
     base_fee : base fee of this block [wei / gas].
     gas_used : gas used by this block [gas].
-    target : gas target by which the change is divided, at least 1 [gas].
+    target : gas target by which the change of the base fee is divided, at least 1 [gas].
     compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
     denominator : parameter of the chain, at least 1 [1].
 

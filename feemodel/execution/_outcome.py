@@ -64,5 +64,5 @@ class Traced(NamedTuple):
 
     @property
     def oblivious(self) -> bool:
-        """Whether every larger gas limit has exactly the same outcome."""
+        """Whether all gas limits of at least `minimum` have exactly the same outcome."""
         return self.maximum == UNBOUNDED

@@ -155,7 +155,7 @@ def search_gas(
     trace : function that executes the call with a gas limit and returns a `Traced` outcome; if `None`, no execution is
         traced.
     max_gas : largest gas limit that the node would execute, given the node's caps and the sender's balance [gas].
-        Traces prove nothing about limits above `max_gas`.
+        Traces prove nothing about gas limits above `max_gas`.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def simulate_month(choices: Any) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidInput : an unknown key or value.
+    InvalidInput : an unknown option, or a value that the option does not allow.
 
     >>> month = simulate_month({"pricing": "fixed"})
     >>> month["start"], len(month["series"]["price"]["values"]), round(month["recovery"], 6)

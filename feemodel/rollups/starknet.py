@@ -38,7 +38,7 @@ UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
 DENOMINATOR = 48  # divisor of the change of the L2 gas price per block
 RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
-MARGIN_PPT = 2  # maximum difference of a proposal from the median [10⁻³]
+MARGIN_PPT = 2  # maximum difference of a proposed L1 price from the median price [10⁻³]
 MAX_BLOCKS = 100_000  # maximum number of blocks in a window
 WINDOW = 10  # number of blocks in the median of proposals
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]

@@ -50,7 +50,7 @@ class PathBrackets:
     highest: float
 
     def __call__(self, path: int) -> Bracket:
-        """Return the bracket of one path."""
+        """Return the bounds of the break-even margin of one path."""
         one = self.l1_fees.isel(path=[path])
         ticks = path_ticks(one, self.rule, self.arrival_rate)
         stream = generator_of(self.seeds[path]).spawn(1)[0]

@@ -312,7 +312,7 @@ class Table:
         )
 
     def merge(self, cells: tuple[slice, ...], block: Moments) -> None:
-        """Merge the moments of a block into the block's cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
+        """Merge the moments of evaluations into the given cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
         mine = Moments._make(part_of(sums, cells) for sums in self._sums)
         new = Moments._make(np.reshape(sums, np.shape(here)) for sums, here in zip(block, mine, strict=True))
         difference = np.where(

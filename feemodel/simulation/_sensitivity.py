@@ -373,7 +373,7 @@ def morris_screening(
 def _units(levels: RealArray, within: Any, count: int) -> RealArray:
     """Convert levels in [0, 1] to points for `columns_at`.
 
-    For distributions and rows, the points are the midpoints of `count` equal intervals.
+    For distributions and rows, the points are the midpoints of `count` equal parts of [0, 1].
     """
     if isinstance(within, Rows) or is_frozen(within):
         return (levels * (count - 1) + 0.5) / count

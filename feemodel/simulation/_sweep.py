@@ -236,7 +236,7 @@ class _Job:
         return found
 
     def to_arrays(self, part: _Piece) -> dict[str, NDArray[Any]]:
-        """Return the results, generated inputs and moments of a block as arrays by name."""
+        """Return the results, generated inputs and moments of a block of evaluations as arrays by name."""
         found = {f"results/{name}": values for name, values in part.results.items()}
         found |= {f"inputs/{name}": values for name, values in part.inputs.items()}
         for name, moments in part.moments.items():
@@ -326,7 +326,7 @@ class _Result:
         self.inputs: Inputs = {name: np.empty(lengths[name], dtype=dtype) for name, dtype in input_types.items()}
 
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
-        """Store the result of a block."""
+        """Store the result of a block of evaluations."""
         cells = tuple(block[index] for index in self._job.result_axes)
         for name, found in piece.results.items():  # empty unless all evaluations must be stored
             _put(name, part_of(self.results[name], block), found)

@@ -475,7 +475,7 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
     stream : random stream of the path.
     rows : number of rows of the history.
     steps : number of steps of the path.
-    length : length of a block, or mean length with "stationary" [steps].
+    length : length of a block of the bootstrap, or mean length with "stationary" [steps].
     method : "stationary" or "circular".
 
     >>> drawn = drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3, method="circular")

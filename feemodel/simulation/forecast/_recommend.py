@@ -74,7 +74,7 @@ class Recommendation:
     valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
     valid_until: str  #: end of `valid_for`, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: 5, 50, 95 % quantiles of the mean cost during `hold` [wei / byte]
-    #: Dataset with one step for each submission, up to twice `hold`. Variables over `quantile` and `step`:
+    #: Dataset with one step for each submission, up to the time 2 · `hold`. Variables over `quantile` and `step`:
     #: `cost_per_byte`, the cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for
     #: these bytes [wei / byte]. Variable over `step`: `loss_probability`, the probability that the fees of all steps up
     #: to this step do not cover posting [1]. Coordinates of `step`: `elapsed` [s] and `time`.
