@@ -47,7 +47,7 @@ class NodeError(UpstreamError):
     """
 
     def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
-        super().__init__(method, code, message, data)  # all arguments, because pickle calls the class with `args`
+        super().__init__(method, code, message, data)  # pass all arguments, because pickle calls the class with `args`
         self.method, self.code, self.message, self.data = method, code, message, data
 
     def __str__(self) -> str:

@@ -521,8 +521,8 @@ def multi_gas_refund(
     ----------
     used : amount of each kind of resource [gas].
     gas_used : gas used by the transaction [gas].
-    base_fee : base fee that the transaction paid, from the header of this block [wei / gas].
-    next_base_fee : `MultiGasUpdate.base_fee` of this block [wei / gas].
+    base_fee : base fee that the transaction paid, from the header of the block of the transaction [wei / gas].
+    next_base_fee : `MultiGasUpdate.base_fee` of the block of the transaction [wei / gas].
     fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block [wei / gas].
 
     Returns

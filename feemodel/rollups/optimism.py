@@ -387,7 +387,7 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
     """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar [gas].
 
     The sum of the footprints of a block may not exceed the gas limit of the block. If `gas_scalar` is 0, the default of
-    400 gas per byte applies. A value of 0 in the chain's L1 attributes also means 400 gas per byte.
+    400 gas per byte applies. A scalar of 0 in the chain's L1 attributes also means 400 gas per byte.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)

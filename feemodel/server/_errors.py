@@ -51,7 +51,7 @@ class CallError(FeeModelError):
     """Exception with the code, message and data of a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(code, message, data)  # all arguments, because pickle passes `args` to the constructor
+        super().__init__(code, message, data)  # pass all arguments, because pickle passes `args` to the constructor
         self.code, self.message, self.data = code, message, data
 
     def __str__(self) -> str:

@@ -102,7 +102,7 @@ def rows(**columns: Any) -> Rows:
 
     Returns
     -------
-    Rows for `grid`, `monte_carlo` or `sobol`.
+    Rows that can be an argument of `grid`, `monte_carlo` or `sobol`.
 
     Raises
     ------
@@ -156,8 +156,8 @@ def grid(**axes: Any) -> Samples:
     Parameters
     ----------
     axes : keyword arguments `input=values`. The values of an axis are an array of shape (n,). A number or a text is a
-        constant. If the value is a result of `rows` or a `Workload`, the keyword can be any name. The sizes and gas of
-        a `Workload` vary together along the dimension "transaction".
+        constant. If the value of a keyword argument is a result of `rows` or a `Workload`, the keyword can be any name.
+        The sizes and gas of a `Workload` vary together along the dimension "transaction".
 
     Returns
     -------
