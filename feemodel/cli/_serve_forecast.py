@@ -1,7 +1,7 @@
 """The server's method `feemodel_forecast`, which runs in a separate process.
 
-The server itself does not import `feemodel.simulation`. The process starts with the first call, has a lower priority
-than the server, and is killed if a forecast takes too long.
+The server itself does not import `feemodel.simulation`. The forecasting process starts with the first call of the
+method, has a lower priority than the server, and is killed if a forecast takes too long.
 """
 
 import asyncio

@@ -317,7 +317,7 @@ def _fill_depth(rows: SqlRows, keys: _Spool, first_key: int, depth: int, followi
         shared = part[:, HASH_SIZE]
         with_next = np.append(shared[1:], 0)[:KEYS_READ]
         shared = shared[:KEYS_READ]
-        # A key belongs to a branch of this depth if the key shares `depth` or more digits with a neighbour. A key of
+        # A key belongs to a branch at depth `depth` if the key shares `depth` or more digits with a neighbour. A key of
         # the branch starts an entry if the key shares at most `depth` digits with the previous key.
         firsts = np.flatnonzero(((shared >= depth) | (with_next >= depth)) & (shared <= depth))
         digits = part[firsts, depth // 2] >> (0 if depth % 2 else 4) & 15

@@ -236,7 +236,7 @@ def _ancestors(leaves: list[int]) -> list[list[int]]:
 def _stored(
     rows: SqlRows, changes: Sequence[_Change], positions: list[list[int]]
 ) -> tuple[list[dict[int, TreeNode]], dict[int, Leaf]]:
-    """Return the rows that were stored at these positions before the change: the nodes by height, and the leaves."""
+    """Return the rows that were stored at the positions before the changes: the nodes by height, and the leaves."""
     nodes: list[dict[int, TreeNode]] = [{} for _ in range(DEPTH + 1)]
     tops: list[dict[int, int]] = [{} for _ in range(DEPTH + 1)]
     for index, change in enumerate(changes):

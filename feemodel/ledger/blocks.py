@@ -358,7 +358,7 @@ def _unlike_leaves(
 ) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
     """Return the leaves that differ between two trees, with their indices, by address or slot.
 
-    If `whole` is true, return all leaves of both trees.
+    If `whole` is true, return all leaves of the trees `before` and `after`.
     """
     old: dict[int, int] = {}  # position from the left → row number, at one height of the tree
     new: dict[int, int] = {}

@@ -131,7 +131,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     share = result["charged"].sum("path").to_numpy()
     share = share / share.sum()
     step = high[1] / low[1]
-    left = np.where(low > 0.0, low, high / step)  # draw the unbounded first and last bin as wide as the others
+    left = np.where(low > 0.0, low, high / step)  # draw the unbounded first and last bin as wide as other bins
     right = np.where(np.isfinite(high), high, low * step)
     colour = np.where(high <= 1.0, VERMILION, BLUE)
     ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)

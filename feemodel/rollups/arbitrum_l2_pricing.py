@@ -151,8 +151,8 @@ def _approx_exp(exponent: Whole, terms: int = EXPONENTIAL_ACCURACY) -> Whole:
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
-    After a block of 32 million gas, all six backlogs are 32 million if they were 0 before. The exponent is 592 + 150 +
-    33 + 7 + 1 + 0:
+    After a block of 32 million gas, the backlogs of all six constraints are 32 million if they were 0 before the block.
+    The exponent is 592 + 150 + 33 + 7 + 1 + 0:
 
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783

@@ -221,7 +221,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         seeds = rng.bit_generator.seed_seq
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # a new random stream for each call with the same generator
+        return seeds.spawn(1)[0]  # calls with the same generator return different seeds
     return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 

@@ -156,8 +156,8 @@ def grid(**axes: Any) -> Samples:
     Parameters
     ----------
     axes : keyword arguments `input=values`. The values of an axis are an array of shape (n,). A number or a text is a
-        constant. If the value of a keyword argument is a result of `rows` or a `Workload`, the keyword can be any name.
-        The sizes and gas of a `Workload` vary together along the dimension "transaction".
+        constant. For a result of `rows` or a `Workload`, the keyword can be any name. The sizes and gas of a `Workload`
+        vary together along the dimension "transaction".
 
     Returns
     -------
@@ -187,8 +187,8 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
         including both. If a number of the pair is not an integer, the pair means all doubles in [low, high). A frozen
-        `scipy.stats` distribution is evaluated at quantiles. A number stays constant. If the value is a result of
-        `rows` or a `Workload`, the keyword can be any name. A `Workload` adds an axis of transactions.
+        `scipy.stats` distribution is evaluated at quantiles. A number stays constant. For a result of `rows` or a
+        `Workload`, the keyword can be any name. A `Workload` adds an axis of transactions.
 
     Returns
     -------
@@ -219,9 +219,9 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     count : number of draws.
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
     distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
-        or with equal probability from a list of numbers. A number stays constant. If the value is a result of `rows` or
-        a `Workload`, the keyword can be any name. From a result of `rows`, each draw takes a whole row. A `Workload`
-        adds an axis of transactions: every draw is combined with every transaction.
+        or with equal probability from a list of numbers. A number stays constant. For a result of `rows` or a
+        `Workload`, the keyword can be any name. From a result of `rows`, each draw takes a whole row. A `Workload` adds
+        an axis of transactions: every draw is combined with every transaction.
 
     Returns
     -------

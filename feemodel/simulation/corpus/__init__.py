@@ -78,10 +78,11 @@ def corpus(
     -----
     The kinds of transactions are `plain_transfer` (ether), `erc20_transfer`, `approval`, `nft_transfer`, `swap`
     (routers, aggregators and multicalls of exchanges), `bridge_message`, `account_abstraction` (bundles of ERC-4337),
-    `contract_call` and `deployment`. A `contract_call` calls any other function: its calldata is a selector and words
-    drawn from the fitted mixture. The calldata of a `deployment` consists only of words drawn from the fitted mixture.
-    Contracts and users are drawn by Zipf's law from two pools of addresses, so addresses and selectors repeat as often
-    as in real transactions. The sizes of both pools are those of the real data, for any `count`.
+    `contract_call` and `deployment`. A `contract_call` calls a function that none of the kinds before it calls: its
+    calldata is a selector and words drawn from the fitted mixture. The calldata of a `deployment` consists only of
+    words drawn from the fitted mixture. Contracts and users are drawn by Zipf's law from two pools of addresses, so
+    addresses and selectors repeat as often as in real transactions. The sizes of both pools are those of the real data,
+    for any `count`.
 
     >>> made = corpus(1000, mix={"erc20_transfer": 1})
     >>> made.calldata[0][:4].hex(), len(made.calldata[0])

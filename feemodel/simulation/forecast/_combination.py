@@ -39,7 +39,8 @@ def combined(
     -------
     Combined quantiles, (origins, q) [log(wei / gas)].
 
-    The second forecaster's loss is ten times the first forecaster's loss, so the second weight is close to 0:
+    The second forecaster's loss is ten times the first forecaster's loss, so the weight of the second forecaster is
+    close to 0:
 
     >>> experts = np.stack([np.full((5, 1), 1.0), np.full((5, 1), 10.0)])
     >>> combined(experts, np.zeros(4), np.zeros(5), np.array([0.5]), 1)[:, 0].round(3)
