@@ -109,7 +109,7 @@ class Transaction:
     """
 
     type: int = LEGACY
-    chain_id: int | None = None  #: may be `None` only in legacy transactions
+    chain_id: int | None = None  #: chain id; may be `None` only in legacy transactions
     nonce: int = 0
     gas_price: int = 0  #: [wei / gas], types 0 and 1
     max_priority_fee: int = 0  #: [wei / gas], types 2 and 4

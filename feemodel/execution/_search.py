@@ -80,7 +80,7 @@ class Search(NamedTuple):
 
     rules: SearchRules
     upper: int  #: upper bound of the search [gas]
-    max_gas: float  #: largest limit that the node would execute; negative if it would execute none [gas]
+    max_gas: float  #: largest gas limit that the node would execute; negative if it would execute no call [gas]
     tolerance: float  #: see `search_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: limits on the search; only `total_gas` and `seconds` are used

@@ -19,8 +19,8 @@ class NodeParameters:
     base_fee: int = LOWEST_BASE_FEE
     fixed_cost: int = 30_000_000  #: cost of every unit of gas before the first pricing record [wei / gas]
     estimate_margin: float = 1.2  #: factor on the priority fee in gas estimates [1]
-    pool_margin: float = 0.8  #: factor on the priority fee that the transaction pool requires [1]
-    selection_margin: float = 1.0  #: factor on the priority fee that block building requires [1]
+    pool_margin: float = 0.8  #: factor on the priority fee in the check of the transaction pool [1]
+    selection_margin: float = 1.0  #: factor on the priority fee in the check of block building [1]
     block_time: float = 2.0  #: time between L2 blocks [s]
     max_transaction_calldata: int = 60_000  #: maximum calldata that the pool accepts [byte]
     compatibility_multiplier: Decimal = Decimal("1.2")  #: multiplier of compatibility mode [1]
@@ -53,7 +53,7 @@ class CoordinatorParameters:
     lower_bound: float = 90_000_001.0  #: minimum of the variable cost [wei / byte]
     upper_bound: float = 1_000_000_001.0  #: maximum of the variable cost [wei / byte]
     update_interval: float = 12.0  #: time between two announcements of costs [s]
-    window: float = 12_000.0  #: period over which L1 fees are averaged: 1,000 blocks [s]
+    window: float = 12_000.0  #: period over which L1 fees are averaged, the time of 1,000 L1 blocks [s]
     #: compressed size of the sample transaction, the default of the coordinator's option; the prices recorded in 167
     #: blocks since 2025-02 imply 250 bytes [byte]
     sample_compressed_size: int = 125

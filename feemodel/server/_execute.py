@@ -48,7 +48,7 @@ SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop
 HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for longer than this [s]
 PENALTY = 20  # code counts as slow for PENALTY · (time of its call − limit)
 SLOW_FOR = 60.0  # code is treated as slow for at most this time after a slow call [s]
-SLOW_CODES = 4_096  # maximum number of slow codes that are stored
+SLOW_CODES = 4_096  # maximum number of stored codes that count as slow
 
 
 def limits_of(settings: Settings) -> Limits:

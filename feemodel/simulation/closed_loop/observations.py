@@ -17,7 +17,7 @@ from feemodel.errors import InvalidInput
 SEEN = np.dtype(
     [
         ("step", np.int64),  # index of the step
-        ("time", np.float64),  # seconds since 1970, or since the start of a scenario without dates [s]
+        ("time", np.float64),  # Unix time, or time since the start of a scenario without dates [s]
         ("base_fee", np.float64),  # [wei / gas]
         ("blob_base_fee", np.float64),  # [wei / gas]
         ("tip", np.float64),  # [wei / gas]
