@@ -1,4 +1,4 @@
-"""`feemodel report`: price every transaction and function of a project on every chain, with a limit for CI."""
+"""`feemodel report`: price every transaction and function of a project on every chain, and check a limit on fees."""
 
 import argparse
 from collections.abc import Sequence

@@ -140,8 +140,8 @@ def _four_digits(mean: float) -> int:
 def example_subjects(chain_id: int) -> list[dict[str, Any]]:
     """Return example calls and transactions for a chain: a transfer, and a token call if a token is known.
 
-    On the development chain the sender has ether and tokens. On other chains, the sender's balances are not known,
-    so the examples send no ether and approve tokens instead of transferring tokens.
+    On the development chain the sender has ether and tokens. On all chains except the development chain, the sender's
+    balances are not known, so the examples send no ether and approve tokens instead of transferring tokens.
 
     >>> [(one["name"], one["label"]) for one in example_subjects(59_144)][:2]
     [('transfer', 'a transfer'), ('token', 'a token approval, as a call')]

@@ -320,7 +320,7 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
 def footprint_scalar_at_limit(gas_limit: int, *, maximum_blobs: int) -> int:
     """Return the footprint scalar with which a full L2 block fills the maximum number of L1 blobs [gas / byte].
 
-    The scalar is gas_limit // (maximum_blobs · 128,000). Base has set its footprint scalar by this formula since
+    The scalar is gas_limit // (maximum_blobs · 128,000), the formula by which Base has set its footprint scalar since
     2026-03.
 
     >>> footprint_scalar_at_limit(400_000_000, maximum_blobs=21)

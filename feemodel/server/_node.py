@@ -17,7 +17,7 @@ CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
-#: Namespaces that are not forwarded: methods that control the node, and methods that take the node longer than a call.
+#: Namespaces that are not forwarded: their methods control the node, or take the node more time than a call does.
 REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
 #: Methods that are not forwarded, because they would use accounts of the node.
 REFUSED = frozenset(

@@ -136,7 +136,7 @@ class Dispatcher:
         self._methods, self._forward, self._reasons = methods, forward, reasons or {}
         self._settings = settings or Settings()
         self._log_calls = self._settings.log == "requests"
-        self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in the table
+        self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
         self._held = 0  # total size of the answers to unfinished batches [byte]
         self._turn = asyncio.Lock()

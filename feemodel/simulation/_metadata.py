@@ -13,8 +13,8 @@ from feemodel.errors import InvalidInput
 if TYPE_CHECKING:
     import xarray
 
-#: Descriptions of variables. For a variable that is not in this mapping, the description is the name with spaces for
-#: underscores.
+#: Descriptions of variables. For a variable that is not in this mapping, the description is the name with spaces in
+#: place of underscores.
 LONG_NAMES = {
     "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",

@@ -14,7 +14,7 @@ Shares: TypeAlias = Mapping[int, float]  # number of bytes → share of the item
 Indices: TypeAlias = NDArray[np.int64]
 
 # Quantile levels that divide a fitted distribution into strata. Only the mean of each stratum is stored. The means of
-# the strata preserve the mean of the whole distribution and most of the tail.
+# the strata preserve the mean of the whole distribution and most of its upper tail.
 STRATA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 
 
