@@ -64,7 +64,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
         _listen()
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            cache_file = kernel._cache._cache_file  # private attribute, because no public attribute has the cache file
+            cache_file = kernel._cache._cache_file  # private: no public attribute of a kernel contains the cache file
             cache_file._source_stamp = cache_file._source_stamp, _sources(function.__module__)
         except RuntimeError:  # raised only if numba finds no folder for the cache
             kernel = numba.njit(**options)(function)
@@ -75,7 +75,7 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
 
 
 def inlined(**options: Any) -> Callable[[Kernel], Kernel]:
-    """Compile a function inline in the kernels that call it. Without numba the function is returned unchanged."""
+    """Compile a function as a part of each kernel that calls it. Without numba the function is returned unchanged."""
 
     def define(function: Kernel) -> Kernel:
         if not has_numba():

@@ -330,7 +330,7 @@ def share(name: str, value: Any) -> float:
 
 
 def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
-    """Raise `InvalidInput` for a value that is not a table, or that lacks one of the columns."""
+    """Raise `InvalidInput` for a value that is not a table, or for a table that lacks one of `columns`."""
     if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
     if missing := [column for column in columns if column not in value]:

@@ -103,7 +103,7 @@ class VerbParser(argparse.ArgumentParser):
             self.register("action", action, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words of a command. A misspelt option is reported first, because it explains a missing one."""
+        """Parse the words of a command. A misspelt option is reported before a missing option."""
         known = self._option_string_actions
         for word in takewhile("--".__ne__, args if self._subparsers is None else ()):
             name = word.partition("=")[0]  # without the option's value, which may be a password

@@ -14,7 +14,7 @@ from feemodel.cli._output import print_json
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed
-#: Options of each action, and whether each option is required. All actions also have the option `--store`.
+#: Options of each action, and whether each option is required. The option `--store` belongs to every action.
 OPTIONS = {
     "info": {},
     "verify": {},

@@ -11,13 +11,13 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
 
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
-    """Add the options `--out` and `--overwrite` for `checked_out`."""
+    """Add the options `--out` and `--overwrite`, which `checked_out` reads."""
     parser.add_argument("--out", metavar=metavar, required=required, help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
 def add_figure(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the options `--figure` and `--overwrite` for `checked_out`."""
+    """Add the options `--figure` and `--overwrite`, which `checked_out` reads."""
     parser.add_argument("--figure", metavar="FILE.png", help=f"{text} to a .png, .svg or .pdf file")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
@@ -83,7 +83,7 @@ def in_eth(wei: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """Format a duration of whole minutes as text that the option for horizons accepts.
+    """Format a duration of whole minutes as the option `--horizon` accepts it, such as `10min`.
 
     >>> length_text(600.0), length_text(86_400.0)
     ('10min', '24h')

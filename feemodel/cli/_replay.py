@@ -113,7 +113,7 @@ _COLUMNS: tuple[str, ...] = (
 
 
 def _row(row: Comparison) -> tuple[str, ...]:
-    """Return the row of one transaction. A cell without a value is empty."""
+    """Return the table row of one transaction. A cell without a value is empty."""
     paid = None if row.estimate is None else offered(row.step) - row.step.block.base_fee
     numbers = (
         None if row.gas is None else row.gas.gas_limit,

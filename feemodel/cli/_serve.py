@@ -30,7 +30,7 @@ Exit codes of --check and --check-settings:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for package in PACKAGES:
-        if find_spec(package) is None:  # report a missing package here, once, and not in every worker
+        if find_spec(package) is None:  # report a missing package before the workers start
             raise ModuleNotFoundError(name=package)
     from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
 
@@ -120,7 +120,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
 
 
 def _check_genesis(genesis: str, store: "Store") -> None:
-    """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis."""
+    """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis file."""
     from feemodel.estimates._chain import read_genesis_document
     from feemodel.ledger._genesis import genesis_root
 

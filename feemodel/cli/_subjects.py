@@ -164,7 +164,7 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
 
 
 def _json(text: str) -> Any:
-    """Parse JSON text; returns `None` if it is not JSON."""
+    """Parse JSON text; returns `None` if the text is not JSON."""
     try:
         return parse_json(text, "")
     except InvalidInput:

@@ -131,7 +131,7 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     parent_hash = _sized(genesis, "parentHash", 32)
     chain = ChainState(call_state=call_state, extra_data=extra_data, parent_hash=parent_hash, state_root=state_root)
     found = keccak256(_encoded(_header(chain)))
-    named = replace(block, hashes={block.number: found})  # BLOCKHASH in later simulated blocks returns this hash
+    named = replace(block, hashes={block.number: found})  # BLOCKHASH in later simulated blocks returns `found`
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
 
 

@@ -112,7 +112,7 @@ def l1_prices(
 
     Parameters
     ----------
-    history : L1 fees of some blocks.
+    history : L1 fees of the blocks over which the averages are taken.
     pricing : "cost-per-byte" or "verification-cost".
     preset : preset with the margins, and with the costs that `costs` does not replace.
     costs : cost for each field of a pricing form; values of `None` and fields that `pricing` does not use are ignored.

@@ -3,7 +3,7 @@
 A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. A
 capture does not record created code or delegations. A capture records payments to the coinbase only if the transaction
 touched the coinbase. The writes of a block to system contracts before its first transaction (EIP-4788, EIP-2935) are
-left out, because the recorded outcomes do not include them.
+left out, because the recorded outcomes do not include these writes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -142,7 +142,7 @@ def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
 
 
 def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
-    """Return the accounts after a transaction, with its recorded effects."""
+    """Return the accounts after a transaction, with the recorded effects of the transaction."""
     after = _with_delegations(accounts, transaction, chain_id)
     if transaction.to is None and transaction.succeeded:
         created = created_address(transaction.sender, transaction.nonce)

@@ -170,7 +170,7 @@ def priced(
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:
-    """Raise `InvalidInput` if `gas` exceeds the limit, or if a call has both `gasPrice` and `maxFeePerBlobGas`."""
+    """Raise `InvalidInput` if `gas` exceeds `max_call_gas`, or if a call has both `gasPrice` and `maxFeePerBlobGas`."""
     if call.gas is not None and call.gas > limits.max_call_gas:
         raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:

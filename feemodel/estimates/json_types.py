@@ -292,7 +292,7 @@ def decoded(kind: Any, value: Any) -> Any:
 
 
 def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:
-    """Return the JSON schemas of types, and the components that they refer to."""
+    """Return the JSON schemas of types, and the components to which the schemas refer."""
     found, components = msgspec.json.schema_components(
         kinds, schema_hook=attrgetter("schema"), ref_template="#/components/schemas/{name}"
     )

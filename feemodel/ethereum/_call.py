@@ -282,7 +282,7 @@ def _address(name: str, value: Any) -> bytes | None:
 
 
 def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
-    """Parse an access list of JSON-RPC objects or of pairs.
+    """Parse an access list of JSON-RPC objects or of pairs (address, storage keys).
 
     >>> read_access_list([{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
     ()

@@ -24,7 +24,7 @@ def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # 
     gas_used : gas used by the parent [gas].
     target : gas target by which the change of the base fee is divided, at least 1 [gas].
     compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
-    denominator : parameter of the chain, 8 on Ethereum [1].
+    denominator : base fee change denominator of EIP-1559, a parameter of the chain, 8 on Ethereum [1].
 
     >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
     1012500000
@@ -40,8 +40,8 @@ def blob_base_fee(excess, update_fraction):  # type: ignore[no-untyped-def]
     """Price of blob gas [wei / gas], see `feemodel.ethereum.fee_market.blob_base_fee`.
 
     Up to about 100 gwei, the terms of the integer series fit 64 bits, and the result is the series. At higher prices,
-    the result is exp(excess / update_fraction) in doubles, at most 2**62. Below 2**62, the result differs from the
-    series by less than one part in 10**9.
+    the result is exp(excess / update_fraction) in doubles, at most 2**62. A result below 2**62 differs from the series
+    by less than one part in 10**9.
 
     >>> int(blob_base_fee(2_314_058, 3_338_477))
     2

@@ -266,8 +266,8 @@ def fill(
 ) -> Transaction:
     """Convert a call to an unsigned transaction; a transaction that was sent keeps its signature.
 
-    A call with a dynamic-fee field becomes type 2. Without a dynamic-fee field, a call with an access list becomes type
-    1, and any other call becomes type 0.
+    A call with a dynamic-fee field becomes type 2. Without a dynamic-fee field, a call becomes type 1 if it has an
+    access list, and type 0 otherwise.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def transaction_fee(*, total: int, data_fee: int, priority_fee: int = 0) -> Tran
 
     Returns
     -------
-    TransactionFee; its execution fee is the total minus the other two parts [wei].
+    TransactionFee; its execution fee is the total minus the data fee and the priority fee [wei].
 
     Raises
     ------

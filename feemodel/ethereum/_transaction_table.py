@@ -142,7 +142,7 @@ def _is_typed(raw: bytes) -> bool:
 
 
 def _is_given(cell: Any) -> bool:
-    """Return whether a cell contains a fee or a list that is not empty."""
+    """Return whether a cell contains a fee or a non-empty list."""
     if is_missing(cell) or (isinstance(cell, float) and cell != cell):
         return False
     return len(cell) > 0 if hasattr(cell, "__len__") else True
@@ -207,7 +207,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
 
 
 def _columns(table: "pd.DataFrame") -> dict[str, Any]:
-    """Return a mapping from fields to columns of the table. A column with the field's own name has priority."""
+    """Return a mapping from fields to columns of the table. A field's own name has priority over other names."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
         raise InvalidInput("table", "expected unique column names", table.columns[table.columns.duplicated()][0])

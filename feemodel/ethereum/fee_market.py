@@ -75,7 +75,7 @@ class BlobRules:
 
     name: str
     timestamp: int  #: activation time of the upgrade, at most the time of its first block [s]
-    target: int  #: number of blobs in a block at which the fee does not change
+    target: int  #: number of blobs in a block at which the blob base fee does not change
     maximum: int  #: maximum number of blobs in a block
     update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
     reserve: bool  #: whether EIP-7918 keeps the blob fee from falling far below the execution fee
@@ -250,7 +250,7 @@ def moved_base_fee(
     gas_used : gas used by this block [gas].
     target : gas target by which the change of the base fee is divided, at least 1 [gas].
     compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
-    denominator : parameter of the chain, at least 1 [1].
+    denominator : base fee change denominator of EIP-1559, a parameter of the chain, at least 1 [1].
 
     Returns
     -------
@@ -627,7 +627,7 @@ def calldata_floor_gas(
 
     Parameters
     ----------
-    zero_bytes, nonzero_bytes : numbers of zero bytes and of other bytes [byte].
+    zero_bytes, nonzero_bytes : numbers of zero and of non-zero bytes in the calldata [byte].
     gas_per_token : gas of one token [gas]; a zero byte is one token, any other byte is four.
 
     All parameters broadcast against each other.

@@ -278,7 +278,7 @@ def checksummed(address: bytes) -> str:
 
 
 def _have_and_want(message: Message, request: Request, call_state: CallState, gas_limit: int) -> tuple[int, int]:
-    """Return the sender's balance, and the maximum cost of the call with this gas limit [wei]."""
+    """Return the sender's balance, and the maximum cost of the call with the given gas limit [wei]."""
     price = (request.call.max_fee or message.gas_price) if message.pays else 0
     blobs = _blob_cost(request) if request.blob_hashes else 0
     return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs

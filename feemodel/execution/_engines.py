@@ -131,5 +131,5 @@ def engine_of(engine: str | Engine) -> Engine:
 
 
 def is_native(name: str) -> bool:
-    """Return whether this name selects the native engine."""
+    """Return whether a name selects the native engine."""
     return name in ("auto", "native") and has_native()

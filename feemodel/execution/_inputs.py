@@ -9,7 +9,7 @@ from feemodel.execution._message import Message
 from feemodel.execution._state import Account, Block, CallState
 
 MAX_GAS = 2**32  #: largest gas limit of an execution, which also bounds the memory of an execution [gas]
-MAX_BYTES = 64 * 2**20  #: longest calldata and code [byte]
+MAX_BYTES = 64 * 2**20  #: maximum length of calldata and of code [byte]
 MAX_SECONDS = 1e9  #: longest time of an execution [s]
 
 _BLOCK_NUMBERS = {

@@ -58,8 +58,8 @@ class Traced(NamedTuple):
     """
 
     outcome: Outcome
-    minimum: int = 1  #: [gas]
-    maximum: int = 0  #: [gas]; if a frame halted, the limit of this execution, because more gas might avoid the halt
+    minimum: int = 1  #: lower end of the range [gas]
+    maximum: int = 0  #: upper end of the range [gas]; after a halt, the gas limit of the traced execution
     single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
 
     @property

@@ -60,7 +60,7 @@ class EnginePool:
             raise InvalidInput("processes", "expected at least 1", processes)
         self._deadline = check_seconds("deadline", deadline)
         self._all = [_Child() for _ in range(processes)]
-        self._free = [*self._all]  # free children; the child used last is at the end
+        self._free = [*self._all]  # free child processes; the one used last is at the end
         self._change = threading.Condition()  # notified when `_free` changes
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
@@ -81,7 +81,7 @@ class EnginePool:
         raise LimitExceeded(f"{ATTEMPTS} processes of the engine ended while they executed this call: try again")
 
     def warm_up(self, call_state: CallState | None = None) -> None:
-        """Start all children and load a state into each, to avoid a delay of the first calls."""
+        """Start all child processes and load a state into each, to avoid a delay of the first calls."""
         with ExitStack() as held:
             children = [held.enter_context(self._taken()) for _ in self._all]
             for child in children:
@@ -100,7 +100,7 @@ class EnginePool:
 
     @contextmanager
     def _taken(self) -> Iterator["_Child"]:
-        """Reserve a free child for the caller."""
+        """Reserve a free child process for the caller."""
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")

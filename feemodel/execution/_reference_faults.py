@@ -126,7 +126,7 @@ def _field_element(data: bytes, size: int, elements: int) -> str:
 
 
 def _pairing_gas(rules: Any, pairs: int) -> int:
-    """Return the gas of the pairing precompile, which EIP-1108 lowered in Istanbul."""
+    """Return the gas of the pairing precompile; EIP-1108 lowered this gas in Istanbul."""
     each, base = (34_000, 45_000) if rules.__name__.rpartition(".")[2] not in _BEFORE_ISTANBUL else (80_000, 100_000)
     return base + each * pairs
 

@@ -1,6 +1,6 @@
 """Search for the gas limit of a message, as geth and Besu do in `eth_estimateGas`.
 
-The native engine implements the same search in Rust. Engines that execute in Python use this module.
+The native engine implements the search of this module in Rust. Engines that execute in Python use this module.
 
     1. Execute a plain transfer with 21,000 gas. If the transfer succeeds, return 21,000.
     2. Execute the message with the upper bound as gas limit. If the execution with the upper bound fails, return
@@ -16,9 +16,9 @@ geth and Besu differ in the definition of `used` and in three details, see the c
 The search traces the execution with the upper bound. With a gas limit other than the upper bound, the search executes
 the message only if no earlier trace proves the outcome (see `feemodel.execution._outcome.Traced`). Because each outcome
 is executed or proven, the search returns the same gas limit as the node. The first trace proves the outcome for a range
-of limits. If the search needs a limit below the range, a second execution is traced, with the largest limit below the
-range. The second trace often proves the outcome for all smaller limits. For 768 mainnet calls with tolerance 0, the
-traces reduce the mean number of executions per call from 4.5 to 2.6.
+of gas limits. If the search needs a gas limit below the proven range, a second execution is traced, with the largest
+gas limit below the proven range. The second trace often proves the outcome for all gas limits below the proven range.
+For 768 mainnet calls with tolerance 0, the traces reduce the mean number of executions per call from 4.5 to 2.6.
 
 Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
@@ -150,7 +150,7 @@ def search_gas(
     upper : upper bound of the search [gas].
     rules : rules of a node's search.
     tolerance : maximum of (result − smallest sufficient gas limit) / result [1]. With a tolerance of 0, the result is
-        the smallest sufficient limit.
+        the smallest sufficient gas limit.
     transfer : whether the call may be a plain transfer.
     trace : function that executes the call with a gas limit and returns a `Traced` outcome; if `None`, no execution is
         traced.

@@ -1,8 +1,8 @@
-"""Range of gas limits with the same outcome, derived from one execution of the specification.
+"""Range of gas limits that have the outcome of one traced execution of the specification.
 
-Suppose that a frame starts with g gas and has spent S gas so far. If g changes but the instructions stay the same, S
-stays the same, and g − S gas is left. The table gives the minimum g that each instruction requires, and the frame
-requires the maximum over its instructions:
+Suppose that a frame starts with g gas and has spent S gas so far. If the gas g at the start changes but the
+instructions stay the same, the spent gas S stays the same, and g − S gas is left. The table gives the minimum g that
+each instruction requires, and the frame requires the maximum over its instructions:
 
     SSTORE, since EIP-2200         S + 2,301
     call or creation that costs b; its frame needs c gas and gets a stipend s
@@ -10,10 +10,10 @@ requires the maximum over its instructions:
     call that starts no frame      S + b
     end                            S
 
-A frame that halts consumes all its gas. With less gas, a frame that halted halts at the same instruction or earlier,
-provided that the outcomes of the frame's own calls do not change. With more gas, a frame that halted may succeed. If
-the caller of a halted frame gets more gas, only 1/64 of the additional gas is left after the frame has halted. In this
-module, the halt of a child frame is called a burn.
+A frame that halts consumes all its gas. With less gas than in the traced execution, a frame that halted halts at the
+same instruction or earlier, provided that the outcomes of the frame's own calls do not change. With more gas than in
+the traced execution, a frame that halted may succeed. If the caller of a halted frame gets more gas, only 1/64 of the
+additional gas is left after the frame has halted. In this module, the halt of a child frame is called a burn.
 
 The table is valid only if the code reads neither its remaining gas nor the balance of the account that pays for gas.
 Code reads a balance with BALANCE, SELFBALANCE or SELFDESTRUCT (which transfers the whole balance), or with a call or
@@ -44,7 +44,7 @@ class Recorder:
 
     Parameters
     ----------
-    payer : account that pays for gas, so that its balance depends on the gas limit; `None` if nobody pays.
+    payer : account that pays for gas, and whose balance therefore depends on the gas limit; `None` if nobody pays.
     divides_gas : whether a call leaves its caller 1/64 of the gas, EIP-150.
     sstore_sentry : whether SSTORE requires more than 2,300 gas, EIP-2200.
     """
@@ -164,7 +164,7 @@ class _Burn(NamedTuple):
     """Halt of a child frame, and the gas that the calling frame required up to this halt."""
 
     required: int  #: [gas]
-    required_of_calls: int  #: gas required by calls and creations alone [gas]
+    required_of_calls: int  #: gas that calls and creations alone required up to the halt [gas]
     spent: int  #: [gas]
     given: float  #: gas passed to the child; infinite if the caller passed all but 1/64 of its gas [gas]
 
@@ -200,7 +200,8 @@ class _Frame:
     def minimum(self) -> int:
         """Return the minimum gas with which the frame gives the same result [gas].
 
-        With this gas, the frame executes the same instructions or, if it halted, halts at one of these instructions.
+        With the minimum gas, the frame executes the traced instructions or, if the frame halted, halts at one of the
+        traced instructions.
         """
         halted = self.halted
         needed = self.required_of_calls if halted else max(self.required, self.spent())

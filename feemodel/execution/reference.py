@@ -126,7 +126,7 @@ class _Machine:
             payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
         )
         outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # At a smaller gas limit, the payer prepays less, so the payer's balance could overflow 256 bits.
+        # With less gas than `gas_limit`, the payer prepays less, so the payer's balance could overflow 256 bits.
         too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
         # In Frontier, a creation without enough gas to store its code still succeeds, without code.
         whole = fork.divides_gas or message.to is not None

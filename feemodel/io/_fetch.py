@@ -79,10 +79,9 @@ def get_blocks(
     ----------
     node : node that answers `eth_getBlockByNumber`.
     blocks : consecutive block numbers.
-    tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
-        fee, and the tip of the block is the priority fee at this percentile, or 0 if the block has no transactions. The
-        columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request per batch. If
-        `tip_percentile` is `None`, the columns `tip` and `blob_base_fee` stay empty.
+    tip_percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100. The tip of a block without
+        transactions is 0. The columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request
+        per batch. If `tip_percentile` is `None`, the columns `tip` and `blob_base_fee` stay empty.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
@@ -137,9 +136,8 @@ def fetch_blocks(
     blocks : consecutive block numbers.
     out : path of the file.
     overwrite : whether to replace a file that exists.
-    tip_percentile : percentile of a block's gas used, from 0 to 100. The transactions of a block are sorted by priority
-        fee, and the tip of the block is the priority fee at this percentile. The columns `tip` and `blob_base_fee` are
-        filled from `eth_feeHistory`, but stay empty if `tip_percentile` is `None`.
+    tip_percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100. The columns `tip` and
+        `blob_base_fee` are filled from `eth_feeHistory`, but stay empty if `tip_percentile` is `None`.
     concurrency : maximum number of concurrent requests, up to 256.
     calls_per_request : number of blocks in one JSON-RPC batch.
     timeout : maximum time of an attempt, including the wait for a free connection [s].

@@ -51,7 +51,7 @@ def reading(path: PathLike) -> Iterator[None]:
 
 def _errors_of_content() -> tuple[type[Exception], ...]:
     """Return the exception types that mean invalid content, including pyarrow's exceptions if pyarrow is imported."""
-    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # `None` while pyarrow is being imported
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", None)  # `None` during the import of pyarrow
     return (InvalidInput, csv.Error) if arrow is None else (InvalidInput, csv.Error, arrow)
 
 

@@ -61,7 +61,7 @@ class Format:
         return self.names.get(column, (column,))
 
     def missing(self, found: Sequence[str], given: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
-        """Return the required columns that a file lacks. `given`: columns whose names were given by the caller."""
+        """Return the required columns that a file lacks. `given`: columns for which the caller gave the name."""
         needed = [column.name for column in self.columns if column.presence != "optional"]
         return [
             " or ".join(self.source_names(column))
@@ -190,7 +190,7 @@ class Source(NamedTuple):
 
     @classmethod
     def named(cls, name: str) -> "Source":
-        """Return a `Source` with this column name, and with the scale of the unit that the name implies."""
+        """Return a `Source` with the given column name, and with the scale of the unit that the name implies."""
         return cls(name, COUNTED_BY.get(name, ONE))
 
 

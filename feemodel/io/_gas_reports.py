@@ -1,6 +1,6 @@
 """Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
-read_project : any file that the other functions read, or the folder of a Foundry project
+read_project : a broadcast, a gas report of Foundry or Hardhat, or the folder of a Foundry project
 read_broadcast : `broadcast/**/run-latest.json` of Foundry
 read_forge_report : output of `forge test --gas-report --json`
 read_hardhat_report : JSON file of hardhat-gas-reporter

@@ -30,8 +30,8 @@ CACHED = frozenset({"hashCode", "hash"})
 def java_bytes(value: Any, name: str) -> bytes:
     """Return the bytes of a list or an object that Java serialized.
 
-    Raises `InvalidInput`, which names the field, if the value has none of these forms, if an offset or a length exceeds
-    the number of bytes, or if a number is out of range for its type.
+    Raises `InvalidInput`, which names the field, if the value is not in a form in which Java serializes bytes, if an
+    offset or a length exceeds the number of bytes, or if a number is out of range for its type.
 
     >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}, "fee").hex()
     '03e8'

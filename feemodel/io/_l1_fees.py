@@ -134,7 +134,7 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
 
 
 def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `gas_used_ratio` = gas used / gas limit to the table if both are known."""
+    """Add the column `gas_used_ratio` = gas used / gas limit if the table has both amounts in every row."""
     if table["gas_used_ratio"].notna().any() or table["gas_limit"].isna().any() or table["gas_used"].isna().any():
         return table
     if (wrong := (table["gas_used"] > table["gas_limit"]).to_numpy()).any():

@@ -46,8 +46,7 @@ class L1Window:
     chain_id : chain id that the node must report; if unknown, the first response sets the chain id.
     blocks : length of the window [blocks].
     tip_blocks : number of newest blocks over which the median of the tips is taken.
-    tip_percentile : percentile of a block's gas used [%]. The transactions of a block are sorted by priority fee, and
-        the tip of the block is the priority fee at this percentile.
+    tip_percentile : percentile of the tips in a block, weighted by gas used [%].
     max_age : maximum age of the newest block [s].
     """
 
@@ -182,8 +181,7 @@ async def fetch_fee_history(
     node : node of L1.
     chain : chain id that the node must have.
     blocks : number of blocks in the history.
-    percentile : percentile of a block's gas used [%]. The transactions of a block are sorted by priority fee, and the
-        tip of the block is the priority fee at this percentile.
+    percentile : percentile of the tips in a block, weighted by gas used [%].
 
     Raises `UpstreamError` if the node has another chain id, or returns a block that was not requested.
     """

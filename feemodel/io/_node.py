@@ -146,7 +146,7 @@ class _LoopThread:
             return
         with suppress(RuntimeError):  # the event loop has ended already
             loop.call_soon_threadsafe(self._end.set)
-        if thread is not threading.current_thread():  # the garbage collector may call `end` from the loop's thread
+        if thread is not threading.current_thread():  # the garbage collector may call `end` in the event loop's thread
             thread.join(CLOSING_SECONDS)
 
     def _started(self) -> asyncio.AbstractEventLoop:

@@ -14,7 +14,7 @@ from feemodel.ethereum._quantities import from_hex, from_quantity, hash_bytes, t
 from feemodel.ethereum.fee_market import next_base_fee
 
 MAX_CHAIN_ID = 2**255
-ERROR_LENGTH = 300  # maximum number of characters shown of an error
+ERROR_LENGTH = 300  # maximum number of characters of an error that are shown
 
 _log = logging.getLogger(__name__)
 

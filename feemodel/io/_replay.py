@@ -115,7 +115,7 @@ def read_replay(path: PathLike) -> Replay:
 
     Returns
     -------
-    The blocks, and the state before the first block.
+    The captured blocks, and the state before the first captured block.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def parse_replay(text: bytes | str) -> Replay:
 
     Returns
     -------
-    The blocks, and the state before the first block.
+    The captured blocks, and the state before the first captured block.
 
     Raises
     ------

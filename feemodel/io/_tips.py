@@ -27,7 +27,7 @@ def percentile_tips(
     block : block number of each transaction, of shape (n,).
     tip : priority fee of each transaction, of shape (n,) [wei / gas].
     gas_used : gas used by each transaction, of shape (n,) [gas].
-    percentile : percentile of a block's gas used, from 0 to 100.
+    percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
     transactions : path or paths of Parquet or CSV files from xatu (canonical_execution_transaction), cryo, or another
         source. The files have the columns `block_number`, `gas_used`, and `gas_price` or `effective_gas_price`.
         Transactions of blocks that are not in `l1_fees` are ignored.
-    percentile : percentile of a block's gas used, from 0 to 100.
+    percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100.
 
     Returns
     -------

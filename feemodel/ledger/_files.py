@@ -453,7 +453,7 @@ def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) 
         return parse(value)
 
 
-OPTIONAL_ITEMS = 2  # number of optional items after the accounts: zkCompare and timestamp
+OPTIONAL_ITEMS = 2  # number of optional items after the accounts of a trie log: zkCompare and timestamp
 
 
 def parse_trie_log(data: bytes) -> BlockChanges:

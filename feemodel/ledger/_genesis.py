@@ -285,7 +285,7 @@ def _digits_shared(hkeys: Bytes, before: Bytes | None) -> Bytes:
 
 
 def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
-    """Store the sorted index of ascending keys, one depth at a time; return the row number of the top branch.
+    """Store the sorted index of the keys, one depth at a time; return the row number of the top branch.
 
     All branches of one depth are stored before the branches of the next depth, so that the number of a branch is known
     before the branch is stored. The keys are read once for each depth.

@@ -63,7 +63,7 @@ def _poseidon2(messages: Any, keys: Any, diagonal: Any, result: Any) -> Any:
         state[:] = 0
         for start in range(0, len(message), 32):
             block[:] = 0
-            padding = max(start + 32 - len(message), 0)  # number of zeros in front of a short last block
+            padding = max(start + 32 - len(message), 0)  # number of zero bytes in front of a short last block
             for index in range(padding, 32):
                 byte = np.uint64(message[start + index - padding])
                 block[index // 4] |= byte << np.uint64(24 - 8 * (index % 4))
@@ -177,7 +177,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 @cached_njit(nogil=True)
 def _product(a: Any, b: Any, order: Any) -> Any:
-    """Return a·b/2**256 modulo the order."""
+    """Return a·b/2**256 modulo the order of the field."""
     total = np.zeros(LIMBS + 1, dtype=np.uint64)
     for i in range(LIMBS):
         carry = np.uint64(0)

@@ -206,7 +206,7 @@ class _Live:
         return np.concatenate(parts)
 
     def _mark(self, table: str, numbers: Numbers) -> Numbers:
-        """Mark rows as used; return their indices."""
+        """Mark rows as used; return the indices of the rows in `_live[table]`."""
         indices = self._numbering[table].indices(numbers)
         self._live[table][indices] = True
         return indices

@@ -211,7 +211,7 @@ class Scheme:
 def path_links(
     digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
 ) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Return the messages of a path with their expected hashes, and the hashes of the lowest node and its sibling.
+    """Return the hashed messages of a path, their expected hashes, and the hashes of the lowest node and its sibling.
 
     Parameters
     ----------

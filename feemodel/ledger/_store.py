@@ -206,7 +206,7 @@ class Store:
         return tree or self.database.damaged(f"the storage tree {root.hex()} is missing")
 
     def tree(self, root: bytes) -> Tree:
-        """Return the account tree or storage tree with this root.
+        """Return the account tree or storage tree whose root is `root`.
 
         Raises `InvalidInput` if no tree has this root.
         """

@@ -8,8 +8,8 @@ tree has no key between their keys.
 read. Each changed node is hashed once, level by level, in batches for all trees of a block. Stored rows that are used
 for a new root are first checked against the old root, so that a corrupt file cannot lead to a wrong root.
 
-`stored_height` is the height of the lowest node that covers all used leaves. Nodes above this height are not stored:
-there, each path follows the left edge of the tree, and each sibling is empty.
+`stored_height` is the height of the lowest node that covers all used leaves. Nodes above `stored_height` are not
+stored: above `stored_height`, each path follows the left edge of the tree, and each sibling is empty.
 
 Leaf indices follow the order of insertion, but insertions, deletions and proofs of absence need the neighbours of a key
 in sorted order. The neighbours of a key are found in the sorted index, which is a trie over the hexadecimal digits of
@@ -127,7 +127,7 @@ class _KeyIndex:
         return self._rows.branches[node] if isinstance(node, int) else node
 
     def _nearest(self, path: list[tuple[Branch | _Changed, int]], step: int) -> int:
-        """Return the last key before a path (step -1) or the first key after the path (step 1)."""
+        """Return the row number of the last key before a path (step -1) or of the first key after the path (step 1)."""
         for branch, digit in reversed(path):
             for index in range(digit + step, -1 if step < 0 else DIGITS, step):
                 if branch[index] != EMPTY:
@@ -586,7 +586,7 @@ def proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
 
 
 def _is_proof(hkey: bytes, entry: list[ProvenLeaf]) -> bool:
-    """Return whether these leaves are one leaf with the key, or two neighbouring leaves on both sides of the key."""
+    """Return whether `entry` is one leaf with the key, or two neighbouring leaves, one on each side of the key."""
     left, right = entry[0], entry[-1]
     if left is right:
         return left.hkey == hkey

@@ -40,7 +40,7 @@ def fee_payloads(
 
     Returns
     -------
-    list of bytes, one for each row.
+    list of `bytes` objects, one for each row of the table.
 
     Raises
     ------

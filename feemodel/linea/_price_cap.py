@@ -5,8 +5,9 @@
     tip cap = 0.1 gwei · multiplier
     blob fee cap = max(p10 of the blob base fee, 0.1 gwei) · (the multiplier without time_of_day)
 
-p10 is the 10th percentile. A transaction is sent as soon as the caps, multiplied by 0.9, cover the current fees. The
-fee fields of the transaction contain the full caps. The paid tip is min(tip cap, max fee − base fee).
+p10 is the 10th percentile of a fee over the last 7 days. A transaction is sent as soon as the caps, multiplied by 0.9,
+cover the current fees. The fee fields of the transaction contain the full caps. The paid tip is min(tip cap, max fee −
+base fee).
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing/dynamic-cap and
 docker/config/coordinator; the hourly factors: docker/config/common/gas-price-cap-time-of-day-multipliers.toml.

@@ -57,7 +57,7 @@ def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wal
     ------
     InvalidInput : a fee that is negative or not an integer.
 
-    1.05 · 37,594,352 = 39,474,069.6 and 1.35 · 7 = 9.45:
+    The products are 1.05 · 37,594,352 = 39,474,069.6 for the priority fee and 1.35 · 7 = 9.45 for the base fee:
 
     >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2
     >>> fees.max_priority_fee, fees.max_fee

@@ -152,7 +152,7 @@ def variable_cost(
     ------
     InvalidInput : a negative or non-finite value, a zero divisor, or an upper bound below the lower bound.
 
-    ((1 + 2) · 120,000 + 5 · 131,000) · 1.1 / 200,000 = 1,015,000 · 1.1 / 200,000:
+    A submission costs (1 + 2) · 120,000 + 5 · 131,000 = 1,015,000 wei, and 1,015,000 · 1.1 / 200,000 bytes = 5.5825:
 
     >>> variable_cost(1, 2, 5, execution_gas=120_000, blob_gas=131_000, bytes_per_submission=200_000, margin=1.1)
     5.5825

@@ -102,7 +102,7 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
 
 @inlined(error_model="numpy")
 def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
-    """Return `feemodel.linea.coordinator.variable_cost` without its bounds [wei / byte].
+    """Return the result of `feemodel.linea.coordinator.variable_cost` before it is limited to bounds [wei / byte].
 
     >>> round(variable_cost(7e7, 1e8, 4e6, 1.0, 65_250.0, 131_072.0, 131_072.0))
     88629059

@@ -350,7 +350,8 @@ def verification_priority_fee(
         unknown version, or `min_gas_price` below `base_fee`.
     Int64Overflow : gas · verification_capacity would wrap in a node, or the fee does not fit an int64 array.
 
-    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9, and 1.2 · 121,904,761.9 = 146,285,714.3:
+    Without the margin, the fee is 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9. With the margin, the
+    fee is 1.2 · 121,904,761.9 = 146,285,714.3:
 
     >>> verification_priority_fee(128, 21_000, min_gas_price=100_000_000, margin=1.2)
     146285714

@@ -219,7 +219,7 @@ def plot_distributions(
     ----------
     series : label → values, of shape (n,), with one line per label.
     ax : axes to draw on; `None` makes a new figure.
-    label : label of the value axis, with its unit.
+    label : label of the value axis, including the unit of the values.
     scale : scale of the value axis, "log" or "linear".
 
     Returns
@@ -250,8 +250,8 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
 
     Parameters
     ----------
-    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. For a part of 0, no dot is drawn, because the
-        axis is logarithmic.
+    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. If a part of the fee is 0, no dot is drawn
+        for the part, because the axis is logarithmic.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns

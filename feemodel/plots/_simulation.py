@@ -101,7 +101,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     """Plot a histogram of fee / cost, where the cost is the posting cost of a transaction's own bytes.
 
-    Ratios below 1 are highlighted.
+    Ratios fee / cost below 1 are highlighted.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ The largest value that can be sent is the balance minus the amount held back for
 unused gas, but not for the L1 data fee. An `eth_call` charges neither the L1 data fee nor the operator fee, so an
 `eth_call` can succeed with a value that is too large for a transaction.
 
-The arguments of the functions are not checked.
+The functions of this module do not check their arguments.
 
 Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
 OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
@@ -40,7 +40,7 @@ MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Eth
 class Sendable(NamedTuple):
     """Largest value that can be sent, and the amount held back for fees."""
 
-    max_value: int | None  #: `None` if the balance does not cover the fees [wei]
+    max_value: int | None  #: largest value that can be sent; `None` if the balance does not cover the fees [wei]
     held: int  #: amount held back for fees [wei]
     gas_limit: int  #: [gas]
     l1_fee: int  #: L1 data fee, a part of `held` [wei]
@@ -158,7 +158,7 @@ def arbitrum_base_fee_bound(
     fee = max(base_fee, min_base_fee)
     if fee >= _constraint_base_fee(INT64_MAX, min_base_fee):
         raise InvalidInput("base_fee", "expected a fee below the maximum of the node's arithmetic", base_fee)
-    low, high = 0, 1  # binary search for the largest exponent that gives at most the fee `fee`
+    low, high = 0, 1  # binary search for the largest exponent whose base fee is at most `fee`
     while _constraint_base_fee(high, min_base_fee) <= fee:
         low, high = high, 2 * high
     while high - low > 1:

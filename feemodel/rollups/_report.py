@@ -41,7 +41,7 @@ def payments(
     Parameters
     ----------
     transactions : transactions with a signature or a placeholder signature.
-    rules : at least one rule.
+    rules : rules whose fees are computed, at least one.
     gas : gas used by each transaction [gas].
     senders : address of each transaction's sender (20 bytes).
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].

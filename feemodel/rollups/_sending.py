@@ -81,9 +81,9 @@ def max_send(
 
     Returns
     -------
-    Sendable : a value that can be sent [wei]. On most chains, no larger value can be sent. On Scroll, and on the OP
-        Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, so the call might
-        also be valid with a larger value.
+    Sendable : a value that can be sent [wei]. On most chains, no value above the result can be sent. On Scroll, and on
+        the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, so a value
+        above the result might also be valid.
 
     Raises
     ------

@@ -180,7 +180,7 @@ def alto_transaction(operation: UserOperation, *, chain_id: int) -> bytes:
     """Return the transaction that alto passes to a chain's fee oracle.
 
     The transaction has the nonce 999,999, fees of 2**64 − 1, an empty gas limit, and a signature whose r and s have 30
-    bytes each. The beneficiary is the entry point.
+    bytes each. The beneficiary in the calldata is the entry point.
 
     Parameters
     ----------

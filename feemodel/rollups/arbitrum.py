@@ -213,8 +213,9 @@ def batch_gas(
 ) -> Whole:
     """Return the L1 gas that a batch report states for the batch [gas].
 
-    The L1 gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version. A
-    word has 32 bytes. Since ArbOS 50, the L1 gas is at least gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
+    The L1 gas is 4 · zero + 16 · nonzero + (30 + 6 · words) + 2 · 20,000 + extra_gas + per-batch gas of the version.
+    `words` is the number of 32-byte words of the batch, rounded up. Since ArbOS 50, the L1 gas is at least
+    gas_floor_per_token · (zero + 4 · nonzero + 172) + 21,000.
 
     Parameters
     ----------

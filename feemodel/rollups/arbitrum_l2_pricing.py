@@ -72,7 +72,7 @@ class GasConstraint:
     """A gas target, and the window: the time over which the price responds to gas use above the target."""
 
     target: int  #: gas target, at least 1 [gas / s]
-    window: int  #: window, at least 1 [s]
+    window: int  #: length of the window, at least 1 [s]
 
     def __post_init__(self) -> None:
         whole_scalar("target", self.target, minimum=1, maximum=UINT64_MAX, unit="gas")
@@ -235,7 +235,7 @@ def base_fees(
 
     Returns
     -------
-    BaseFees : the base fee of each block, with shape (blocks,); the base fee of the block after the last; and the
+    BaseFees : the base fee of each block, with shape (blocks,); the base fee of the block after the last block; and the
         backlogs after the last block.
 
     Raises
@@ -365,8 +365,8 @@ class MultiGasConstraint:
     """A gas constraint with a weight for each kind of resource."""
 
     target: int  #: gas target, at least 1 [gas / s]
-    window: int  #: window, at least 1 [s]
-    weights: Mapping[str, int]  #: weight by kind of resource (not "unknown"); default 0
+    window: int  #: length of the window, at least 1 [s]
+    weights: Mapping[str, int]  #: kind of resource (not "unknown") → weight; default 0
 
     def __post_init__(self) -> None:
         GasConstraint(self.target, self.window)
@@ -484,7 +484,7 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
 
     Parameters
     ----------
-    used : amount of each kind of resource [gas].
+    used : amount of each kind of resource that the transaction used [gas].
     fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block [wei / gas]. A kind of resource
         whose price is 0 or missing has the price `next_base_fee`.
     next_base_fee : `MultiGasUpdate.base_fee` of this block, which is also the price of the kind "single_dim" [wei /
@@ -519,7 +519,7 @@ def multi_gas_refund(
 
     Parameters
     ----------
-    used : amount of each kind of resource [gas].
+    used : amount of each kind of resource that the transaction used [gas].
     gas_used : gas used by the transaction [gas].
     base_fee : base fee that the transaction paid, from the header of the block of the transaction [wei / gas].
     next_base_fee : `MultiGasUpdate.base_fee` of the block of the transaction [wei / gas].
@@ -533,7 +533,7 @@ def multi_gas_refund(
     ------
     InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
-    The refund is 10 · 150 − 100 · 8:
+    The refund is base fee · gas used − computation gas · its fee = 10 · 150 − 100 · 8 = 700 wei:
 
     >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, next_base_fee=12, fees={"computation": 8})
     700

@@ -190,7 +190,8 @@ def arbitrum_data_gas(
 
     If `l1_base_fee` is 0, the result has 0 units. If `new_base_fee` is 0, the result has 0 gas.
 
-    The L1 base fee doubles, so the data gas doubles. The size is 50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei units:
+    The L1 base fee doubles, so the data gas doubles. `units` is gas_for_l1 · 10⁶ · base_fee · 10 // 11 // l1_base_fee =
+    50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:
 
     >>> prices = {"l1_base_fee": 20 * 10**9, "base_fee": 10**8}
     >>> arbitrum_data_gas(50_000, **prices, new_l1_base_fee=40 * 10**9, new_base_fee=10**8)

@@ -218,8 +218,8 @@ def _evaluate(factors: Factors) -> Fees:
 def _with_margin(price: Whole, margin: float | None) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    If the margin is `None`, the result is the price, which may have any size. The function does not check that the
-    arguments are numbers of at least 0.
+    If the margin is `None`, the function returns the price, of any size. The function does not check that the arguments
+    are numbers of at least 0.
 
     >>> _with_margin(36_095_238, 1.2)
     43314285

@@ -148,7 +148,7 @@ def bedrock_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0, or an upgrade since Ecotone.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The fee is 530 gas · 1 gwei · 7:
+    The fee is (30 · 16 + 50) gas · L1 base fee of 1 gwei · scalar of 7:
 
     >>> bedrock_l1_fee(0, 30, l1_base_fee=10**9, overhead=50, scalar=7_000_000)
     3710000000000
@@ -436,7 +436,7 @@ def oracle_upper_bound_size(unsigned_size: Numbers[Wholes]) -> Wholes: ...
 def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Whole:
     """Return the maximum FastLZ length of a transaction after signing, as in `getL1FeeUpperBound` [byte].
 
-    The maximum is t + t // 255 + 16 with t = unsigned_size + 68.
+    The maximum length is t + t // 255 + 16, where t = unsigned_size + 68.
 
     >>> oracle_upper_bound_size(5)
     89

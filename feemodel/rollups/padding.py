@@ -2,8 +2,8 @@
 
 Two factors are computed: an upper bound, and a 99 % quantile. The bound is enough even if all blocks of the chain and
 of L1 are full. The quantile is computed from the fee changes in a history of L1 fees, at a constant base fee of the
-chain. The history has ten-minute means, so it does not show shorter fee spikes. For blocks that together take less than
-ten minutes, the quantile uses min(fee change over ten minutes, bound).
+chain. The history has ten-minute means, so it does not show fee spikes of less than ten minutes. For blocks that
+together take less than ten minutes, the quantile uses min(fee change over ten minutes, bound).
 """
 
 from collections.abc import Mapping, Sequence
@@ -137,7 +137,7 @@ def _highest(
     The bound for Starknet ignores that validators accept L1 prices up to 10 % above their own L1 prices.
     """
     price = rule.factors_of_checked(transaction, fees["base_fee"], fees["blob_base_fee"]).gas_price
-    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # the rest of Linea's price is constant
+    own = LOWEST_BASE_FEE if rule.chain == "linea" else int(np.max(price))  # all but Linea's base fee is constant
     try:
         rise = _max_base_fee(rule.parameters, Now(base_fee=own), blocks) - own
     except InvalidInput:

@@ -183,8 +183,8 @@ def export_rigid(rule: Rule) -> dict[str, Any]:
 
     Parameters
     ----------
-    rule : rule of a chain whose family is in `FORMULAS`. The formulas of other families need doubles or conversions,
-        which the notation does not have.
+    rule : rule of a chain whose family is in `FORMULAS`. The formulas of families that are not in `FORMULAS` need
+        doubles or conversions, which the notation does not have.
 
     Returns
     -------

@@ -288,7 +288,7 @@ def galileo_l1_fee(
     compressed_size : min(zstd length, length) of the transaction [byte].
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     exec_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
-    penalty_factor : size at which the fee per byte is doubled; 0 counts as 1 [byte].
+    penalty_factor : compressed size at which the penalty doubles the fee per byte; 0 counts as 1 [byte].
 
     Returns
     -------

@@ -160,7 +160,7 @@ def next_l2_gas_price(
     gas_used, gas_target : gas used and gas target of the current block [gas].
     min_gas_price : minimum price [FRI / gas].
     denominator : the number 48 in the formula, which differs between versions of Starknet [1].
-    rise_denominator : the number 333 in the formula, which differs between versions of Starknet [1].
+    rise_denominator : the number 333 in the formula; the number differs between versions of Starknet [1].
 
     Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a target of 0.
 
@@ -189,7 +189,7 @@ def _next_l2_gas_price(
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
-    """Return the minimum price of L2 gas at a block [FRI / gas].
+    """Return the minimum price of L2 gas at a block height [FRI / gas].
 
     `per_height` has pairs (block height, minimum price), in order of height; a minimum price applies from its height
     on. Before the first height, the result is `fallback`.

@@ -87,7 +87,7 @@ def block_prices(
     ------
     InvalidInput : a number out of range.
 
-    The pubdata price is (1,000 + 393 · 1) / (3/4), rounded down:
+    The pubdata price is (price of a byte + 393 · native price) / fill ratio = (1,000 + 393 · 1) / (3/4), rounded down:
 
     >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
     ...              settlement_token_usd=Fraction(3_000, 10**18), native_per_gas=100, pubdata_price=1_000,

@@ -42,7 +42,7 @@ INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 11 ms of ECRECO
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
 FEW_BYTES = 8_192  # maximum size of short calldata [byte]; with longer calldata, a contract can run for long
 SHOWN = 100  # maximum number of characters of an unknown block in an error message
-LAST_PRECOMPILE = 0x1FF  # EIP-7587: higher addresses are never precompiles of Ethereum
+LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above 0x1FF are never precompiles of Ethereum
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
 HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for longer than this [s]
@@ -197,7 +197,7 @@ class Executor:
             try:
                 return await loop.run_in_executor(self._threads, engine.run, call_state, task)
             except LimitExceeded:
-                BATCH_GAS.get().spent += self.limits.total_gas  # assume the maximum, because the gas used is not known
+                BATCH_GAS.get().spent += self.limits.total_gas  # the gas used is not known: assume the limit
                 raise
             finally:
                 self._heavy.note(work.code, monotonic() - began)

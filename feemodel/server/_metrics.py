@@ -45,7 +45,7 @@ _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status",
 
 
 def count_refusal(status: int) -> None:
-    """Count a request that was refused with this HTTP status."""
+    """Count a request that was refused with the given HTTP status."""
     _refusals.labels(str(status)).inc()
 
 

@@ -34,7 +34,7 @@ def opened_node(settings: Settings, url: str) -> AsyncNode:
 
 
 class Upstream:
-    """The node behind the server.
+    """The node to which the server forwards requests.
 
     Parameters
     ----------

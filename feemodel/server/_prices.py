@@ -23,7 +23,7 @@ class CurrentPrices:
     Parameters
     ----------
     settings : settings that select the source of the prices, and may contain a fixed base fee.
-    costs : function that returns the prices without the chain's base fee; raises `UpstreamError` if they are not
+    costs : function that returns the prices without the chain's base fee; raises `UpstreamError` if the prices are not
         available.
     min_base_fee : function that returns the next base fee of the served chain, or 0 if the settings fix the base fee
         [wei / gas].

@@ -193,7 +193,7 @@ def _in_hex(value: Any) -> Any:
 class Ledger:
     """Ledger from which proofs are created.
 
-    Each call tries to open the file until an attempt succeeds; the file then stays open.
+    Each call for a proof tries to open the ledger file until an attempt succeeds; the file then stays open.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Ledger:
                 for _ in steps:  # each step proves some more of the slots
                     await asyncio.sleep(0)  # let other calls run between the steps
             return proof
-        except LimitExceeded as error:  # the cause is the number of storage keys, not a busy server
+        except LimitExceeded as error:  # too many storage keys, not a busy server
             raise CallError(INVALID_PARAMS, str(error)) from None
 
     def close(self) -> None:

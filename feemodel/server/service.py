@@ -112,7 +112,7 @@ class Service:
         return methods
 
     def _discover(self) -> dict[str, Any]:
-        """Return the description of the methods."""
+        """Return the OpenRPC description of the methods."""
         found: dict[str, Any] = msgspec.json.decode(self.document())
         return found
 

@@ -232,7 +232,7 @@ def load_settings(
 
     Parameters
     ----------
-    file : TOML file with a table for each section.
+    file : TOML file with a table for each section of the settings.
     environment : environment variables; only names that begin with FEEMODEL_ are read.
     flags : values by name of the setting; `None` for a flag that was not given.
 

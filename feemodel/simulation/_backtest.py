@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR = 3_600  # seconds
-LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path, which need about 10 GB of memory
+LARGEST_PATH = 1 << 28  # maximum number of ticks or transactions of a path; such a path takes about 10 GB of memory
 INT32_MAX = 2**31 - 1  # indices of transactions in the workload are stored in 32 bits
 CHUNK = 1_000_000  # number of transactions priced at a time, with temporary arrays of about 100 MB
 RATIO_EDGES = np.concatenate([[0.0], np.logspace(-2, 2, 81), [np.inf]])  # edges of the bins of fee / cost

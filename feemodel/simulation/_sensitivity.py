@@ -76,7 +76,7 @@ def sobol_indices(
     ----------
     function : function that takes the inputs by name, as arrays, and returns an array or a mapping from names to
         arrays.
-    count : number of rows of A and of B, a power of two.
+    count : number of rows of each of the sample matrices A and B, a power of two.
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
     resamples : number of resamples of the bootstrap, from 2 to 1,000,000.
@@ -168,8 +168,8 @@ def _finite(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
 class _Matrices(NamedTuple):
     """Results of the function on the matrices of the design, minus the mean of all results on A and B."""
 
-    a: NDArray[np.float64]  #: result for each row of A
-    b: NDArray[np.float64]  #: result for each row of B
+    a: NDArray[np.float64]  #: result for each row of the matrix A
+    b: NDArray[np.float64]  #: result for each row of the matrix B
     ab: NDArray[np.float64]  #: (input, row): results for A with the column of the input from B
     ba: NDArray[np.float64]  #: (input, row): results for B with the column of the input from A; or empty
 

@@ -174,7 +174,7 @@ def attack_cost(
     the cost of posting the block's bytes [wei].
 
     In the first block, the variable cost is the same with and without pressure. In the last of 900 blocks, the variable
-    cost is much higher with pressure:
+    cost is much higher with pressure than without:
 
     >>> found = attack_cost(Attack(), hours=0.5, variable_cost=1e9, fixed_cost=30_000_000, margin=1.0,
     ...                     l1_base_fee=7e7, l1_blob_base_fee=4e6)

@@ -49,7 +49,7 @@ from feemodel.simulation.scenarios import (
 SLOT = 12  # seconds
 DAY, HOUR = 86_400, 3_600  # seconds
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
-BLOBS_PER_BLOCK = 4.81  # mean of 214,985 blocks, 2026-01-07 to 02-05 (Chainscore/score-da, CC BY 4.0)
+BLOBS_PER_BLOCK = 4.81  # mean over 214,985 blocks, 2026-01-07 to 02-05 (Chainscore/score-da, CC BY 4.0)
 BLOB_SHAPE = 1.56  # shape of the negative binomial distribution, chosen for the observed variance of 19.6
 GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean demand)
 TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices
@@ -61,7 +61,7 @@ FITTED_LAGS = (600, 1_200, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DemandModel:
-    """Model of the demand for gas and blobs. `fit` estimates all fields except the last four from a history."""
+    """Model of the demand for gas and blobs. `fit` estimates the fields before `blobs_per_block` from a history."""
 
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
     log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]

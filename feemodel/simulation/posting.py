@@ -32,8 +32,8 @@ MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot co
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
 WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
 MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum deadline of the kind "forecast" [s]
-#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With 0.25 and a deadline of 16 h, the mean delay
-#: of submissions in January 2026 is 0.95 h, about as long as with the price cap (0.90 h).
+#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With a ratio of 0.25 per hour and a deadline of
+#: 16 h, the mean delay of submissions in January 2026 is 0.95 h, about as long as with the price cap (0.90 h).
 DELAY_COST = 0.25
 TIP_KINDS = ("paid", "constant")
 

@@ -30,8 +30,8 @@ SHORT_MATCH, LONGEST_MATCH = 6, 262  # values of (match length − 3) from which
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the length of the FastLZ stream of each payload `data[bounds[k]:bounds[k + 1]]`.
 
-    The hash table is not reset between payloads. An entry from an earlier payload counts as an empty entry, which
-    in FastLZ stands for the index of the first byte of the payload.
+    The hash table is not reset between payloads. A table entry from an earlier payload counts as empty; in FastLZ, an
+    empty table entry stands for the index of the first byte of the payload.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def _items(array: NDArray[Any]) -> Any:
 
 
 def suffix_order(data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the starts of all suffixes, sorted by their first `LONGEST` bytes.
+    """Return the index at which each suffix starts, sorted by the first `LONGEST` bytes of the suffix.
 
     The algorithm is prefix doubling (Manber and Myers, 1993): the next n bytes of a suffix are the first n bytes of a
     later suffix. After sorting by the first n bytes, the ranks of the suffixes are enough to sort by 2n bytes.

@@ -4,9 +4,9 @@
 and the scripts `dos.py` and `l2da.py` of StefanosChaliasos/rollup-tfm-attacks at 28831ba). The results of
 `published_denial` and `published_finality_delay` agree with the published numbers in all printed digits. In the
 published models, the blob base fee starts at 1 wei and is multiplied by 1.15 in each block, the number of blobs per
-block is not limited, and the base fee is 1 gwei. `denial` simulates the same attack by the rules of the protocol: blobs
-that do not fit in a block wait for a later block. The fees start at given values and change by the rules of EIP-1559,
-EIP-4844 and EIP-7918.
+block is not limited, and the base fee is 1 gwei. `denial` simulates the attack of `published_denial` by the rules of
+the protocol: blobs that do not fit in a block wait for a later block. The fees start at given values and change by the
+rules of EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
@@ -187,8 +187,8 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
 
     Raises `InvalidInput` if full L2 blocks do not fill more than one batch per L1 block.
 
-    An attack with 10 ETH on Base delays finality by 1,086 L1 blocks. An attack that spends 10 ETH on blobs fills only
-    398 L1 blocks. The ratio of these two numbers is 2.73:
+    An attack on Base that costs 10 ETH delays finality by 1,086 L1 blocks. An attack that spends 10 ETH on blobs fills
+    only 398 L1 blocks. 1,086 blocks / 398 blocks is 2.73:
 
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73

@@ -117,9 +117,9 @@ def published_saturation(
     Parameters
     ----------
     budget : budget of the attacker [wei].
-    growth : factor by which each full block multiplies the fee, above 1 [1].
+    growth : factor by which each full block multiplies the blob base fee, above 1 [1].
     blobs : number of blobs in a full block.
-    blob_base_fee : fee of the first block [wei / gas].
+    blob_base_fee : blob base fee of the first block [wei / gas].
 
     Raises
     ------
@@ -192,7 +192,7 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
 
 
 def _cooling(excess: int, target: int, blobs: int, base_fee: int, schedule: Schedule) -> int | None:
-    """Return the number of blocks until the blob base fee falls to `target`, or `None` if it stays above `target`."""
+    """Return the number of blocks until the blob base fee falls to `target`; `None` if the fee stays above `target`."""
     blocks = 0
     while blob_base_fee(excess, 0, schedule) > target:
         following = int(next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, base_fee, 0, schedule))

@@ -17,7 +17,7 @@ from feemodel.simulation.scenarios import check_scenario, tips_of
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
     """Return rolling quantiles, with linear interpolation, over windows of `window` values.
 
-    The windows at the start have fewer values.
+    The windows at the start have fewer than `window` values.
 
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]

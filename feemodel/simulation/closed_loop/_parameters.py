@@ -43,7 +43,7 @@ def parameters(record: Any) -> tuple[str, ...]:
 
 
 def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
-    """Construct a copy of an object, in which the given parameters are changed.
+    """Construct a copy of an object with the given parameters changed.
 
     Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
 

@@ -28,7 +28,7 @@ def price_of_finality(
 
     Parameters
     ----------
-    l1_fees : scenario of one path with dates, longer than `first_due`.
+    l1_fees : scenario with dates, and of one path that is longer than `first_due`.
     posting : posting policy of a kind that waits for lower fees: "price-cap", "forecast" or "clairvoyant".
     interval : time from when one submission is due until the next submission is due. The first byte of a submission
         arrives when the previous submission is due [s].

@@ -319,7 +319,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
-    """Add the results of the step to the totals of the day and, if the path is recorded, to its series."""
+    """Add the results of a step to the totals of the day and, if the path is recorded, to the series of the path."""
     settled, accounts, series = path.settled, path.accounts, path.found.series
     day.data_fees += settled.data_fees
     day.execution_fees += settled.execution_fees

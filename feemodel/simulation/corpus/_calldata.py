@@ -199,7 +199,7 @@ def draw_amounts(shares: Shares, fit: WordFit, rng: np.random.Generator, count: 
     Parameters
     ----------
     shares : mapping from the length of an amount [byte] to the share of amounts with this length [1].
-    fit : distributions fitted to real words.
+    fit : distributions fitted to the words of real calldata.
     rng : random generator.
     count : number of amounts.
 

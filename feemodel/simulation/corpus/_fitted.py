@@ -119,7 +119,7 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
 
     Returns
     -------
-    Integers, of shape (count,), in the unit of the means.
+    Drawn integers, of shape (count,), in the unit of `means`.
 
     >>> draw_between_strata((7,) * (len(STRATA) - 1), np.random.default_rng(1), 2).tolist()
     [7, 7]

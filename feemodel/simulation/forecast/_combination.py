@@ -69,7 +69,7 @@ def _known_losses(experts: RealArray, targets: RealArray, quantiles: RealArray) 
 
 
 def _provisional_losses(experts: RealArray, values: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Return the mean pinball loss of forecasts with unknown targets, with the value at each origin as the target."""
+    """Return the mean pinball loss of forecasts with unknown targets; each origin's value replaces the target."""
     origins = experts.shape[1]
     sums, counts = np.zeros(experts.shape[:2]), np.zeros(origins)
     for lag in range(0, min(horizon, origins), max(1, horizon // PROVISIONAL_SCORES)):

@@ -13,9 +13,9 @@ import numpy as np
 from feemodel.checks import RealArray
 
 STEP = 0.015  # step size of the changes of the logarithm of a factor [1]
-# Bounds of the logarithm of the factor on a quantile's distance from the median. With the upper bound, a calibrated
-# quantile is at most about twice as far from the median as the forecast quantile. After a change in the weights of the
-# forecasters, the factors are wrong for a while, and the bounds limit the effect of wrong factors.
+# Bounds of the logarithm of the factor by which a quantile's distance from the median is multiplied. With the upper
+# bound, a calibrated quantile is at most about twice as far from the median as the forecast quantile. After a change in
+# the weights of the forecasters, the factors are wrong for a while, and the bounds limit the effect of wrong factors.
 NARROWEST, WIDEST = -1.0, 0.75
 
 

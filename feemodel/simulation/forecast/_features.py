@@ -35,8 +35,8 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 def anchors(series: FeeSeries, horizon: int) -> dict[str, RealArray]:
     """Return three simple estimates of a future fee at each origin: arrays of shape (bins,) by name.
 
-    `newest` is the newest fee. `seasonal` is the fee at the target's time of day on the newest complete day. `level` is
-    the average of `seasonal` and the mean fee over the last three days.
+    `newest` is the newest fee at the origin. `seasonal` is the fee at the target's time of day on the newest complete
+    day. `level` is the average of `seasonal` and the mean fee over the last three days.
 
     >>> from feemodel.simulation.forecast._series import binned
     >>> series = binned(600.0 * np.arange(145), np.exp(np.arange(145.0)))

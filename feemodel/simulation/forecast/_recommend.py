@@ -159,8 +159,8 @@ def recommend(
     cost = found["cost"].to_numpy() / submission.capacity
     tip = history.tip_of(submission)
     price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
-    # Users pay the prices of the interval in which their bytes arrive. The bytes are posted in the first block after
-    # the interval.
+    # Users pay the prices of the interval in which their bytes arrive. The bytes of an interval are posted in the first
+    # block after the interval.
     count = length * PARTS // window
     prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
     costs = cost[:, window : (2 * count + 1) * window : window]

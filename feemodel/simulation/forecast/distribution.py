@@ -213,7 +213,7 @@ def history_of(l1: Any) -> History:
 
 
 def _assumed(assumed: str, seconds: RealArray) -> str:
-    """Return the assumptions about a history.
+    """Return the assumptions about a history of L1 fees as text.
 
     If rows are more than a bin apart, the assumptions include that fees are constant between rows.
     """

@@ -166,7 +166,7 @@ def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: i
             regressors = (table[fitted] - mean) / deviation
             distance = values[fitted + horizon] - anchor[fitted]
             start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
-            # Do not extrapolate: limit regressors to the range to which the regression was fitted.
+            # Do not extrapolate: limit each regressor to the range of its values in the data of the fit.
             standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
             predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
             found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)

@@ -105,7 +105,7 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
 def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
     """Return the share of targets in each range between forecast quantiles (probability integral transform).
 
-    The first range is below all quantiles, and the last range is above all quantiles.
+    The first range contains targets below all quantiles, and the last range contains targets above all quantiles.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def operator_loss(costs: RealArray, prices: RealArray, *, day: int) -> OperatorL
 
     Returns
     -------
-    Losses for each column of prices.
+    OperatorLoss : arrays with one value for each column of prices.
 
     Raises
     ------

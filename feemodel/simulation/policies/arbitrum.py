@@ -36,7 +36,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Add the fees to the surplus. If data was posted, update the price from the batch that is now reported."""
+    """Add the data fees of a step to the surplus. After a posting, update the price from the batch that is reported."""
     terms, batches = state.terms, state.batches
     terms.surplus += settled.data_fees
     if settled.posted_bytes <= 0.0:

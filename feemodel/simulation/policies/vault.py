@@ -58,8 +58,8 @@ class VaultPricing(BuiltIn):
     `max_price` is infinite, `range` is 1 wei per byte.
     """
 
-    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: factor of base fee and tip [gas / byte]
-    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: factor of the blob base fee [gas / byte]
+    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: L1 gas of posting a byte [gas / byte]
+    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: blob gas of posting a byte [gas / byte]
     kp: float = 0.0  #: gain of the proportional (P) term [range]
     ki: float = 0.0  #: gain of the integral (I) term, per step [range]
     kd: float = 0.0  #: gain of the derivative (D) term [range]
