@@ -88,7 +88,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
     """Check that results are bit-identical for more workers, after a killed worker and after an interruption."""
     months = Bootstrap(paths=6, block_seconds=DAY, horizon=10 * DAY)
 
-    def run(pricing: Fixed, **options: object) -> xr.Dataset:
+    def run(pricing: Fixed | _Own, **options: object) -> xr.Dataset:
         return simulate(history, pricing, demand=answering, bootstrap=months, rng=3, **options)  # type: ignore[arg-type]
 
     whole = run(Fixed(price=1e8), workers=1)
@@ -98,7 +98,7 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
         mark, paths = Path(folder) / "killed", Path(folder) / "paths"
         paths.mkdir()
         with warnings.catch_warnings(action="ignore"):  # workers are killed on purpose
-            alike["a killed worker"] = run(_KilledOnce(price=1e8, mark=str(mark)), executor="processes", workers=2)
+            alike["a killed worker"] = run(_KilledOnce(str(mark)), executor="processes", workers=2)
         if not mark.exists():
             print("   no worker was killed")
 
@@ -157,11 +157,11 @@ class _Own:
         return np.array([1e8])
 
 
-@dataclass(frozen=True, kw_only=True)
-class _KilledOnce(Fixed):
+@dataclass(frozen=True)
+class _KilledOnce(_Own):
     """A fixed price that kills the first worker process."""
 
-    mark: str
+    mark: str  #: path of a file that exists after the kill
 
     def start(self, setting):  # type: ignore[no-untyped-def]
         if multiprocessing.parent_process() is not None and not Path(self.mark).exists():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import interleaved, per_item, ratio
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum._transaction import keccak256
+from feemodel.ethereum._hashes import keccak256
 from feemodel.execution import Account, CallState, estimate_gas
 from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._message import Message

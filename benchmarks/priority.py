@@ -28,8 +28,7 @@ def main(elements: int = ELEMENTS) -> None:
             list(pool.map(block, range(0, elements, BLOCK)))
 
     def numpy_form() -> None:
-        whole = priority._before_margin(size, gas, COSTS["variable_cost"], COSTS["fixed_cost"])
-        priority._scale(whole, COSTS["margin"])
+        priority.cost_per_byte(size, gas, COSTS["variable_cost"], COSTS["fixed_cost"], COSTS["margin"])
 
     seconds = interleaved(
         {

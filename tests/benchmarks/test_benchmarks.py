@@ -1,14 +1,19 @@
 """The benchmarks: each can be begun, says what is missing, and what it asks of a server is answered."""
 
+import ast
 import importlib
+import inspect
 import pkgutil
 import re
+from types import ModuleType
 
 import pytest
 
 import benchmarks
 from benchmarks import __main__ as command
+from benchmarks import closed_loop
 from feemodel.errors import FeeModelError
+from feemodel.simulation.closed_loop._pricing import checked_pricing
 
 NAMES = sorted({module.name for module in pkgutil.iter_modules(benchmarks.__path__)} - {"__main__"})
 
@@ -19,6 +24,21 @@ def test_a_benchmark_says_in_a_line_what_it_measures(name):
 
     assert re.fullmatch(r".{40,120}\.", module.__doc__.partition("\n")[0])
     assert callable(module.main)
+
+
+def test_every_name_that_a_benchmark_reads_from_a_module_of_the_package_exists():
+    for name in NAMES:
+        module = importlib.import_module(f"benchmarks.{name}")
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                owner = getattr(module, node.value.id, None)
+                if isinstance(owner, ModuleType) and owner.__name__.startswith("feemodel"):
+                    assert hasattr(owner, node.attr), f"{name}: {node.value.id}.{node.attr}"
+
+
+def test_the_policies_of_the_closed_loop_are_policies():
+    for policy in (closed_loop._Own(), closed_loop._KilledOnce("no file")):
+        assert checked_pricing(policy) is policy
 
 
 def test_an_unknown_one_is_refused(capsys):
