@@ -128,7 +128,7 @@ def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) ->
 
 
 def _is_of_node(document: Any) -> bool:
-    """Return whether a document, or the first item of a list, is a block or the response of a node."""
+    """Return whether a document (for a list: its first item) is a block or the response of a node."""
     first = document[0] if isinstance(document, list) and document else document
     return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 

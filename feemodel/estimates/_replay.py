@@ -1,4 +1,4 @@
-"""Repeated execution of captured blocks: each transaction runs on the recorded state before it.
+"""Repeated execution of captured blocks: each transaction runs on the state recorded for that transaction.
 
 A capture records the accounts and slots that a transaction touched, before self-destructed accounts are removed. A
 capture does not record created code or delegations. A capture records payments to the coinbase only if the transaction

@@ -104,7 +104,7 @@ def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, 
     size : required length of the data [byte]; `None` allows any length.
     """
     number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
-    is_instance = staticmethod(lambda kind: True)  # for values of every class, because `read` checks them
+    is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
     names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
     return ABCMeta("Wire", (), {"__subclasshook__": is_instance, **names})
 

@@ -106,7 +106,7 @@ class Schedule:
             if starts[i] <= starts[i - 1]:
                 raise InvalidInput("rows", f"expected increasing timestamps, above {starts[i - 1]:,}", starts[i], (i,))
 
-    def __repr__(self) -> str:  # a short text, because `help` shows it in the signatures of functions
+    def __repr__(self) -> str:  # short, because `help` shows the text in the signatures of functions
         return f"Schedule({', '.join(row.name for row in self.rows)})"
 
     def at(self, timestamp: int) -> BlobRules:

@@ -38,8 +38,8 @@ Found = TypeVar("Found")
 
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
-#: Maximum number of codes whose jump destinations are cached, and maximum size of such a code [byte]. The jump
-#: destinations of one code take at most 5 MB.
+#: Maximum number of contract codes whose jump destinations are cached, and maximum size of such a code [byte]. The jump
+#: destinations of the code of one contract take at most 5 MB.
 CODES, CODE_SIZE = 8, 24_576
 KZG_GAS = 50_000  # gas of the point evaluation precompile, EIP-4844 [gas]
 

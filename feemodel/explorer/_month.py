@@ -43,7 +43,8 @@ def simulate_month(choices: Any) -> dict[str, Any]:
     -------
     dict : `series`, name → `{unit, values}` with one value per hour: `price` (mean), `l1Cost` of a byte in a full blob
         (mean), `backlog` (maximum), `balance` (at the end of the hour). `days`: recovery of each UTC day,
-        data fees / accrued data cost [1]. All other keys of the dict are names of statistics of the whole month.
+        data fees / accrued data cost [1]. The dict also has the choices, the start of the month (UTC), the statistics
+        of the whole month, and the source of the L1 fees.
 
     Raises
     ------

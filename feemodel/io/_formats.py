@@ -54,7 +54,7 @@ class Format:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  #: columns that this format requires although they are optional in the table
     ignored: frozenset[str] = IGNORED_NAMES  #: known columns that are ignored
-    option: str = "--columns"  #: option of the command line that names columns
+    option: str = "--columns"  #: command-line option that gives the names of columns
 
     def source_names(self, column: str) -> tuple[str, ...]:
         """Return the names that a column of the table may have in the file."""

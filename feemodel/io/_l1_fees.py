@@ -93,7 +93,7 @@ def _of_json(data: bytes, columns: Mapping[str, str] | None) -> pd.DataFrame:
     for column in L1_FEES:
         if column.name not in table:
             table[column.name] = pd.Series(pd.NA, index=table.index, dtype=column.dtype)
-    for name in ("block_number", "gas_used"):  # tables of L1 fees need not have these columns
+    for name in ("block_number", "gas_used"):  # columns that are optional in a table of L1 fees
         table[name] = table[name].astype("Int64")
     table = table[[column.name for column in L1_FEES]]
     table.attrs["names_in_file"] = {}

@@ -80,7 +80,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
         with part.open("rb") as file:
             os.fsync(file.fileno())
         try:
-            os.link(part, target)  # raises an error if the file exists, unlike a rename
+            os.link(part, target)  # unlike a rename, raises an error if `target` exists
         except FileExistsError:
             raise InvalidInput("out", "the file exists", str(target)) from None
         except OSError as error:

@@ -328,7 +328,7 @@ class SqlRows:
     def last_key(self, index: int, depth: int, hkey: bytes) -> Key | None:
         """Follow the digits of a hashed key from an entry of the index to a key.
 
-        Return the key, or `None` if the digits lead to an empty entry.
+        Return the key that the digits lead to, or `None` if the digits lead to an empty entry of the index.
         """
         while index > EMPTY:
             kept = self.branches[index] if depth < KEPT_DEPTHS else self.branches.known(index)

@@ -32,7 +32,7 @@ class NodeParameters:
 class VerificationParameters:
     """Parameters of the verification-cost form: defaults of the sequencer's options until V2."""
 
-    gas_cost: int = 1_200_000  #: L1 gas that verifies one submission [gas]
+    gas_cost: int = 1_200_000  #: L1 gas for the verification of one submission [gas]
     capacity: int = 90_000  #: bytes that one submission verifies [byte]
     gas_price_ratio: int = 15  #: L1 gas price / L2 gas price [1]
     date: str = "2024-03-06"

@@ -571,7 +571,7 @@ def compatibility_priority_fee(
     try:
         exact = Decimal(str(multiplier))
         if abs(exact.adjusted()) > LARGEST_EXPONENT:
-            raise OverflowError  # arithmetic on integers with so many digits would take minutes
+            raise OverflowError  # arithmetic on integers with millions of digits would take minutes
         numerator, denominator = exact.as_integer_ratio()
     except (InvalidOperation, ValueError, OverflowError):
         raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None

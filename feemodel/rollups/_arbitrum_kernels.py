@@ -17,7 +17,7 @@ def base_fees(gas_used, seconds, targets, scales, backlogs, min_base_fee, base_f
     """
     stored = base_fee
     for block in range(gas_used.size):
-        fees[block] = stored  # the header has the base fee from before this block's update
+        fees[block] = stored  # a header has the base fee that was stored before its block was counted
         exponent = 0
         for c in range(targets.size):
             backlog = backlogs[c]

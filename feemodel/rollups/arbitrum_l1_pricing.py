@@ -77,9 +77,9 @@ def reported(
 ) -> BatchReport:
     """Return the state after a batch report: the controller pays the reward and the poster, then adjusts the price.
 
-    Payments are limited to the available fees. The batch is allocated units · (update_time − last) // (current_time −
-    last) of the units since the last report, where `last` is the time of the last report. The price changes by the
-    following amount, where surplus = fees_available − all amounts due:
+    Payments are limited to the available fees. Of the units charged since the last report, units · (update_time − last)
+    // (current_time − last) are allocated to the batch, where `last` is the time of the last report. The price changes
+    by the following amount, where surplus = fees_available − all amounts due:
 
         (−surplus // equilibration_units − (surplus − last_surplus) // allocated) · allocated
         // (equilibration_units // inertia + allocated)

@@ -41,7 +41,7 @@ def before_arsia_l1_fee(
     data_gas : calldata gas of the signed transaction: 4 for each zero byte and 16 for each non-zero byte [gas].
     overhead : gas added to every transaction [gas].
     l1_base_fee : base fee of L1 [wei / gas].
-    scalar : factor on the fee [10⁻⁶].
+    scalar : factor by which the fee is multiplied [10⁻⁶].
     token_ratio : price of one ETH [MNT].
 
     Returns

@@ -136,7 +136,7 @@ def bedrock_l1_fee(
     zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
     l1_base_fee : base fee of L1 [wei / gas].
     overhead : gas added to every transaction [gas].
-    scalar : factor on the fee [10⁻⁶].
+    scalar : factor by which the fee is multiplied [10⁻⁶].
     upgrade : "bedrock", "regolith" or "canyon".
 
     Returns

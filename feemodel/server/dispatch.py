@@ -145,8 +145,9 @@ class Dispatcher:
         """Return the response to a request or to a batch; `None` if there were only notifications."""
         try:
             request = _decode(body)
-            # With a name twice in an object, a proxy in front of the server might read the first value, and this server
-            # the second. Decoding drops the first of the two members, so encoding again gives fewer quotation marks.
+            # If an object has a name twice, a proxy in front of the server might read the first value, and this server
+            # the second. Decoding drops the first of two members with the same name, so the encoded result has fewer
+            # quotation marks.
             if b"\\" in body or body.count(b'"') != _encode(request).count(b'"'):
                 parse_json(body, "the request")  # raises an error for an object that contains a name twice
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:

@@ -292,7 +292,7 @@ def _receive(pickled: bytes) -> None:
 def _run_received(number: int) -> Any:
     global _received
     if isinstance(_received, bytes):
-        _received = pickle.loads(_received)  # unpickle here and not in `_receive`, where an error would break the pool
+        _received = pickle.loads(_received)  # not unpickled in `_receive`, where an error would break the pool
     return _received(number)  # type: ignore[operator]  # unpickled above
 
 

@@ -79,7 +79,7 @@ class Over:
 
     @property
     def levels(self) -> dict[str, tuple[float, ...]]:
-        """Statistic → levels or thresholds; the result has a coordinate of the same name with these values."""
+        """Statistic → levels or thresholds, the values of a coordinate of the result with the statistic's name."""
         return {name: getattr(self, name) for name in (*LEVELS, "below")}
 
     @property

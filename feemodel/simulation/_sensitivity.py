@@ -95,7 +95,7 @@ def sobol_indices(
     and the ends of their intervals, `first_order_low`, `first_order_high`, `total_order_low` and `total_order_high`
     [1]. With second-order indices, the Dataset also has `second_order` over "input" and "other_input", and the ends of
     the confidence interval. `second_order` is NaN where both inputs are the same. Because of rounding and random
-    sampling, an index can be slightly below 0 or above 1.
+    sampling, a sensitivity index can be slightly below 0 or above 1.
 
     Raises
     ------

@@ -73,7 +73,8 @@ def sweep(
     units : units by name, for results and inputs whose unit the package does not know.
     finished : store for finished blocks, such as a `feemodel.io.FinishedFolder`. With a store, a call with the same
         arguments resumes an interrupted sweep. The call raises an error if the code of the function, or an object that
-        the code names, has changed. A change of a file that the function reads is not detected.
+        the code names, has changed since a block was stored. A change of a file that the function reads is not
+        detected.
     progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since the
         previous call.
 
@@ -164,7 +165,7 @@ class _Piece(NamedTuple):
 
     results: Mapping[str, NDArray[Any]]
     moments: Mapping[str, Moments]  #: moments of the results; empty without a reduction
-    inputs: Inputs  #: generated inputs of the block
+    inputs: Inputs  #: generated inputs of this block of evaluations
 
 
 @dataclass(frozen=True, eq=False)

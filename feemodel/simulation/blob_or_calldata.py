@@ -117,7 +117,7 @@ def shared_blob_payment(share: float | RealArray) -> RealArray:
     ------
     InvalidInput : a share below 0 or above 1.
 
-    A rollup with a share of 0.64 pays 1 + 0.8 − 0.6 − 0.64 = 0.56 of the blob's cost:
+    A rollup with 0.64 of a blob's data pays 1 + 0.8 − 0.6 − 0.64 = 0.56 of the blob's cost:
 
     >>> round(float(shared_blob_payment(0.64)), 12)
     0.56

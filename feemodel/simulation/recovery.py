@@ -27,7 +27,7 @@ class Revenue(NamedTuple):
         return sum(self)
 
     def shares(self) -> dict[str, float]:
-        """Return the share of each part in the total [1]."""
+        """Return, for each part of the fee, the share of the part in the total revenue [1]."""
         return {name: part / self.total if self.total else 0.0 for name, part in self._asdict().items()}
 
 

@@ -202,8 +202,8 @@ def sustained_use(
     InvalidInput : a number or `constraints` is not valid.
     LimitExceeded : more than 10,000,000 seconds.
 
-    After one second in which 120 million gas are used, the exponent of the base fee is the sum of six constraints, 1111
-    + 370 + 95 + 23 + 5 + 1 basis points:
+    After one second in which 120 million gas are used, the exponent of the base fee is 1111 + 370 + 95 + 23 + 5 + 1
+    basis points, with one term for each of six constraints:
 
     >>> float(sustained_use(120e6, 0.5, min_base_fee=20_000_000).base_fee[0])
     23480000.0

@@ -171,8 +171,8 @@ class Path(NamedTuple):
     costs: CostTerms
     caps: Caps
     rng: np.random.Generator
-    balances: RealArray  #: ring buffer of the balances in `balance_lag + 1` steps [wei]
-    charges: RealArray  #: ring buffer of the fees of a transaction in `lag + 1` steps [wei]
+    balances: RealArray  #: ring buffer of the balances in the last `balance_lag + 1` steps [wei]
+    charges: RealArray  #: ring buffer of the fees of a transaction in the last `lag + 1` steps [wei]
     seen: np.record  #: `SEEN` record
     price: np.record  #: `PRICE` record
     settled: np.record  #: `SETTLED` record

@@ -146,7 +146,7 @@ def fitted(
 
     Raises
     ------
-    InvalidInput : the policy has no level, or fees differ from posting costs at every level.
+    InvalidInput : the policy has no attribute `level`, or no level makes fees equal to posting costs.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> rows = {"timestamp": [0, 86_400], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
