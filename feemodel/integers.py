@@ -166,7 +166,8 @@ def multiply_divide_parts(
 ) -> Whole:
     """Return (parts · factor + addend) // (divisor · 10⁶).
 
-    The sum of all millionths is first rounded down to a whole number, which does not change the quotient.
+    The millionths of parts · factor + addend are first rounded down to a whole number; this does not change the
+    quotient.
 
     >>> multiply_divide_parts("fee", FixedPoint(32_030, 0), 100, 10)
     320300

@@ -121,7 +121,7 @@ class _Once(argparse.Action):
     """Store the value of an option that may be given only once. The error omits the value, which may be a password."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if "" in (values if isinstance(values, list) else [values]):  # as a file name, it would be the current folder
+        if "" in (values if isinstance(values, list) else [values]):  # as a file name, "" would mean the current folder
             raise argparse.ArgumentError(self, "expected a value, got ''")
         if option_string is not None:
             given = namespace.__dict__.setdefault("_given", set())

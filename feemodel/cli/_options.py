@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class MissingOption(InvalidInput):
-    """Raised if a required option is missing. The message says why the option is required."""
+    """Raised if a required option is missing. The error message says why the option is required."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"

@@ -248,7 +248,7 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
 
 
 def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy; if its prices depend on the gas of a submission, they use the gas of `submission`."""
+    """Return the policy; prices that depend on the gas of a submission use the gas of `submission`."""
     from feemodel.simulation.policies.linea import LineaPricing
     from feemodel.simulation.policies.vault import VaultPricing
 

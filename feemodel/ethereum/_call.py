@@ -263,7 +263,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
         number = from_quantity(value, name)
     elif isinstance(
         value, (list, tuple, Mapping)
-    ):  # do not convert to an array, which would use as much memory for each item as for the longest
+    ):  # do not convert to an array, which would use the memory of the longest item for each item
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
     else:
         number = whole_scalar(name, value)

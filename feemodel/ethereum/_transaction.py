@@ -111,9 +111,9 @@ class Transaction:
     type: int = LEGACY
     chain_id: int | None = None  #: chain id; may be `None` only in legacy transactions
     nonce: int = 0
-    gas_price: int = 0  #: [wei / gas], types 0 and 1
-    max_priority_fee: int = 0  #: [wei / gas], types 2 and 4
-    max_fee: int = 0  #: [wei / gas], types 2 and 4
+    gas_price: int = 0  #: only in types 0 and 1 [wei / gas]
+    max_priority_fee: int = 0  #: only in types 2 and 4 [wei / gas]
+    max_fee: int = 0  #: only in types 2 and 4 [wei / gas]
     gas_limit: int
     to: bytes | None = None  #: 20 bytes; `None` creates a contract
     value: int = 0  #: [wei]

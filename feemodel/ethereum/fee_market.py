@@ -324,7 +324,8 @@ def fake_exponential(factor: ArrayLike, numerator: ArrayLike, denominator: Array
         negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    e**2.5 = 12.18; the terms 2, 5, 6, 5, 3, 1 have the sum 22:
+    The result approximates 1 · e**(5 / 2) = 12.18. The terms of the series are 2 + 5 + 6 + 5 + 3 + 1 = 22, and 22 // 2
+    is 11:
 
     >>> fake_exponential(1, 5, 2)
     11

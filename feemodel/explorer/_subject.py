@@ -166,11 +166,11 @@ class Subjects:
         Parameters
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
-        moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee` [wei / gas]. `gas`: an
-            estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on which a call
-            is executed. `at`: a day whose rules and median L1 fees are used. `parameters`: values, as numbers or text,
-            that replace parameters of chains: chain → parameter name → value. `starknet`: an object with the amounts
-            `l1DataGas` and `l2Gas` that the action of the subject uses on Starknet [gas].
+        moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee`: fees of L1 [wei / gas].
+            `gas`: an estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on
+            which a call is executed. `at`: a day whose rules and median L1 fees are used. `parameters`: values, as
+            numbers or text, that replace parameters of chains: chain → parameter name → value. `starknet`: an object
+            with the amounts `l1DataGas` and `l2Gas` that the action of the subject uses on Starknet [gas].
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Subjects:
         }
 
     def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
-        """Return the subject as a signed transaction, and the sender of a call or `None`.
+        """Return the subject as a signed transaction, and the sender if the subject is a call.
 
         A call gets a placeholder signature, and the zero address if it has no sender. For a signed transaction, the
         sender is `None`.

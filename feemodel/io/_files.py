@@ -248,7 +248,7 @@ def json_items(
     Parameters
     ----------
     kind : word before the number in the position of an item, such as "block" in "block 2".
-    only : position of a single document that is not a list.
+    only : position yielded for a document that is the only one and is not a list.
     inside : function that returns the part of a document that contains the items.
     """
     for line, document in json_documents(data):

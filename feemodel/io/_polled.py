@@ -222,7 +222,7 @@ class Polled(Generic[Value]):
             self.fail(failure)
 
     async def keep(self) -> None:
-        """Fetch the value at regular intervals until cancelled. The first fetch is one interval after the call."""
+        """Fetch the value at regular intervals until cancelled. The method first waits for one interval."""
         while True:
             await asyncio.sleep(self._every)
             await self.refresh()

@@ -86,9 +86,9 @@ class Database:
         """Map the file into memory, for reading scattered pages.
 
         Read-ahead can be disabled only after the file is mapped, so the first access through the mapping could read up
-        to 8 MiB around the accessed page. To avoid such a large read, the page is read once before the file is mapped.
-        The method uses the page with the first row of `node`: imports never rewrite this page, so the page is never in
-        the write-ahead log.
+        to 8 MiB around the accessed page. To avoid a read of 8 MiB, the method reads the page once before the file is
+        mapped. The method uses the page with the first row of `node`: imports never rewrite this page, so the page is
+        never in the write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
             return  # the file is not a ledger; another check raises the error

@@ -489,7 +489,7 @@ def _value(store: Store, account: GenesisAccount, storage_root: bytes) -> bytes:
 class _Waiting:
     """Temporary file that stores the accounts until all of them are read.
 
-    Each run is sorted by the hashes of the addresses.
+    The file consists of runs of accounts, and each run is sorted by the hashes of the addresses.
     """
 
     def __init__(self, scheme: Scheme, folder: Path) -> None:

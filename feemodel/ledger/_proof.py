@@ -61,8 +61,8 @@ def get_proof(
     store : ledger.
     address : 20 bytes, or hexadecimal text.
     storage_keys : slots, each as hexadecimal text of up to 32 bytes; order and duplicates are kept.
-    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the hash of one of the
-        newest 8,192 final blocks, 32 bytes.
+    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the 32-byte hash of one
+        of the newest 8,192 final blocks.
     key_limit : maximum number of slots.
 
     Returns

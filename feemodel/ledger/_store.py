@@ -281,8 +281,8 @@ class Store:
     def transaction(self) -> Iterator[None]:
         """Run the enclosed statements as one transaction: either all of their writes become durable, or none.
 
-        Raises `UnreadableFile` if the transaction fails, for example because the disk is full or another process
-        writes. The error message contains the message of SQLite.
+        Raises `UnreadableFile` if the database transaction fails, for example because the disk is full or another
+        process writes. The error message contains the message of SQLite.
         """
         try:
             with self.database.transaction():
@@ -299,17 +299,17 @@ class Store:
         self._versions: dict[bytes, Version] = {}
 
     def save_trees(self, trees: list[Tree]) -> None:
-        """Store changed trees, hashed in one batch. Call this method within a transaction."""
+        """Store changed trees, hashed in one batch. Call this method within a database transaction."""
         save_all(trees)
         rows = [tree.version for tree in trees]
         self.database.run_many("INSERT OR IGNORE INTO tree VALUES (?, ?, ?, ?, ?)", rows)
 
     def save_code(self, keccak_code_hash: bytes, code: bytes) -> None:
-        """Store a contract's code. Call this method within a transaction."""
+        """Store a contract's code. Call this method within a database transaction."""
         self.database.run("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
     def save_block(self, block: StoredBlock) -> None:
-        """Store a block and make it the head. Call this method within a transaction, after `save_trees`."""
+        """Store a block and make it the head. Call this method within a database transaction, after `save_trees`."""
         self.database.run("INSERT INTO block VALUES (?, ?, ?, ?)", (*block, _digest(block)))
         self._save_chain(head=block[0])
 
@@ -346,7 +346,7 @@ class Store:
         return removed
 
     def mark_pruned(self, oldest: int) -> None:
-        """Record a pruning, and the oldest block whose state is still stored. Call this method within a transaction."""
+        """Record a pruning, and the oldest block with stored state. Call this method within a database transaction."""
         self._save_chain(oldest=oldest, prunes=self.prunes + 1)
 
     def set_finality(self, rule: str) -> None:

@@ -329,7 +329,7 @@ def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
 def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: WholeArray) -> bool:
     """Run a kernel on blocks of `RUN` elements of inputs that broadcast to `out`.
 
-    Return whether all elements are in the proven range.
+    Return whether the kernel is proven exact for all elements.
     """
     single = [array.size == 1 for array in inputs]
     lanes = [

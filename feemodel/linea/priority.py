@@ -331,7 +331,7 @@ def verification_priority_fee(
     gas : gas over which the fee is spread, at least 1 [gas].
     min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
     base_fee : base fee of the L2 block [wei / gas].
-    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_gas_cost : L1 gas for the verification of one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
     gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     margin : safety factor, a double [1].
@@ -406,7 +406,7 @@ def verification_breakdown(
     gas : gas over which the fee is spread, at least 1 [gas].
     min_gas_price : minimum L2 gas price, at least `base_fee` [wei / gas].
     base_fee : base fee of the L2 block [wei / gas].
-    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_gas_cost : L1 gas for the verification of one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
     gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     margin : safety factor, a double [1].
@@ -491,7 +491,7 @@ def verification_margin(
     compressed_size : size of the transaction; V0 used the length of the signed encoding [byte].
     gas : gas used, or the gas limit for the check before execution, at least 1 [gas].
     min_gas_price : minimum L2 gas price, at least 1 [wei / gas].
-    verification_gas_cost : L1 gas that verifies one submission [gas].
+    verification_gas_cost : L1 gas for the verification of one submission [gas].
     verification_capacity : bytes that one submission verifies, at least 1 [byte].
     gas_price_ratio : L1 gas price / L2 gas price, a double [1].
     size_adjustment : int added to the size, possibly negative [byte]; -45 in the configuration of January 2024.
@@ -509,7 +509,7 @@ def verification_margin(
         required.
     Int64Overflow : an adjusted size that does not fit an int64 array.
 
-    9.9e9 · 21,000 / (1e9 · 15 · (1000 / 90,000 · 1,200,000)):
+    (price 9.9e9 wei · 21,000 gas) / (minimum price 1e9 wei · 15 · adjusted size (1000 / 90,000 · 1,200,000)):
 
     >>> verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=1_000_000_000)
     1.0395

@@ -137,7 +137,8 @@ def max_send(
 def _l1_blocks_until(parameters: Parameters, blocks: int) -> int:
     """Return the largest number of L1 blocks that can be produced while a chain produces `blocks` blocks.
 
-    If the block time of the chain is not known, the result is `blocks`. The arguments are not checked.
+    If the block time of the chain is not known, the function returns the argument `blocks`. The arguments are not
+    checked.
 
     >>> _l1_blocks_until(parameters_of("op-mainnet"), 20)
     4

@@ -35,7 +35,7 @@ HANDLE_OPS = {"0.6": bytes.fromhex("1fad948c"), "0.7": bytes.fromhex("765e827f")
 #: Beneficiary of the bundle. rundler uses a random address; this hash compresses as badly as a random address.
 BENEFICIARY = keccak256(b"beneficiary")[:20]
 ALTO_NONCE, ALTO_SIGNATURE = 999_999, bytes.fromhex("1234512345" * 6)
-PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # positions of the gas limits in 0.7's paymasterAndData
+PAYMASTER_LIMITS = slice(20, 36), slice(36, 52)  # gas limits in paymasterAndData of EntryPoint 0.7
 PAYMASTER_DATA = 52
 
 

@@ -178,7 +178,7 @@ def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = 
 
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
     last = state.last_update_time
-    if last == 0 and update_time > 0:  # this is the first report, so there is no earlier time
+    if last == 0 and update_time > 0:  # for the first report, there is no time of an earlier report
         last = update_time - 1
     if not last <= update_time <= current_time:
         reason = f"expected a time from {last:,} (the last report) to {current_time:,} (now)"

@@ -248,8 +248,8 @@ def _zksync_os_rule(parameters: Parameters) -> Rule:
 
     The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
     The gas of the execution pays for some native units. If the execution does not use all these units, the unused units
-    pay for pubdata on the chain. This rule assumes that the execution uses all these units, so all pubdata is charged
-    in addition.
+    pay for pubdata on the chain. This rule assumes that the execution uses all the native units that its gas pays for,
+    so all pubdata is charged in addition.
 
     A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. 200 bytes of pubdata cost 200 · 788 = 157,600 native
     units, which are 1,576 gas at a gas price of 100 wei:

@@ -76,7 +76,7 @@ def pre_curie_l1_fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a fee does not fit into an int64 array.
 
-    The fee is 204 gas · 15,000,000 wei · 10 // 10⁹:
+    L1 gas 204 · L1 base fee 15,000,000 wei · scalar 10 // 10⁹ is 30 wei:
 
     >>> pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10)
     30

@@ -46,8 +46,8 @@ L1_TIP = 10**9  # amount added to the mean base fee of L1 [wei / gas]
 DATA_MULTIPLIER_PPT = 135
 SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
-LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # limits in the configuration of deployed nodes [wei / gas]
-LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # limits in the configuration of deployed nodes [wei / gas]
+LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # price limits configured in deployed nodes [wei / gas]
+LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # price limits configured in deployed nodes [wei / gas]
 DATA_GAS_PER_WORD = 32
 
 
@@ -192,7 +192,7 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
     """Return the minimum price of L2 gas at a block height [FRI / gas].
 
     `per_height` has pairs (block height, minimum price), in order of height; a minimum price applies from its height
-    on. Before the first height, the result is `fallback`.
+    on. At a block below the height of the first pair, the minimum price is `fallback`.
 
     >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
     10

@@ -216,7 +216,7 @@ class Dispatcher:
                     answers.append(response)
                     size += len(response)
                     self._held += len(response)
-                async with self._turn:  # batches take turns here, so that they do not delay single calls
+                async with self._turn:  # batches take turns, so that batches do not delay single calls
                     await asyncio.sleep(0)
         finally:
             BATCH_GAS.reset(token)

@@ -104,7 +104,8 @@ def backtest(
         transactions, or calldata pressure without calldata.
     LimitExceeded : more than 268,435,456 transactions or ticks on a path.
 
-    A transfer of 128 bytes pays 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 // 21,000)) wei per gas:
+    A transfer of 128 bytes and 21,000 gas pays the base fee of 7 wei per gas and a priority fee with a margin of 1.2,
+    in total 7 + trunc(1.2 · (30,000,000 + 90,000,000 · 128 // 21,000)) wei per gas:
 
     >>> from feemodel.simulation.scenarios import replay
     >>> fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")

@@ -21,8 +21,8 @@ CHUNKS = 64  # preferred number of blocks; the limits on the block size take pre
 class Blocks:
     """Division of a product of axes into blocks.
 
-    One axis is split. A block has one index on each axis before the split axis, a range of the split axis, and all
-    indices of the later axes.
+    One axis is split. A block of evaluations has one index on each axis before the split axis, a range of the split
+    axis, and all indices of the later axes.
     """
 
     shape: tuple[int, ...]
@@ -79,7 +79,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
 def inputs_of(
     samples: Samples, block: tuple[slice, ...], into: Mapping[str, NDArray[Any]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Inputs]:
-    """Return all inputs of a block, as arrays that broadcast, and the generated inputs, as one-dimensional arrays.
+    """Return all inputs of a block of evaluations as arrays that broadcast, and the generated inputs as flat arrays.
 
     If `into` is given, the generated inputs are also written to its arrays, which have space for the inputs of all
     blocks.

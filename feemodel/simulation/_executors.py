@@ -102,7 +102,7 @@ def in_order(
     UpstreamError : the cluster cannot be reached or has no workers, workers die repeatedly, or the caller's executor
         fails or cancels a task.
 
-    Warns `WorkersDied` if tasks are computed again.
+    Warns `WorkersDied` if tasks of dead workers are computed again.
 
     >>> list(in_order(abs, 3))
     [0, 1, 2]

@@ -124,7 +124,7 @@ def gaps_of(seconds: RealArray) -> str:
     """Describe the gaps between rows.
 
     The interval between two rows is a gap if it is longer than 60 s and longer than 2.5 times the median interval. A
-    few missed slots are therefore not a gap.
+    few missed slots do not make a gap.
 
     >>> gaps_of(np.array([0.0, 12.0, 24.0, 3_624.0, 3_636.0]))
     '1 of more than 60 s, the longest of 3,600 s, in total 99.01% of the time'

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 MAX_RESAMPLES = 1_000_000  # maximum number of resamples of a bootstrap
-LARGEST_BOOTSTRAP = 1 << 34  # maximum of resamples · rows, for which the bootstrap takes some minutes
+LARGEST_BOOTSTRAP = 1 << 34  # maximum of (resamples · rows); at the maximum, the bootstrap takes some minutes
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
 
 

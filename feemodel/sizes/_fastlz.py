@@ -60,7 +60,7 @@ def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
             ):
                 here += 1
                 continue
-            compared = 0  # compared bytes after the first three, including the first byte that differs
+            compared = 0  # number of bytes compared after three equal bytes, including a byte that differs
             while here + 3 + compared < end - MATCH_TAIL:
                 compared += 1
                 if data[there + 2 + compared] != data[here + 2 + compared]:

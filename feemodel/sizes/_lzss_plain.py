@@ -143,8 +143,9 @@ def _savings_at(
             shared = _common_prefix(data, candidate, data, i, limit)
             if shared > length:
                 length, match = shared, candidate
-                # A longer match also contains the key at i + shift, which usually has fewer earlier positions than the
-                # key at i, and is not chosen inside a run.
+                # The key of an index is the four bytes that start there, or one reserved byte. A longer match also
+                # contains the key of i + shift. This key usually has fewer earlier positions than the key of i. The
+                # inner loop avoids keys inside a run of equal bytes.
                 shift = max(0, length + 1 - SHORTEST_NEAR) if length < limit else 0
                 while shift > 0 and _common_prefix(data, i + shift, data, i + shift + 1, SHORTEST_NEAR - 1) > 2:
                     shift -= 1

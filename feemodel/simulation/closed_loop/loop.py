@@ -403,7 +403,7 @@ _types: dict[Any, Any] = {}
 
 @typeof_impl.register(Path)
 def _type_of_path(path: Path, context: Any) -> Any:
-    """Return the numba type of a path. The type is cached; otherwise numba would inspect every field in every call."""
+    """Return the cached numba type of a path; without the cache, numba would inspect every field in every call."""
     layout = _layout(path)
     if layout not in _types:
         _types[layout] = typeof_impl.dispatch(tuple)(path, context)

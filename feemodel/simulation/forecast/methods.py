@@ -101,7 +101,7 @@ def _bounded(logarithms: RealArray) -> RealArray:
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Combine quantile regressions and baselines, with weights by recent losses, and calibrate the result."""
+    """Combine quantile regressions and baselines, weighted by their recent losses, and calibrate the result."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
     warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, to fit at the time of day of `begin`
     levels = np.unique(np.append(quantiles, 0.5))
