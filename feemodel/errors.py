@@ -19,7 +19,7 @@ class InvalidInput(FeeModelError, ValueError):
     """
 
     def __init__(self, name: str, reason: str, value: Any = None, index: tuple[int, ...] | None = None) -> None:
-        super().__init__(name, reason, value, index)  # `args` has all arguments: pickle passes `args` to the constructor
+        super().__init__(name, reason, value, index)  # pickle passes `args`, all arguments, to the constructor
         self.name, self.reason, self.value, self.index = name, reason, value, index
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class ExecutionFailed(FeeModelError):
     """
 
     def __init__(self, message: str, code: int = -32_000, data: str | None = None) -> None:
-        super().__init__(message, code, data)  # `args` has all arguments: pickle passes `args` to the constructor
+        super().__init__(message, code, data)  # pickle passes `args`, all arguments, to the constructor
         self.message, self.code, self.data = message, code, data
 
     def __str__(self) -> str:
