@@ -73,7 +73,7 @@ def _faults() -> tuple[type[Exception], ...]:
 class Native:
     """Engine that executes messages with revm.
 
-    The engine caches the accounts of the last state. Threads may share an engine.
+    The engine caches the accounts of the state that it used last. Threads may share an engine.
 
     Parameters
     ----------

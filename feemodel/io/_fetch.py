@@ -89,7 +89,7 @@ def get_blocks(
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.BLOCKS`, one row per block, in order.
+    Table with the columns of `feemodel.io._tables.BLOCKS`, one row per block, in order of block number.
 
     Raises
     ------

@@ -290,7 +290,7 @@ class SqlRows:
     def _read_upper_part(
         self, top: int, height: int, bottom: int, index: int, digest: bytes
     ) -> tuple[Sequence[bytes], int, bytes]:
-        """Return a path between two heights: the siblings, and the row number and hash of the lowest node."""
+        """Return a Merkle path between two heights: siblings, and the row number and hash of the lowest node."""
         found = self._database.one(_upper_part(height, bottom), (top, index))
         levels = height - bottom
         if found is None or type(found[-1]) is not int:
@@ -465,7 +465,7 @@ def _walk(height: int, bottom: int) -> _Walk:
 
 @cache
 def _upper_part(height: int, bottom: int) -> str:
-    """Return SQL that selects a part of a path.
+    """Return SQL that selects a part of a Merkle path.
 
     The columns are the hashes of siblings and nodes, and the row number of the next node.
     """
@@ -475,7 +475,7 @@ def _upper_part(height: int, bottom: int) -> str:
 
 @cache
 def _lowest_part(height: int) -> str:
-    """Return SQL that selects the lowest part of a path.
+    """Return SQL that selects the lowest part of a Merkle path.
 
     The columns are the hashes of siblings and nodes, the leaf, and the sibling leaf.
     """

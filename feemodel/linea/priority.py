@@ -143,7 +143,7 @@ def _priority_fee(
     ):
         from feemodel.linea import kernels
 
-        # The kernel must not overwrite its inputs, because the formula below reads them again if the kernel fails.
+        # The kernel must not overwrite its inputs, because the formula reads the inputs again if the kernel fails.
         apart = out is not None and not any(np.may_share_memory(out, read) for read in (compressed_size, gas))
         direct = out if apart and out is not None and out.flags.c_contiguous else None
         fees = kernels.priority_fee(compressed_size, gas, cost, fixed, factor, direct)

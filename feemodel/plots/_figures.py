@@ -246,7 +246,7 @@ def plot_distributions(
 
 
 def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
-    """Plot the fee under each rule and the two parts of the fee (log axis). The lowest fee is at the top.
+    """Plot the fee under each rule, with its L1 part and its L2 part (log axis). The lowest fee is at the top.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 An axis has one or more inputs that vary together. The values of the inputs are listed, drawn at random, or computed
 from Sobol points.
 
-An axis can return any range of its rows. Random values are drawn in blocks of `DRAW_BLOCK` rows. Each block has its own
-random stream, so a value depends only on the seed and the row, and not on the requested range.
+An axis can return any range of its rows. Random values are drawn in blocks of `DRAW_BLOCK` rows. Each block of rows has
+its own random stream, so a value depends only on the seed and the row, and not on the requested range.
 """
 
 from collections.abc import Callable, Mapping
