@@ -1,12 +1,12 @@
 """Decorator for public formulas that adds support for labelled arrays and names the wrong argument in errors.
 
 A formula takes numbers and arrays. A formula with `@formula` also takes pandas Series and xarray DataArrays, aligned by
-their labels, and returns an object of the same type. pandas and xarray are not imported here: a caller who passes such
-an object has already imported the library.
+their labels, and returns an object of the same type. This module does not import pandas and xarray, because a caller
+who passes such an object has already imported the library.
 
 A formula checks its arguments and then calls its unchecked core: a function with the same name and a leading
 underscore, such as `_scaled_size` for `scaled_size`. Other modules of the package call the unchecked
-core, because they have already checked their values. A formula that only users call needs no separate core.
+core, because they have already checked their values. A formula that no other module calls needs no unchecked core.
 
 Type checkers see a formula as two overloads, `int` to `int` and
 `Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.

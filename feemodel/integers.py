@@ -1,8 +1,8 @@
 """Integer arithmetic that is exact for Python ints and for int64 arrays.
 
-For Python ints, each function is equivalent to the plain operator. For arrays, each function returns the same numbers
-as for Python ints, even if an intermediate product does not fit int64. A function raises `Int64Overflow` if its result
-does not fit an int64 array.
+For Python ints, each function is equivalent to a plain Python operator. For arrays, each function returns the same
+numbers as for Python ints, even if an intermediate product does not fit int64. A function raises `Int64Overflow` if its
+result does not fit an int64 array.
 """
 
 from collections.abc import Callable

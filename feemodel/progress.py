@@ -16,8 +16,8 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
 
     Parameters
     ----------
-    progress : function that is yielded unchanged; `True` for a progress bar if standard error is a terminal; `False` or
-        `None` for no report.
+    progress : a function, which is yielded unchanged; `True` for a progress bar if standard error is a terminal;
+        `False` or `None` for no report.
     total : number of items, `None` if unknown.
     what : name of the items, shown next to the bar.
     """

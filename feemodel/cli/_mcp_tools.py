@@ -264,7 +264,7 @@ def _exact(value: Any) -> Any:
 
 
 def tool_server() -> "Server[Any]":
-    """Return a server of the protocol with the five tools."""
+    """Return a server of the Model Context Protocol with the five tools."""
     import mcp_types as types
     from anyio import to_thread
     from mcp.server.lowlevel import Server

@@ -51,7 +51,7 @@ def read_sweep_spec(path: str) -> SweepSpec:
 
 
 def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
-    """Return the sweep of a TOML document.
+    """Return the sweep that a TOML document describes.
 
     Parameters
     ----------

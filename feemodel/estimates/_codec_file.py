@@ -23,7 +23,7 @@ def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> C
     12
     """
     if name == "lzss" and dictionary is not None:
-        from feemodel.sizes._lzss import Lzss  # imported here, because the import loads compiled kernels
+        from feemodel.sizes._lzss import Lzss  # imported on first use, because the import loads compiled kernels
 
         return Lzss.from_file(dictionary)
     if name == "zstd" and dictionary is not None:

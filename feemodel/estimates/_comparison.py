@@ -49,7 +49,7 @@ class Comparison:
     refusal: str | None  #: error message if the transaction could not be executed
     gas: GasEstimate | None
     failure: str | None  #: error message if the estimate failed
-    estimate: RollupEstimate | None  #: estimate with the fee; `None` after a failure or without a pricing record
+    estimate: RollupEstimate | None  #: estimate of gas and fees; `None` after a failure or without a pricing record
     size: int | None  #: compressed size of the signed transaction; `None` for types without a published fee [byte]
     wallet: str | None  #: name of a wallet that would compute the recorded fees from this estimate
     stages: tuple[Verdict, ...]  #: whether the transaction pool and the block builder accept the transaction

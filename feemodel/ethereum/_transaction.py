@@ -66,7 +66,7 @@ _FIELDS = {  # type → fields in the order of the RLP list, without the signatu
         "authorizations",
     ),
 }  # fmt: skip
-_VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns these fields
+_VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns its `_FIELDS`
 
 
 @dataclass(frozen=True, slots=True)

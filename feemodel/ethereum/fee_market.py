@@ -65,7 +65,7 @@ TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 LARGEST_EXPONENT = 178  # e**178 > 2**256: the fee would not fit a block header
 ARRAY_BLOCK = 1 << 15  # elements per block
 
-# Target gas, maximum gas, update fraction, and whether there is a reserve price.
+# Target and maximum blob gas of a block, update fraction, and whether the reserve price of EIP-7918 applies.
 BlobParameters: TypeAlias = tuple[Whole, Whole, Whole, Truth]
 
 

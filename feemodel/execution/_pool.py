@@ -104,8 +104,8 @@ class EnginePool:
         with self._change:
             if not self._change.wait_for(lambda: self._free, self._deadline):
                 raise LimitExceeded(f"no process of the engine came free within {self._deadline:g} s")
-            # Prefer the child that was used last, because it may have this state in memory. Restarting a killed process
-            # takes seconds, so restart a child only if no other child is free.
+            # Prefer the child that was used last, because it may have the state of the call in memory. Restarting a
+            # killed process takes seconds, so restart a child only if no other child is free.
             child = next((one for one in reversed(self._free) if one.is_alive), self._free[-1])
             self._free.remove(child)
         try:

@@ -66,7 +66,7 @@ GETH = SearchRules(
 BESU = SearchRules(
     name="besu",
     used=lambda outcome: outcome.gas_used,
-    # Besu multiplies the gas by the ratio 64 / 63. Both the ratio and the product are doubles.
+    # Besu computes both 64 / 63 and the product of the gas and 64 / 63 as doubles.
     optimistic=lambda outcome: int((outcome.gas_used + CALL_STIPEND) * (64.0 / 63.0)),
     always_optimistic=True,
     skewed=False,
@@ -148,7 +148,7 @@ def search_gas(
     ----------
     execute : function that executes the call with a gas limit, discards the state changes and returns the outcome.
     upper : upper bound of the search [gas].
-    rules : rules of a node's search.
+    rules : rules by which the node searches for the gas limit.
     tolerance : maximum of (result − smallest sufficient gas limit) / result [1]. With a tolerance of 0, the result is
         the smallest sufficient gas limit.
     transfer : whether the call may be a plain transfer.

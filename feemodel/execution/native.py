@@ -28,7 +28,7 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
 
 Found = TypeVar("Found")
 
-VERSION = "0.5.0"  # required version of the package
+VERSION = "0.5.0"  # required version of the native package
 MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 

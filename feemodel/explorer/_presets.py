@@ -125,7 +125,7 @@ def hourly_means() -> list[L1Sample]:
 
 @cache
 def shipped_days() -> list[dict[str, Any]]:
-    """Return `l1_days` of the L1 fees that are part of the package."""
+    """Return the result of `l1_days` for the L1 fees that are part of the package."""
     return l1_days(shipped_l1_samples())
 
 

@@ -272,7 +272,7 @@ def _row(node: Node, number: int, answer: Any) -> Row:
 
 
 def _check_head(node: Node, last: int) -> None:
-    # Before a download that may take an hour, check that the node has the last block.
+    # Before a download that may take an hour, check that the node has the last requested block.
     answer = node.call("eth_blockNumber")
     try:
         head = from_quantity(answer, "eth_blockNumber")

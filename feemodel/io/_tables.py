@@ -253,9 +253,9 @@ def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_
 
 
 def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Sort a table by the columns `keys`; a table with missing keys is not sorted.
+    """Sort a table by the columns `keys`; a table with missing values in these columns is not sorted.
 
-    Raises `InvalidInput` if two rows have the same keys.
+    Raises `InvalidInput` if two rows have the same values in these columns.
     """
     if len(table) < 2 or table[list(keys)].isna().any(axis=None):
         return table

@@ -91,7 +91,7 @@ class Database:
         never in the write-ahead log.
         """
         if not self.one("SELECT count(*) FROM sqlite_master WHERE name = 'node' AND type = 'table'")[0]:
-            return  # the file is not a ledger; another check raises the error
+            return  # the file is not a ledger, for which another method raises an error
         self.one("SELECT id FROM node WHERE id = 1")
         self.run(f"PRAGMA mmap_size = {MAPPED_BYTES}")
         self.one("SELECT id FROM node WHERE id = 1")

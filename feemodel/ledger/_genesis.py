@@ -58,7 +58,7 @@ from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import DIGITS, Tree
 from feemodel.ledger.blocks import GenesisAccount, check_successor, set_slots, word_hashes
 
-SUBTREE_LEVELS = 5  # levels of a subtree; its rows are stored together, so a path reads only one page of them
+SUBTREE_LEVELS = 5  # number of levels of a subtree, whose rows are stored together, so that a path reads one page of it
 CHUNK = 32_768  # number of rows that are created and stored at a time
 KEYS_READ = 65_536  # number of keys that are read at a time to build the index
 Bytes = NDArray[np.uint8]
@@ -293,7 +293,7 @@ def _fill_index(rows: SqlRows, keys: _Spool, first_key: int) -> int:
     Parameters
     ----------
     keys : rows with the hash of a key and the number of leading digits that the key shares with the previous key.
-    first_key : row number of the first key.
+    first_key : row number of the first of these keys in the table `rows.keys`.
     """
     top = following = rows.branches.extend([])
     branches, depth = 1, 0

@@ -136,7 +136,7 @@ class Hash:
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Hash"):  # earlier native packages have no hash functions
+            if hasattr(native, "Hash"):  # earlier versions of the native package have no `Hash`
                 return native.Hash(self.name)
         return _plain_hash(self.name)
 
@@ -191,7 +191,7 @@ class _PlainHash:
     def _first_wrong(
         self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
     ) -> int | None:
-        """Return the index of the first message of a group whose hash differs from the digest.
+        """Return the index of the first message of a group whose hash is not its digest in `digests`.
 
         All messages of the group have the same size.
         """

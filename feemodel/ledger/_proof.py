@@ -95,7 +95,7 @@ def proof_steps(
 ) -> Iterator[dict[str, Any]]:
     """Create the result of `get_proof` in steps, and yield the result so far after each step.
 
-    Each step adds the proofs of some slots. After the last step, the yielded result is complete.
+    Each step adds the proofs of several slots to the result. After the last step, the yielded result is complete.
 
     Parameters and errors are the same as for `get_proof`. Errors are raised before the first result is yielded.
     """

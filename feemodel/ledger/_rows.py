@@ -95,7 +95,7 @@ class Version(NamedTuple):
 def digit_at(hkey: bytes, depth: int) -> int:
     """Return the hexadecimal digit of a hashed key that selects an entry of the sorted index at the given depth.
 
-    Raises `LedgerDamaged` for a depth beyond the last digit, because only a corrupt index has such a depth.
+    Raises `LedgerDamaged` if the key has no digit for this depth, because only a corrupt index is so deep.
     """
     try:
         byte = hkey[depth >> 1]

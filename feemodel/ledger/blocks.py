@@ -360,7 +360,7 @@ def _unlike_leaves(
 
     If `whole` is true, return all leaves of the trees `before` and `after`.
     """
-    old: dict[int, int] = {}  # position from the left → row number, at one height of the tree
+    old: dict[int, int] = {}  # at one height of a tree: position of a node from the left → its row number
     new: dict[int, int] = {}
     tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]
     for height in range(max(tops)[0], 0, -1):

@@ -4,10 +4,10 @@ priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which
 verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the verification-cost form,
     before May 2024
 variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
-recorded_variable_cost, priority_fee_from_l1 : the recorded cost and the fee, computed from L1 fees in one step
+recorded_variable_cost, priority_fee_from_l1 : variable cost of a pricing record, and priority fee, from L1 fees
 PricingRecord : the costs in a block's extraData, in whole kwei
 fee_bytes, fee_payloads, fee_transaction : bytes that a node measures for a call or transaction
-fee_size, fee_sizes : compressed sizes of these bytes
+fee_size, fee_sizes : compressed sizes of the bytes that a node measures
 node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
 wallet_fees : fees that wallets set from an estimate
 explain : size, fee, wallet fees and checks of one transaction

@@ -442,7 +442,7 @@ def calldata_variable_cost(
     ------
     InvalidInput : a negative or non-finite value, or a zero divisor.
 
-    15,000 · (1 + 1 / 32):
+    The last five blocks are full of calldata, so the cost is 15,000 · (1 + 1 / 32):
 
     >>> calldata_variable_cost(15_000.0, 15_000.0, 545_000)
     15468.75

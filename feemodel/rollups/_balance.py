@@ -229,7 +229,7 @@ def l1_fee_bounds(
 
 
 def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
-    """Return the largest base fee of L1 after some full blocks [wei / gas].
+    """Return the largest base fee of L1 after `l1_blocks` full blocks [wei / gas].
 
     >>> l1_base_fee_bound(10**9, 2)
     1265625000

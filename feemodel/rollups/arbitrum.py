@@ -125,7 +125,7 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     InvalidInput : an argument that is not an integer in range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The gas is 1,920 units · 7 gwei // 0.01 gwei:
+    1,920 units · 7 gwei // 0.01 gwei is 1,344,000 gas:
 
     >>> poster_charge(120, price_per_unit=7 * 10**9, gas_price=10**7)
     PosterCharge(units=1920, gas=1344000, fee=13440000000000)

@@ -158,7 +158,7 @@ def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / unit].
+    int, or int64 array of the broadcast shape : the price per unit [wei / unit].
 
     Raises
     ------

@@ -338,7 +338,7 @@ def l2_base_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the L2 base fee [wei / gas].
 
     Raises
     ------

@@ -103,12 +103,12 @@ class Parameters:
 
     @property
     def since(self) -> str:
-        """Date of the latest row."""
+        """Date of the chain's newest row on the given date."""
         return self.row.since
 
     @property
     def source(self) -> str:
-        """Source of the latest row."""
+        """Source of the chain's newest row on the given date."""
         return self.row.source
 
     def __getitem__(self, name: str) -> Any:

@@ -122,7 +122,7 @@ def rundler_floor(
     execution_gas_limit, verification_gas_limit : gas limits of the operation [gas].
     calldata_floor : calldata floor: 10 gas for each zero byte and 40 gas for each non-zero byte [gas].
     threshold_ppt : share of the verification gas limit that is assumed to be used [10⁻³].
-    data_gas : gas added to the result [gas].
+    data_gas : gas for the L1 data fee, which is added to the result [gas].
 
     The assumed gas is 60,000 + 10,000 + 20,000, which is 30,000 below the calldata floor of 120,000:
 
@@ -219,7 +219,7 @@ def alto_gas(
     calldata_floor : whether the chain has the calldata floor of EIP-7623.
     assumed_gas_used : gas that the operation is assumed to use: a tenth of its gas limits [gas].
 
-    The result is 4 · 1,740 + 38,090 + 46:
+    The gas is 4 · 1,740 for the bytes, 38,090 of fixed gas, and 46 for the five words of the calldata:
 
     >>> alto_gas(700, 260, call_data_bytes=132)
     45096

@@ -78,7 +78,7 @@ def l1_sums(factors: Factors, transactions: int, samples: int) -> Sums:
     return Sums(by_transaction, by_sample)
 
 
-# "reassoc" allows the compiler to reorder additions of doubles, which SIMD instructions require. This option does not
+# "reassoc" allows the compiler to reorder additions of doubles, and so to use SIMD instructions. This option does not
 # affect integer arithmetic.
 @cached_njit(nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _sums(  # type: ignore[no-untyped-def]

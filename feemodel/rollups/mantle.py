@@ -46,7 +46,7 @@ def before_arsia_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei of MNT].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei of MNT].
 
     Raises
     ------
@@ -94,7 +94,7 @@ def arsia_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei of MNT].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei of MNT].
 
     Raises
     ------

@@ -141,7 +141,7 @@ def bedrock_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -226,7 +226,7 @@ def ecotone_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -310,7 +310,7 @@ def fjord_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -354,7 +354,7 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the operator fee [wei].
 
     Raises
     ------
@@ -487,7 +487,7 @@ def next_base_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the L2 base fee [wei / gas].
 
     Raises
     ------

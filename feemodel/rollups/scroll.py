@@ -69,7 +69,7 @@ def pre_curie_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -135,7 +135,7 @@ def curie_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -221,7 +221,7 @@ def feynman_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------
@@ -292,7 +292,7 @@ def galileo_l1_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei].
+    int, or int64 array of the broadcast shape : the L1 data fee [wei].
 
     Raises
     ------

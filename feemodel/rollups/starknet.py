@@ -102,7 +102,7 @@ def fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [FRI].
+    int, or int64 array of the broadcast shape : the fee [FRI].
 
     Raises
     ------

@@ -103,7 +103,7 @@ def next_base_fee(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / gas].
+    int, or int64 array of the broadcast shape : the base fee [wei / gas].
 
     Raises
     ------

@@ -81,7 +81,7 @@ def block_prices(
 
     Returns
     -------
-    BlockPrices : the three prices.
+    BlockPrices : the prices of EVM gas, native units and pubdata.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def blob_pubdata_price(
 
     Returns
     -------
-    int, or int64 array of the broadcast shape : [wei / byte].
+    int, or int64 array of the broadcast shape : the price of a byte [wei / byte].
 
     Raises
     ------

@@ -150,7 +150,7 @@ class Http(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.of_worker: Connections = self.config.loaded_app.connections
-        self.reading_since: float | None = self.loop.time()  #: start of the request that is being read
+        self.reading_since: float | None = self.loop.time()  #: start time of the request that is being read
         self._request_bytes, self._is_head = 0, True  # state of the request that is being read
 
     @property
@@ -244,7 +244,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self.of_worker: Connections = self.config.loaded_app.connections
         self.of_worker.websockets += 1
-        self.reading_since: float | None = None  #: start of the message that is being read
+        self.reading_since: float | None = None  #: start time of the message that is being read
         self.is_idle = False  #: a WebSocket is never closed to make room for another connection
         self._counted_since, self._frames, self._bytes = self.loop.time(), 0, 0
 

@@ -72,7 +72,7 @@ def check_overrides(overrides: StateOverride, settings: Settings) -> None:
 class Work(msgspec.Struct, frozen=True):
     """The properties of a call that are known before it is executed."""
 
-    code: bytes  #: code that the call executes first
+    code: bytes  #: code of the called contract, or init code
     size: int  #: total size of calldata, access list, and overridden code and slots [byte]
     is_known: bool  #: whether the call has short calldata, no authorizations or overrides, and no precompile as target
 

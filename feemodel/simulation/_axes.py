@@ -30,7 +30,7 @@ SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Values given by the caller."""
+    """Axis with values given by the caller."""
 
     dim: str
     columns: Inputs

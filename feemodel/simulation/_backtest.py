@@ -205,7 +205,7 @@ def _path(
     tick_hour = (np.arange(ticks) * rule.tick // HOUR).astype(np.int64)
     hours = int(tick_hour[-1]) + 1
     sums, charged = _charges(workload, traffic, announced, np.diff(posted.cost_up_to(ends)), tick_hour, rule)
-    # A submission at the end of the path counts in the last hour.
+    # A submission at the end of the path belongs to the last hour.
     posted_hour = np.minimum(posted.time / HOUR, hours - 1).astype(np.int64)
     sums["cost"] = np.asarray(np.bincount(posted_hour, weights=posted.cost, minlength=hours), np.float64)
     sums["variable_cost"] = np.asarray(np.bincount(tick_hour, weights=announced) / np.bincount(tick_hour), np.float64)

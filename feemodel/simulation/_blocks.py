@@ -70,7 +70,7 @@ def blocks_of(samples: Samples, chunk: int | None = None) -> Blocks:
         if inner * size > limit:
             step = max(1, limit // inner)
             if samples.axes[split].generated and step > DRAW_BLOCK:
-                step -= step % DRAW_BLOCK  # a multiple of `DRAW_BLOCK`, so that no row is drawn twice
+                step -= step % DRAW_BLOCK  # make `step` a multiple of `DRAW_BLOCK`, so that no row is drawn twice
             return Blocks(samples.shape, split, step)
         inner *= size
     return Blocks(samples.shape, 0, max(samples.shape[:1], default=1))

@@ -63,7 +63,7 @@ class Selected(Generic[Result]):
     numbers: tuple[int, ...]
 
     def __call__(self, index: int) -> Result:
-        """Run the task at this index of the selection."""
+        """Run the task `numbers[index]` of the other job."""
         return self.job(self.numbers[index])
 
 
@@ -223,7 +223,7 @@ def _submitted(pool: ProcessPoolExecutor, number: int) -> "Future[Any]":
 
 
 def _is_dask(where: Where) -> TypeGuard[str | DaskClient]:
-    distributed: Any = sys.modules.get("distributed")  # a caller who has a Dask client has already imported this module
+    distributed: Any = sys.modules.get("distributed")  # imported by every caller who has a Dask client
     return (isinstance(where, str) and "://" in where) or (
         distributed is not None and isinstance(where, distributed.Client)
     )

@@ -38,7 +38,7 @@ class L1Columns(NamedTuple):
     timed: bool  #: whether the table has times; if `False`, `seconds` is slot · 12
     assumed: tuple[str, ...]  #: assumptions about missing data
     units_given: tuple[str, ...]  #: fee columns whose unit the caller gave; the range of their values is not checked
-    gaps: str  #: "none", or a description of the gaps
+    gaps: str  #: description of the gaps between rows, or "none"
 
 
 def l1_columns(table: Any, unit: str | None = None) -> L1Columns:

@@ -89,7 +89,7 @@ class Over:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the statistics, which are the suffixes of the variables in the result."""
+        """Names of the statistics; the names of the variables in the result end with these names."""
         levels = [name for name, given in self.levels.items() if given]
         return (*self.statistics, *(["histogram"] if self.bins else []), *levels)
 

@@ -246,9 +246,9 @@ def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
 
 
 def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> "xarray.Dataset":
-    """Return indices as a Dataset over the inputs.
+    """Return Sobol indices as a Dataset over the inputs.
 
-    `found` has the shape (result, 3, index). The second axis has the estimate and the two ends of its confidence
+    `found` has the shape (result, 3, Sobol index). The second axis has the estimate and the two ends of its confidence
     interval.
     """
     count = len(inputs)

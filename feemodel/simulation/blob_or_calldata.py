@@ -35,7 +35,7 @@ def posting_interval(
 
     Returns
     -------
-    Interval, in the broadcast shape [s].
+    Optimal interval, in the broadcast shape of the first three arguments [s].
 
     Raises
     ------
@@ -79,8 +79,9 @@ def calldata_threshold(
 
     Returns
     -------
-    Threshold, in the broadcast shape [byte / s]. The threshold is valid only if it is below delay_cost · capacity² / (2
-    · blob_cost). At higher data rates, blobs are full before the optimal interval ends.
+    Data rate below which calldata is cheaper, in the broadcast shape of the arguments [byte / s]. The threshold is
+    valid only if it is below delay_cost · capacity² / (2 · blob_cost). At higher data rates, blobs are full before the
+    optimal interval ends.
 
     Raises
     ------

@@ -70,8 +70,8 @@ def replay(
         zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas` [gas];
         `gas_used_ratio` [1], or `gas_used` and `gas_limit` [gas]; `blob_gas_used_ratio` [1] or `blob_gas_used` [gas];
         and `tip` [wei / gas]. A column without any values is ignored.
-    source : description of the data for the attributes of results; `None` means a text with the type and length of the
-        table.
+    source : description of the data, which the attributes of results contain; `None` means a text with the type and
+        length of the table.
     unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
         are probably in another unit are rejected (see `feemodel.ethereum._fee_units`). "wei" accepts fees of any
         magnitude.
@@ -136,8 +136,8 @@ def bootstrap(
     """Draw paths by a block bootstrap: draw blocks of a history with replacement, and concatenate them.
 
     A block contains all columns of successive rows, so base fee and blob base fee of the same time stay together. After
-    the last row of the history, a block continues with the first row, so all rows are equally likely. Blocks can start
-    at any time of day.
+    the last row of the history, a block continues with the first row, so all rows are equally likely. A drawn block can
+    start at any time of day.
 
     Parameters
     ----------

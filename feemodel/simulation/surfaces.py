@@ -105,8 +105,7 @@ class Workload:
         ----------
         table : table of `feemodel.io.read_transactions`, or another table with the same column names.
         codec, packed, chain_id, threads : arguments that are passed to `feemodel.fee_sizes`.
-        name : name of the workload for the attributes of results. A description of the assumptions is appended to the
-            name.
+        name : name of the workload. The attributes of results contain the name, followed by the assumptions.
 
         Notes
         -----

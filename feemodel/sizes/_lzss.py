@@ -67,7 +67,8 @@ class Lzss:
 
     Source: Consensys/compress v0.2.5, lzss, `CompressedSize256k`.
 
-    The size is a header of 3 bytes, the first zero in 8 bits, and a reference of 30 bits for the other 99 zeros:
+    For 100 zero bytes, the size is a header of 3 bytes, the first zero in 8 bits, and a reference of 30 bits for the
+    other 99 zeros:
 
     >>> Lzss(b"").size(bytes(100))
     8
@@ -163,7 +164,7 @@ class Lzss:
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Lzss"):  # earlier native packages have no compressor
+            if hasattr(native, "Lzss"):  # earlier versions of the native package have no `Lzss`
                 return native.Lzss(dictionary)
         from feemodel.sizes._lzss_plain import PlainLzss  # import on first use, because numba is slow to import
 

@@ -51,7 +51,7 @@ class PlainLzss:
 
 
 def _items(array: NDArray[Any]) -> Any:
-    """Return the array for functions that numba compiles, or a list, which is faster in plain Python."""
+    """Return the array itself if numba compiles the functions; otherwise a list, which is faster in plain Python."""
     return array if has_numba() else array.tolist()
 
 

@@ -66,8 +66,8 @@ class L1State:
     blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
     tip: int = 0  #: priority fee of postings [wei / gas]
     other_blobs: int = 0  #: blobs of other users in every block, included before the rollup's blobs
-    #: Gas used in every block divided by the gas limit [1]. At 0.5, the base fee is constant; at 1, the base fee rises
-    #: by 1/8 in each block.
+    #: Gas used in every block divided by the gas limit [1]. At a ratio of 0.5, the base fee is constant; at a ratio of
+    #: 1, the base fee rises by 1/8 in each block.
     gas_used_ratio: float = 0.5
 
     def __post_init__(self) -> None:

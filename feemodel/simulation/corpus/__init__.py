@@ -138,7 +138,7 @@ def draw_transactions(
 ) -> tuple[list[bytes], list[bytes], list[int]]:
     """Draw transactions of one shape. Return payloads (sender ‖ unsigned transaction), calldata, and gas used [gas].
 
-    `feemodel.simulation.corpus.corpus` calls this function for each shape:
+    `feemodel.simulation.corpus.corpus` calls `draw_transactions` for each shape:
 
     >>> from feemodel.simulation.corpus import corpus
     >>> drawn = corpus(20, rng=1)

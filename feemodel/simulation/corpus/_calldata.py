@@ -43,7 +43,7 @@ class Shape(NamedTuple):
     words: str = ""
 
     def around_the_tail(self) -> tuple[list[str], list[str]]:
-        """Words before the tail, and words after the tail."""
+        """Return the words before the word "tail", and the words after it."""
         words = self.words.split()
         tail = words.index("tail") if "tail" in words else len(words)
         return words[:tail], words[tail + 1 :]

@@ -61,7 +61,7 @@ class Zipf:
     exponent: float
 
     def draw(self, rng: np.random.Generator, count: int) -> Indices:
-        """Draw members of the pool, as indices; the most frequent member has index 0."""
+        """Draw `count` members of the pool and return their indices; the most frequent member has index 0."""
         drawn: Indices = np.searchsorted(self._heights, rng.random(count) * self._heights[-1])
         return drawn
 

@@ -44,8 +44,8 @@ def past_changes(
 
     The paths are not yet adjusted to forecast quantiles. A path is the sum of a point forecast and the errors of the
     same forecasting method at a random past origin. The past origin is drawn from origins whose time of day is close to
-    the time of day of the present origin. The base fee and the blob base fee of one path use errors from the same past
-    origin.
+    the time of day of the present origin. The base fee and the blob base fee of one path use the forecast errors of the
+    same past origin.
 
     Parameters
     ----------

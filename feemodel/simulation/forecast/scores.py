@@ -79,8 +79,8 @@ def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage
     Parameters
     ----------
     targets : targets.
-    low : lower end of each interval, in the unit of the targets and in a shape that broadcasts.
-    high : upper end of each interval, in the unit of the targets and in a shape that broadcasts.
+    low : lower end of each interval, in the unit of the targets; broadcasts against the targets.
+    high : upper end of each interval, in the unit of the targets; broadcasts against the targets.
     coverage : nominal coverage, at least 0 and below 1 [1].
 
     Returns

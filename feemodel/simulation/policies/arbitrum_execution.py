@@ -30,7 +30,7 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
         used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
         np.int64(terms.per_gas), fees,
     )  # fmt: skip
-    # If the price does not fit in 64 bits, set the price to infinity. The next step then rejects the price.
+    # If the price does not fit in 64 bits, set the price to infinity, which the next step rejects.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
 
