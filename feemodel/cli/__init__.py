@@ -201,7 +201,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def _naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
-    """Return the message `said` of an error, with the option that gave the argument or the file, if there is one."""
+    """Return the message `said` of an error; name the option that set the argument or the file, if an option did."""
     if isinstance(error, InvalidInput):
         name = error.name.partition("[")[0]
         found = typed.get(OPTION_OF.get(name, name)) or typed.get(name)

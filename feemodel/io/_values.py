@@ -227,7 +227,7 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def fees(values: Sequence[Any], *, whole: bool) -> pa.Array:
-    """Return fees as an int64 array if all are integers and `whole` is set, and as doubles otherwise."""
+    """Return fees as an int64 array if `whole` is true and all fees are integers, and as doubles otherwise."""
     if whole and all(value is None or isinstance(value, int) for value in values):
         return pa.array(values, pa.int64())
     return pa.array([None if value is None else float(value) for value in values], pa.float64())

@@ -132,7 +132,7 @@ CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for 
 KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
 PART = 10  # number of levels that one SQL statement reads, except for the lowest levels
 LOWEST_PART = 5  # number of lowest levels, which are not cached: each proof reads them from the file
-UPPER_PARTS = 32_768  # number of cached upper parts of paths, enough for a million leaves (30 MiB)
+UPPER_PARTS = 32_768  # maximum number of upper parts of paths that are cached, enough for a million leaves (30 MiB)
 RECENT = 1_024  # number of cached whole paths (2 MiB); the cache halves the time to prove an account again
 VERSIONS = 4_096  # number of trees whose checked top hash is cached; a check takes 40 µs
 STEPS = 3  # number of index depths read by one SQL statement, which is faster than a statement per depth

@@ -2,7 +2,7 @@
 
 priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes have used since May 2024
 verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the verification-cost form,
-    before May 2024
+    which nodes used before May 2024
 variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
 recorded_variable_cost, priority_fee_from_l1 : variable cost of a pricing record, and priority fee, from L1 fees
 PricingRecord : the costs in a block's extraData, in whole kwei

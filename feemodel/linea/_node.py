@@ -148,8 +148,8 @@ def verdicts(
     ----------
     price : price that the transaction offers, see `offered_price` [wei / gas].
     compressed_size : measured size [byte].
-    gas : mapping with the keys "estimated", "limit" and "used" to the amounts of gas [gas]. A check for which `gas` has
-        no amount is skipped.
+    gas : mapping with the keys "estimated", "limit" and "used" to the amounts of gas [gas]. A check whose amount of gas
+        is not in `gas` is skipped.
     form : pricing form with the node's costs.
     checks : checks of the node, see `node_checks`.
 

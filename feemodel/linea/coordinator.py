@@ -379,7 +379,7 @@ def calldata_pressure(
     Parameters
     ----------
     calldata : sum over the last `block_count` blocks [byte], see `calldata_sum`.
-    max_block_calldata : maximum calldata of one block, above 0 [byte]. The target is
+    max_block_calldata : maximum calldata of one block, above 0 [byte]. The target of `calldata` is
         `max_block_calldata · block_count / 2`.
     block_count : number of newest blocks whose calldata is added up, above 0.
 

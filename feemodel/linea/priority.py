@@ -131,7 +131,7 @@ def priority_fee(
 def _priority_fee(
     compressed_size: ArrayLike, gas: ArrayLike, cost: Whole, fixed: Whole, factor: Real, out: WholeArray | None = None
 ) -> Whole:
-    """Return the priority fee. The size and the gas are checked here; the caller has checked the other arguments."""
+    """Return the priority fee. Check the size and the gas; the caller has checked the other arguments."""
     if (
         _many(compressed_size)
         and _many(gas)

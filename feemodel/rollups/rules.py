@@ -145,7 +145,7 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
 def _arbitrum_rule(parameters: Parameters) -> Rule:
     """Return Arbitrum's rule, at the equilibrium price per unit of its L1 pricing controller.
 
-    All batches are assumed to be equal. The L1 gas, blobs and transaction bytes of a batch are parameters of the chain.
+    All batches are assumed to have the same L1 gas, blobs and transaction bytes, which are parameters of the chain.
 
     >>> _arbitrum_rule(CHAINS["arbitrum-one"].at()).columns
     ('gas', 'brotli_size')

@@ -27,7 +27,7 @@ class Blocks:
 
     shape: tuple[int, ...]
     split: int  #: index of the axis that is split
-    step: int  #: length of a block along the split axis
+    step: int  #: length of a block along the axis `split`
 
     @property
     def count(self) -> int:

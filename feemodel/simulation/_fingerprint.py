@@ -35,7 +35,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(E
 UNTRACEABLE = {"eval", "exec", "globals", "locals", "__import__", "import_module"}
 #: Built-in functions and attributes that give access to any attribute of a module by a name computed at run time.
 DYNAMIC_LOOKUPS = {"getattr", "vars", "hasattr", "__dict__"}
-MAX_LISTED = 32  # a collection with more items is described by a digest
+MAX_LISTED = 32  # a collection with more items than this is described by a digest
 MAX_SHOWN = 80  # maximum number of characters of a value in a description
 IGNORED_CLASS_ATTRIBUTES = {
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__",

@@ -306,11 +306,11 @@ def morris_screening(
 
     Returns
     -------
-    Dataset over "input", and over "result" if the function returns several results, in the unit of the result. An
-    effect is (change of the result / change of the input) · width of the input's range. `mu_star` is the mean absolute
-    effect, with the confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect with its sign;
-    and `sigma` is the standard deviation of the effects. If the result is linear in the input and the effect does not
-    depend on other inputs, `sigma` is 0.
+    Dataset of effects over "input", and over "result" if the function returns several results, in the unit of the
+    result. An effect is (change of the result / change of the input) · width of the input's range. `mu_star` is the
+    mean absolute effect, with the confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect
+    with its sign; and `sigma` is the standard deviation of the effects. If the result is linear in the input and the
+    effect does not depend on other inputs, `sigma` is 0.
 
     Raises
     ------

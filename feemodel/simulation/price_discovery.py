@@ -59,7 +59,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:
         raise InvalidInput("l1.blob_base_fee", "expected at most 2**62 wei", fees[0])
-    round_start = (excess, base_fee)  # excess and base fee at the start of the current pass through `blobs`
+    round_start = (excess, base_fee)  # excess blob gas and base fee at the start of the current pass through `blobs`
     while fees[-1] < target:
         blocks = len(fees) - 1
         check_limit(blocks + 1, "blocks until the price", MAX_BLOCKS)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 Rng: TypeAlias = int | SeedSequence | Generator
 
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
-FEES_UNIT = "fees_unit"  # attribute with the caller's unit; if set, the range of fees is not checked
+FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; with it, the range of fees is not checked
 LARGEST_SCENARIO = 1 << 27  # maximum total number of steps of all paths; a column of this length takes 1 GiB
 MIN_SECONDS = 600.0  # minimum length of blocks and horizons [s]; smaller numbers are probably hours or days
 IN_SECONDS = "in seconds; 24 h = 86,400"

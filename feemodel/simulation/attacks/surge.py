@@ -79,8 +79,9 @@ def surge_path(
 
     Parameters
     ----------
-    surge : demand at the minimum base fee. As in Arbitrum's simulator, demand is at least the gas target of the chain.
-        If there are several constraints, demand is at least the target of the constraint with the longest window.
+    surge : demand during the surge at the minimum base fee. As in Arbitrum's simulator, demand is at least the gas
+        target of the chain. If there are several constraints, demand is at least the target of the constraint with the
+        longest window.
     constraints : gas constraints of the chain; `None` means the legacy rule with a target of 7 million gas per second.
     min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
 

@@ -10,7 +10,7 @@ HARMONICS = 2
 
 
 def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Return the mean of the newest `length` values at each index.
+    """Return, for each index, the mean of the `length` values that end at the index.
 
     For the first indices, which have fewer than `length` values, return the mean of all values up to the index.
 
