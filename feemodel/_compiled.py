@@ -46,8 +46,8 @@ def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kerne
     the module, or to the user's cache folder. If numba cannot write the machine code to a file, every process compiles
     the function at the first call. If numba is not installed, the function is returned unchanged.
 
-    The cached code is used only if neither the module nor any module of the same package that it imports has changed.
-    numba itself checks only the module, and would use outdated code after a change in an imported module.
+    The cached code is used only if the module, and all modules of the same package that the module imports, are
+    unchanged. numba itself checks only the module, and would use outdated code after a change in an imported module.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from feemodel.linea.parameters import NODE
 
 
 class Wallet(NamedTuple):
-    """Factors by which a wallet scales the two fees of an estimate."""
+    """Factors by which a wallet multiplies the priority fee and the base fee of an estimate."""
 
     name: str
     priority_multiplier: Decimal

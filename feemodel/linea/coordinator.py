@@ -517,7 +517,7 @@ def submission_fees(tip: float, base_fee: int, *, max_fee_cap: int, max_priority
     ----------
     tip : priority fee that the coordinator intends to offer, see `weighted_moving_average_fee` [wei / gas].
     base_fee : base fee of the next L1 block [wei / gas].
-    max_fee_cap, max_priority_fee_cap : upper bounds of the two fees [wei / gas].
+    max_fee_cap, max_priority_fee_cap : upper bounds of the max fee and of the max priority fee [wei / gas].
 
     Returns
     -------

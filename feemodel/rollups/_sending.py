@@ -72,7 +72,7 @@ def max_send(
     blocks_ahead : number of blocks until inclusion; 0: the next block, at the current base fee.
     max_priority_fee : priority fee, part of the max fee [wei / gas].
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
-    at : date of the rule; `None`: the newest.
+    at : date of the rule; `None`: the newest rule.
     sign : function that returns the signed encoding of a transaction; `None`: the largest possible signature is
         assumed. Without `sign`, the result can be a few wei below the maximum if the chain's L1 fee depends on the
         bytes of the transaction.

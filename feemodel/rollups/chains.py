@@ -216,7 +216,7 @@ class Chain:
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
-        """Return all parameters at a time; `None`: the newest.
+        """Return all parameters at a time; `None`: the newest parameters.
 
         Raises `InvalidInput` if `when` is not a time, or is before the chain's first row.
 
@@ -254,7 +254,7 @@ class Chain:
         return self.at(when).no_set_code
 
     def end_of(self, upgrade: str) -> int | None:
-        """Return the last second before the next upgrade, or `None` if `upgrade` is the newest.
+        """Return the last second before the next upgrade, or `None` if there is no upgrade after `upgrade`.
 
         >>> chain("scroll").end_of("curie"), chain("scroll").end_of("galileo-v2")
         (1755575999, None)

@@ -323,7 +323,7 @@ def preverification_gas(
     ----------
     user_operation : the operation as it is sent, with gas limits, fees and signature.
     chain : name of a chain, or a `Chain`.
-    at : date of the rule; `None`: the newest.
+    at : date of the rule; `None`: the newest rule.
     fees : current fees of the chain and of L1.
     bundler : "rundler", "alto" or "voltaire".
     bundle_size : number of operations in a bundle; only rundler uses it.

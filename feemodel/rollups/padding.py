@@ -51,7 +51,7 @@ def padding_table(
     blocks : numbers of blocks until inclusion; the table has one row for each number and chain.
     wallets : constant factors of wallets, which are compared with the factors that the samples require [1].
     transaction : values of the columns that the rules use; `None`: a transfer.
-    at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest.
+    at : date of the rules: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest rules.
     chains : chains by name, by default the chains of the package.
     parameters : values that replace a chain's own values: chain name → parameter name → value.
     schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.

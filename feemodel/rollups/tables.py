@@ -214,7 +214,7 @@ def compare(
     rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
         parameters.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
-        `numpy.datetime64`; `None`: the newest.
+        `numpy.datetime64`; `None`: the newest rules.
 
     Returns
     -------
@@ -272,7 +272,7 @@ def compare_sums(
     rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
         parameters.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
-        `numpy.datetime64`; `None`: the newest.
+        `numpy.datetime64`; `None`: the newest rules.
 
     Returns
     -------
@@ -332,7 +332,7 @@ def comparison(
         parameters.
     reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
-        `numpy.datetime64`; `None`: the newest.
+        `numpy.datetime64`; `None`: the newest rules.
 
     Returns
     -------

@@ -106,7 +106,7 @@ def sweep(
         result = _Result(job, *types)
     except MemoryError as error:
         raise LimitExceeded(f"not enough memory for the result: {error}") from None
-    # Threads write directly to the arrays of the result. With processes and other executors, the results of
+    # Threads write directly to the arrays of the result. With any other executor, such as processes, the results of
     # blocks are sent to the caller and then copied.
     in_place = finished is None and (executor is None or (isinstance(executor, str) and executor == THREADS))
     work = replace(job, types_of_results=types[0], shared=(result.results, result.inputs) if in_place else None)

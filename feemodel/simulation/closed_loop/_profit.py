@@ -5,8 +5,8 @@
     onchain profit = fees paid by users − rent paid to L1
     profit = onchain profit − proving − overhead
 
-The rent paid to L1 includes both the burned base fee and the priority fee. The terms are the same as those of
-growthepie, of L2BEAT and of the Dune spell `rollup_economics_ethereum`.
+The rent paid to L1 includes both the burned base fee and the priority fee. These terms have the same meaning as at
+growthepie, at L2BEAT and in the Dune spell `rollup_economics_ethereum`.
 """
 
 from collections.abc import Mapping

@@ -131,7 +131,7 @@ def forecast(
         newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
         return newest
 
-    # Adjust paths to the default quantiles too, because the requested quantiles may be too few.
+    # Adjust paths to the default quantiles too, because the requested quantiles may be too few for paths.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
