@@ -118,7 +118,7 @@ def multiply_divide(name: str, value: Whole, factor: Whole, divisor: Whole, adde
         return divided_product(value, factor, divisor, addend)
     operands = np.broadcast_arrays(value, factor, divisor, addend)
     beyond = (estimate >= QUOTIENT_LIMIT) | (operands[2] > DIVISOR_LIMIT) | (operands[3] >= QUOTIENT_LIMIT)
-    with np.errstate(invalid="ignore"):  # quotients beyond the limits are invalid, and are replaced below
+    with np.errstate(invalid="ignore"):  # the loop below replaces the quotients beyond the limits
         quotient = np.broadcast_to(divided_product(*operands), beyond.shape).copy()
     for index in zip(*np.nonzero(beyond), strict=True):
         first, second, by, more = (int(operand[index]) for operand in operands)
