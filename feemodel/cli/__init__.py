@@ -70,7 +70,7 @@ NO = {
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: Arguments of the Python API whose options have another name: the attribute that argparse gives the option.
+#: Argument of the Python API → attribute of the option in argparse, for options that are not named like the argument.
 OPTION_OF = {
     "executor": "dask", "extra_data": "record", "folder": "resume", "horizons": "horizon", "parameter": "set",
     "rate": "arrival_rate", "rule": "only", "storageKeys": "slot", "url": "node", "window_blocks": "window",

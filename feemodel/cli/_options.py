@@ -175,7 +175,7 @@ def add_resume(parser: argparse.ArgumentParser, parts: str) -> None:
 
 
 def checked_resume(options: argparse.Namespace) -> "FinishedFolder | None":
-    """Return the folder of finished parts, if given. Raises `InvalidInput` if the folder does not exist."""
+    """Return the folder of `--resume`, or `None` without the option; raises `InvalidInput` for a missing folder."""
     from feemodel.io._finished import FinishedFolder
 
     if options.resume is None:

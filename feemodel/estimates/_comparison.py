@@ -74,7 +74,7 @@ def reproducing_forks(
     ----------
     replay : the captured blocks.
     found : the comparisons under the rules of `fork`. For every other fork, the transactions that were not reproduced
-        in `found` are executed before all others.
+        in `found` are executed first.
     fork : name of the fork with whose rules `found` was computed.
     engine : "auto", "native", "reference", or an engine object.
     """

@@ -110,7 +110,7 @@ def rollup_estimate(
         ignores this `gas`.
     call_state : the accounts and the block on which the call is executed; not modified.
     form : pricing form with its costs and the base fee, see `feemodel.linea.pricing_forms`.
-    margin : factor on the priority fee of an estimate [1].
+    margin : factor by which the priority fee of an estimate is multiplied [1].
     codec, measured, packed : codec, encoding and rounding for measuring the transaction that the call would become, see
         `feemodel.linea.fee_size`. The measured transaction has the sender's nonce from before the state override.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
@@ -161,7 +161,7 @@ def priced(
     gas : the gas estimate; the fee for the bytes is divided by this gas [gas].
     call : the call.
     form : pricing form with its costs and the base fee.
-    margin : factor on the priority fee of an estimate [1].
+    margin : factor by which the priority fee of an estimate is multiplied [1].
     nonce, chain_id : values for a call without a nonce or a chain id.
     measuring : settings for measuring the transaction for which the fee is computed.
     """

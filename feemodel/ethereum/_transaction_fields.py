@@ -93,7 +93,7 @@ _SHOWN = 60  # maximum number of characters of a name in an error message
 
 
 def misspelt(name: str, absent: Iterable[str]) -> str | None:
-    """Return the absent field whose name was probably misspelt, or `None` if no name is similar.
+    """Return the name in `absent` of which `name` is probably a misspelling, or `None` if no name is similar.
 
     >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
     ('gas_used', None)

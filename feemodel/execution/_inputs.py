@@ -27,7 +27,7 @@ def check_gas_limit(gas_limit: Any) -> None:
 
 
 def check_seconds(name: str, seconds: float) -> float:
-    """Return a time limit [s] as a float; raises `InvalidInput` if it is not a number in range.
+    """Return a time limit [s] as a float; raises `InvalidInput` if the limit is not a number in range.
 
     >>> check_seconds("seconds", 10)
     10.0

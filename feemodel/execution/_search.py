@@ -92,7 +92,7 @@ class Searched(NamedTuple):
     """Result of a search: a gas limit, or `None` if the call fails at the upper bound."""
 
     gas_limit: int | None
-    outcome: Outcome  #: outcome of the execution with the upper bound, or of the plain transfer
+    outcome: Outcome  #: outcome of the execution with the largest gas limit of the search, or of the plain transfer
     executed: int  #: number of gas limits with which the message was executed
     proven: int  #: number of gas limits whose outcome was proven by a trace
     spent: int = 0  #: gas used by all executions [gas]

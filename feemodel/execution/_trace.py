@@ -113,7 +113,7 @@ class Recorder:
         if call.creates and not self._divides_gas:
             self.reads = True  # in Frontier, a creation that cannot pay for its code still succeeds, without the code
         if child is None:
-            asks = call.creates or not self._divides_gas  # whether the caller needs all of the charged gas
+            asks = call.creates or not self._divides_gas  # whether the caller needs all of the gas charged for the call
             cost = call.charged if asks else gone + call.stipend
             if call.creates and gone > call.charged:  # the creation failed, because the address was already in use
                 self._burn(frame, before + cost, inf)

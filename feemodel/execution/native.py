@@ -79,7 +79,8 @@ class Native:
     ----------
     seconds : time limit for all executions of a task together, checked at every call and creation [s].
 
-    Raises `InvalidInput` if the installed package does not have the required version, or if `seconds` is not valid.
+    Raises `InvalidInput` if the installed `feemodel-native` does not have the required version, or if `seconds` is not
+    valid.
 
     >>> from feemodel.execution._state import CallState
     >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
@@ -102,8 +103,8 @@ class Native:
         call_state : the state on which messages are executed.
         task : function that takes an executor for the state; `run` returns the function's result.
         inline_gas : gas for all executions of the task together; `None` for no limit [gas]. If the gas limit of an
-            execution exceeds the gas that is left, the execution runs with the gas that is left. The trace of the
-            execution must then prove that the full limit gives the same outcome.
+            execution exceeds the gas that is left, the execution runs with the gas that is left. The trace of such an
+            execution must prove that the full limit gives the same outcome.
 
         Raises `LimitExceeded` if the executions take longer than the engine's time limit, and `Unproven` if
         `inline_gas` is not enough to prove an outcome.

@@ -141,7 +141,7 @@ def ratio(paid: int, cost: float) -> float | None:
 
 
 def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
-    """Return paid / cost for each point of a curve."""
+    """Return fee paid / cost for each point of a curve; `None` for a cost of 0."""
     return [ratio(*one) for one in zip(paid, costs, strict=True)]
 
 

@@ -29,7 +29,7 @@ HEADERS = {
 MONTH = "feemodel_simulateMonth"
 #: Packages that only the simulation of a month needs. The server does not import these packages, which take 300 MiB.
 OF_MONTH = ("numba", "pandas", "pyarrow", "xarray")
-MONTH_SECONDS = 60.0  # maximum time of a simulation; most of the first simulation is compilation
+MONTH_SECONDS = 60.0  # maximum time of a simulation; the first simulation mostly waits for compilation
 #: Methods that take much memory or time; calls of the same method run one after the other.
 LONG = ("feemodel_presets", MONTH, "feemodel_explain", "feemodel_compare")
 

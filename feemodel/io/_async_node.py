@@ -135,7 +135,7 @@ class AsyncNode:
     requests : maximum number of concurrent requests.
     queue : maximum number of waiting requests; `None` for no limit.
     max_bytes : maximum size of a decompressed response [byte].
-    held_bytes : maximum size of all responses that are being read [byte].
+    held_bytes : maximum total size of the responses that are being read at the same time [byte].
     compressed : whether responses may be compressed.
     called : name of the node in errors; `None` uses the scheme, host and port of `url`.
 

@@ -51,7 +51,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
 
 
 def _table(dataset: "xarray.Dataset", path: PathLike) -> "pd.DataFrame":
-    """Return a table with one row per cell. The first columns of the table are the coordinates."""
+    """Return a table with one row per combination of coordinates. The first columns are the coordinates."""
     dims = {tuple(values.dims) for values in dataset.data_vars.values()}
     if len(dims) != 1:
         reason = "expected a name that ends in .nc: results over different dimensions are not one table"

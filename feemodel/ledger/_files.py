@@ -487,7 +487,7 @@ def parse_trie_log(data: bytes) -> BlockChanges:
 def parse_trie_log_element(element: Any) -> BlockChanges:
     """Parse an element of the result of `shomei_getTrieLogsByRange`.
 
-    The element's number and hash must match the trie log.
+    The block number and the block hash of the element must match the trie log.
     """
     if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
         raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)

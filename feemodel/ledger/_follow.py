@@ -95,8 +95,8 @@ def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> It
     confirmations : number of later blocks that must exist before a block is imported. Final blocks cannot be removed
         from the store, not even after a reorganisation.
 
-    Raises `InvalidInput` if the node has another block at the head's number, and `UpstreamError` for an invalid
-    response.
+    Raises `InvalidInput` if the node's block with the number of `head` is another block, and `UpstreamError` for an
+    invalid response.
     """
     newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
     # The head is requested again, to detect a reorganisation. Block 0 has no trie log and cannot be requested.
@@ -217,7 +217,7 @@ class L1Finality:
 
     Parameters
     ----------
-    store : store whose blocks are marked.
+    store : store whose blocks are marked as final.
     node : node of L1.
     contract : address of the rollup's contract.
     interval : minimum time between two readings of the contract [s]; 6 s in production.

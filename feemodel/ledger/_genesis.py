@@ -354,8 +354,8 @@ RANGES = 1_024  # number of ranges of hashes; with ten million accounts, each ra
 NUMBERS = 2 * WORD_SIZE  # size of nonce and balance [byte]
 OFFSET_BYTES = 8  # size of the index of a row in a temporary file [byte]
 #: Offsets in the record of an account; the record starts with the hash of the address. VALUE is the offset of the nonce
-#: and the balance, and ADDRESS the offset of the address. REST is the offset of a row number; this row of a second
-#: `_Spool` contains the account's remaining fields. RECORD is the length of the whole record.
+#: and the balance, and ADDRESS the offset of the address. REST is the offset of a row number in a second `_Spool`,
+#: whose row contains the account's remaining fields. RECORD is the length of the whole record.
 VALUE, ADDRESS, REST, RECORD = np.cumsum([HASH_SIZE, NUMBERS, ADDRESS_SIZE, OFFSET_BYTES]).tolist()
 
 
@@ -496,7 +496,8 @@ class _Waiting:
         self._scheme = scheme
         self._records = _Spool(RECORD, folder)
         self._rests = _Spool(ACCOUNT_SIZE - NUMBERS, folder)  # last four words of each account that has code or storage
-        # one array for each sorted run of accounts: the index at which each range starts, and the end of the last range
+        # one array for each sorted run of accounts: the index of the first record of each range of hashes, and the end
+        # of the last range
         self._starts: list[NDArray[np.int64]] = []
         first, *_ = _first_words(_as_rows(scheme.tail_key, HASH_SIZE)).tolist()
         self._range_size = np.uint64(first // RANGES + 1)

@@ -115,7 +115,7 @@ class _Numbering:
         self.numbers = np.concatenate(parts)
 
     def indices(self, numbers: Numbers) -> Numbers:
-        """Return the indices of the rows with these numbers; raises `LedgerDamaged` if a row is missing."""
+        """Return the indices of the rows with the given row numbers; raises `LedgerDamaged` if a row is missing."""
         indices = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
         missing = self.numbers[indices] != numbers
         if missing.any():
@@ -124,7 +124,7 @@ class _Numbering:
 
 
 def prune(store: Store, keep: int) -> Pruned:
-    """Delete the state of all blocks except the newest ones.
+    """Delete the state of old blocks, and keep the state of the `keep` newest blocks.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ CREATE TABLE key (id INTEGER PRIMARY KEY, leaf INTEGER, hkey BLOB, name BLOB) ST
 CREATE TABLE branch (id INTEGER PRIMARY KEY, {", ".join(f"{column} INTEGER" for column in DIGIT_COLUMNS)}) STRICT;
 """
 KEYED_LEAF = len(Leaf._fields) + 1  # number of columns of a leaf, including the hashed key
-PART = 10  # number of levels that one SQL statement reads, except for the lowest levels
+PART = 10  # number of levels that one SQL statement reads; `LOWEST_PART` for the lowest levels
 LOWEST_PART = 5  # number of lowest levels, which are not cached: each proof reads them from the file
 UPPER_PARTS = 32_768  # maximum number of upper parts of paths that are cached, enough for a million leaves (30 MiB)
 RECENT = 1_024  # number of cached whole paths (2 MiB); the cache halves the time to prove an account again
@@ -259,7 +259,7 @@ class SqlRows:
             table.resume()
 
     def forget(self) -> None:
-        """Drop cached rows after a transaction was rolled back, because new rows will get the same numbers."""
+        """Drop cached rows after an SQL transaction was rolled back, because new rows will get the same row numbers."""
         self._recent_path.cache_clear()
         self._upper_part.cache_clear()
         self._top_hash.cache_clear()
@@ -421,7 +421,8 @@ def _digit(branch: str, bits: int) -> str:
 def _last_key() -> str:
     """Return SQL that follows the digits in ?2 from branch ?1.
 
-    The SQL selects the last entry and its key; ?1 and ?2 are parameters of the SQL statement.
+    The SQL selects the last entry that the digits lead to, and the key of the entry; ?1 and ?2 are parameters of the
+    SQL statement.
     """
     indices = [_digit(f"branch_{step}", 4 * (STEPS - 1 - step)) for step in range(STEPS)]
     joins = [f"LEFT JOIN branch AS branch_{step} ON branch_{step}.id = {indices[step - 1]}" for step in range(1, STEPS)]

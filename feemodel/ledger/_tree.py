@@ -119,7 +119,7 @@ class _KeyIndex:
         self._root = self._removed(self._root, hkey, 0)
 
     def save(self) -> int:
-        """Store the changed branches; return the number of the top branch."""
+        """Store the changed branches; return the row number of the top branch."""
         self._root = self._saved(self._root)
         return self._root
 

@@ -89,7 +89,7 @@ def cap_multiplier(elapsed, target_delay, adjustment, time_of_day):  # type: ign
     ----------
     elapsed, target_delay : waiting time and target delay, both truncated to whole seconds [s].
     adjustment : increase of the multiplier at the target delay [1].
-    time_of_day : factor of the hour of the week [1].
+    time_of_day : factor by which `adjustment` is multiplied at this hour of the week [1].
 
     Returns
     -------
@@ -115,7 +115,7 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
     base_fee, blob_base_fee : current fees of L1; the blob base fee is 0 for a transaction without blobs [wei / gas].
     base_cap, tip_cap, blob_cap : caps, not yet limited to their maxima [wei / gas].
     coefficient : the current fees may be at most this share of the caps [1].
-    max_fee, max_tip, max_blob : maxima of the caps, which do not depend on the waiting time [wei / gas].
+    max_fee, max_tip, max_blob : maxima of the caps; the maxima do not depend on the waiting time [wei / gas].
 
     Returns
     -------

@@ -106,7 +106,7 @@ def priority_fee_from_l1(
     bytes_per_submission : divisor of the cost of a submission, above 0 [byte].
     cost_margin : the coordinator's safety factor on the variable cost [1].
     fixed_cost : cost of every unit of gas [wei / gas].
-    margin : safety factor on the fee [1].
+    margin : safety factor by which the fee is multiplied [1].
 
     All parameters broadcast against each other.
 

@@ -563,7 +563,8 @@ def compatibility_priority_fee(
         that is negative or not an integer.
     Int64Overflow : a fee that does not fit an int64 array.
 
-    1.2 · (1,000,000,000 − 7) = 1,199,999,991.6, rounded up:
+    At a minimum gas price of 1 gwei and a base fee of 7 wei, the fee is 1.2 · (1,000,000,000 − 7) = 1,199,999,991.6
+    wei, rounded up:
 
     >>> compatibility_priority_fee(1_000_000_000)
     1199999992
@@ -585,7 +586,7 @@ def compatibility_priority_fee(
 
 
 def _many(value: Any) -> TypeGuard[WholeArray]:
-    # `whole` checks the other subclasses of `ndarray`, such as masked arrays.
+    # `whole` checks all other subclasses of `ndarray` than `memmap`, such as masked arrays.
     plain = type(value) is np.ndarray or type(value) is np.memmap
     return plain and value.dtype == np.int64 and value.size >= KERNEL_THRESHOLD
 

@@ -1,8 +1,8 @@
 """Upper bounds of the base fee after some blocks, by family of chains; the formulas are in `feemodel.rollups._balance`.
 
 Each function takes the parameters of a chain, the chain's current base fee [wei / gas] and a number of blocks above 0.
-The result is the largest possible base fee after this number of blocks [wei / gas]. The arguments are not checked. The
-functions raise `UnknownParameter` if they need a parameter without a known value.
+The result is the largest possible base fee after the given number of blocks [wei / gas]. The arguments are not checked.
+The functions raise `UnknownParameter` if they need a parameter without a known value.
 """
 
 from collections.abc import Mapping

@@ -124,9 +124,9 @@ def handle_ops(operation: UserOperation, *, beneficiary: bytes = BENEFICIARY) ->
     operation : the operation.
     beneficiary : address that is paid for the bundle, 20 bytes.
 
-    The calldata is 4 + 4 · 32 − 32 bytes longer than the encoded operation. The calldata has a selector of 4 bytes,
-    four words (two arguments, length of the array, offset of the element), and the encoded operation without the first
-    word:
+    The calldata is 4 + 4 · 32 − 32 = 100 bytes longer than the encoded operation, because the calldata has a selector
+    of 4 bytes, four words (two arguments, length of the array, offset of the element), and the encoded operation
+    without the first word:
 
     >>> len(handle_ops(UserOperation(sender=bytes(20)))) - len(encode(UserOperation(sender=bytes(20))))
     100

@@ -157,7 +157,7 @@ class Parameters:
         return Parameters(self.chain, self.entries | entries, self.row)
 
     def assuming(self, values: Mapping[str, Any], source: str) -> "Parameters":
-        """Return a copy with assumed values for the parameters that no row sets."""
+        """Return a copy of the parameters, with assumed values for the parameters that no row sets."""
         entries = {
             name: Parameter(status="assumed", value=value, since=self.since, source=source)
             for name, value in values.items()

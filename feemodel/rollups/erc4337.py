@@ -188,7 +188,7 @@ def arbitrum_data_gas(
     l1_base_fee, base_fee : base fees of L1 and of the chain when `gas_for_l1` was estimated [wei / gas].
     new_l1_base_fee, new_base_fee : current base fees of L1 and of the chain [wei / gas].
 
-    If `l1_base_fee` is 0, the result has 0 units. If `new_base_fee` is 0, the result has 0 gas.
+    If `l1_base_fee` is 0, the stored size is 0. If `new_base_fee` is 0, the data gas is 0.
 
     The L1 base fee doubles, so the data gas doubles. `units` is gas_for_l1 · 10⁶ · base_fee · 10 // 11 // l1_base_fee =
     50,000 · 10⁶ · 0.1 gwei · 10 // 11 // 20 gwei:

@@ -7,8 +7,8 @@
 
 where `size` is `feemodel.rollups.optimism.scaled_size`. The upgrade Arsia introduced the OP Stack's Jovian rules for
 the base fee and the operator fee; the operator fee is not multiplied by the token ratio. Before Arsia, the base fee was
-constant. The first block of Arsia has no scalars yet, and uses the fee from before Arsia. For every transaction, nodes
-read the token ratio from storage slot 0 of the contract GasOracle at 0x4200…000F.
+constant. In the first block of Arsia, the scalars are not set yet, so the fee is computed as before Arsia. For every
+transaction, nodes read the token ratio from storage slot 0 of the contract GasOracle at 0x4200…000F.
 
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """

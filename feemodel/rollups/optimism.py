@@ -477,8 +477,8 @@ def next_base_fee(
 
     Parameters
     ----------
-    base_fee : base fee of this block [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    base_fee : base fee of the current block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the current block [gas].
     upgrade : name of an upgrade in `UPGRADES`.
     elasticity : gas limit divided by gas target [1].
     denominator : base fee change denominator of EIP-1559; `None`: the value of the upgrade [1].

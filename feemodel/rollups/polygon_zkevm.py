@@ -143,7 +143,7 @@ def break_even_gas_price(
     InvalidInput : an argument that is not an integer in its range.
     Int64Overflow : a product exceeds 64 bits.
 
-    The price is (200 · 25 + 16 · 100) // 200:
+    The price is (200 gas · 25 wei + 16 gas · 100 wei) // 200 gas = 33 wei per gas:
 
     >>> break_even_gas_price(0, 0, 200, tx_gas_price=1_000, l1_gas_price=100)
     33
@@ -222,7 +222,8 @@ def effective_gas_price(
     InvalidInput : an argument that is not an integer in its range.
     Int64Overflow : a product exceeds 64 bits.
 
-    The price is 83 · 1000 / 250:
+    The break-even price is 83 wei. The transaction offers 1,000 wei instead of the suggested 250 wei, so the price is
+    83 · 1,000 / 250 wei:
 
     >>> effective_gas_price(5, 5, 200, tx_gas_price=1_000, l1_gas_price=100, l2_gas_price=250)
     332

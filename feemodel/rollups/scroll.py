@@ -385,8 +385,8 @@ def feynman_l2_base_fee(
 
     Parameters
     ----------
-    base_fee : base fee of this block, including the overhead [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    base_fee : base fee of the current block, including the overhead [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the current block [gas].
     overhead : amount added to the base fee, set in the system contract [wei / gas].
     first : whether the next block is the first block of Feynman. If `first` is `True`, the result is
         min(base_fee + overhead, 10 gwei).
@@ -400,7 +400,8 @@ def feynman_l2_base_fee(
     InvalidInput : an argument out of range.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The gas used is a third above the target: 81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000.
+    The base fee is 81,000,000 wei plus the overhead of 39,000,000 wei. The gas used is a third above the target, so the
+    next base fee is 81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000:
 
     >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
     123374999

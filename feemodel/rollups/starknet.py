@@ -36,7 +36,7 @@ from feemodel.rollups.factors import Columns, Factors, Rule
 
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
-DENOMINATOR = 48  # divisor of the change of the L2 gas price per block
+DENOMINATOR = 48  # the L2 gas price changes by price · (gas used − target) / target / 48 per block
 RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
 MARGIN_PPT = 2  # maximum difference of a proposed L1 price from the median price [10⁻³]
 MAX_BLOCKS = 100_000  # maximum number of blocks in a window
@@ -109,7 +109,7 @@ def fee(
     InvalidInput : an argument that is not an integer of at least 0.
     Int64Overflow : a result does not fit into an int64 array.
 
-    The fee is 10 · 1 + 20 · 3 + 30 · (5 + 3):
+    10 L1 gas, 20 L1 data gas and 30 L2 gas (with a tip of 3) cost 10 · 1 + 20 · 3 + 30 · (5 + 3):
 
     >>> fee(l1_gas=10, l1_data_gas=20, l2_gas=30, l1_gas_price=1, l1_data_gas_price=3, l2_gas_price=5, tip=3)
     310
@@ -224,7 +224,7 @@ def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> in
     strk_usd_rate : price of one STRK [10⁻¹⁸ USD].
     target_atto_usd : target price of L2 gas [10⁻¹⁸ USD / gas].
 
-    At 0.11 USD for one STRK:
+    At 0.11 USD for one STRK, the target of 880,000,000 · 10⁻¹⁸ USD per gas is 8,000,000,000 FRI per gas:
 
     >>> fee_target(110 * 10**15)
     8000000000

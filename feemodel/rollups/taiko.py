@@ -99,7 +99,7 @@ def next_base_fee(
     base_fee : base fee of the parent block [wei / gas].
     gas_used, gas_limit : gas used and gas limit of the parent block [gas].
     block_time : time between the parent block and the block before it [s].
-    chain : minimum and maximum of the base fee.
+    chain : chain, with the minimum and the maximum of its base fee.
 
     Returns
     -------

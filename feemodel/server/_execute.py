@@ -46,7 +46,7 @@ LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above 0x1FF are never precompiles
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
 HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for longer than this [s]
-PENALTY = 20  # code counts as slow for PENALTY · (time of its call − limit)
+PENALTY = 20  # code counts as slow for PENALTY · (time of the call − SLOW_SECONDS or HEAVY_SECONDS)
 SLOW_FOR = 60.0  # code is treated as slow for at most this time after a slow call [s]
 SLOW_CODES = 4_096  # maximum number of stored codes that count as slow
 

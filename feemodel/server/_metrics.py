@@ -1,8 +1,8 @@
 """Prometheus metrics of the server, summed over its workers by the multiprocess mode of the client library.
 
 The library writes a file for each worker into the folder that the variable `PROMETHEUS_MULTIPROC_DIR` names. The server
-sets `PROMETHEUS_MULTIPROC_DIR` before it imports the library. If the variable is not set, the metrics are those of one
-process.
+sets `PROMETHEUS_MULTIPROC_DIR` before it imports the library. If `PROMETHEUS_MULTIPROC_DIR` is not set, the metrics are
+those of one process.
 """
 
 import os

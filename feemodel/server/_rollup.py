@@ -57,7 +57,7 @@ def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
 
 
 class EstimateOptions(msgspec.Struct, frozen=True):
-    """The parameters of an estimate that follow the call object."""
+    """Parameters of `rollup_estimateGas` after the call object."""
 
     block: BlockId | None = None
     overrides: StateOverride | None = None
@@ -65,7 +65,7 @@ class EstimateOptions(msgspec.Struct, frozen=True):
 
 
 def estimate_options(*given: Any) -> EstimateOptions:
-    """Parse the parameters of an estimate that follow the call object: block, state override and options.
+    """Parse the parameters of `rollup_estimateGas` after the call object: block, state override and options.
 
     The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. The
     options may follow: an object with `blocks`. Raises `InvalidInput`.
@@ -230,7 +230,7 @@ class Ledger:
                 return next(steps)
             async with self._one_long:
                 proof = next(steps)
-                for _ in steps:  # each step proves some more of the slots
+                for _ in steps:  # each step proves more slots
                     await asyncio.sleep(0)  # let other calls run between the steps
             return proof
         except LimitExceeded as error:  # too many storage keys, not a busy server

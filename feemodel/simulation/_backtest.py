@@ -170,8 +170,8 @@ def path_ticks(l1_fees: xr.Dataset, rule: PricingRule, rate: float) -> int:
 def draw_traffic(kinds: int, per_tick: float, ticks: int, stream: Generator) -> Traffic:
     """Draw the transactions of each tick.
 
-    The number of transactions in a tick is Poisson-distributed with the mean `per_tick`. Each transaction is
-    drawn, with equal probability, from the `kinds` transactions of a workload.
+    The number of transactions in a tick is Poisson-distributed with the mean `per_tick`. Each transaction is one of the
+    `kinds` transactions of a workload, drawn with equal probability.
 
     >>> traffic = draw_traffic(2, per_tick=3.0, ticks=4, stream=np.random.default_rng(1))
     >>> len(traffic.ends), bool(len(traffic.kind) == traffic.ends[-1]), set(traffic.kind.tolist()) <= {0, 1}

@@ -277,7 +277,7 @@ def _tail_means(ordered: NDArray[np.float64], shares: Sequence[float]) -> NDArra
     columns = []
     for share in shares:
         whole = min(int(share * count), count - 1)
-        part = share * count - whole  # weight of the last evaluation, which belongs to the share only in part
+        part = share * count - whole  # weight of the last evaluation, of which only a part belongs to the share
         columns.append((ordered[:, :whole].sum(axis=1) + part * ordered[:, whole]) / (share * count))
     return np.stack(columns, axis=1)
 

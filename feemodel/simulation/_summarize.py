@@ -22,7 +22,7 @@ def summarize(result: xarray.Dataset, reduction: Over) -> xarray.Dataset:
     Returns
     -------
     Dataset with a variable `<variable>_<statistic>` for each statistic and each numeric variable that has all
-    dimensions of the reduction. Variables with none of these dimensions are kept unchanged. Variables that are
+    dimensions of the reduction. Variables with no dimension of the reduction are kept unchanged. Variables that are
     neither reduced nor kept are dropped, and the attribute `left_out` lists their names.
 
     Raises

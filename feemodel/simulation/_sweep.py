@@ -170,7 +170,7 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """Function that takes the number of a block and evaluates the block; each worker receives a copy."""
+    """Function that evaluates the block of inputs with a given number; each worker receives a copy of the function."""
 
     function: Callable[..., Any]
     samples: Samples
@@ -329,7 +329,7 @@ class _Result:
     def put(self, block: tuple[slice, ...], piece: _Piece) -> None:
         """Store the result of a block of evaluations."""
         cells = tuple(block[index] for index in self._job.result_axes)
-        for name, found in piece.results.items():  # empty unless all evaluations must be stored
+        for name, found in piece.results.items():  # no results unless all evaluations must be stored
             _put(name, part_of(self.results[name], block), found)
         for name, moments in piece.moments.items():
             self._tables[name].merge(cells, moments)

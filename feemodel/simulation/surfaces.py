@@ -260,8 +260,8 @@ def verification_surface(
     Parameters
     ----------
     workload : sizes and gas of transactions.
-    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the fields with the same
-        names of `form`.
+    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the fields of `form` with
+        the same names.
     verification_gas_cost : L1 gas of one verification, a number or of shape (n,) [gas].
     gas_price_ratio : L1 gas price divided by L2 gas price, a number or of shape (m,) [1].
     margin : margins, a number or of shape (k,) [1].

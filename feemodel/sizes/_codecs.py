@@ -121,7 +121,7 @@ class Zstd:
         return min(length, len(data)) if self.capped else length
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on this thread."""
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
         chunk = payload_list(payloads)
         if not any(chunk):  # multi_compress_to_buffer raises an error if all payloads are empty
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
@@ -188,7 +188,7 @@ class Brotli:
         return len(self.compress(data))
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on this thread."""
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
@@ -225,7 +225,7 @@ class Deflate:
         return len(self.compress(data))
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on this thread."""
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
         return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
@@ -251,7 +251,7 @@ class FastLz:
         return int(self.sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on this thread."""
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
         from feemodel.sizes._fastlz import fastlz_lengths  # import on first use, because numba is slow to import
 
         chunk = payload_list(payloads)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 
-TABLE_SIZE = 8192  # number of entries of the hash table; an entry is the last position of three bytes with the hash
+# number of entries of the hash table; the entry of a hash is the position of the last three bytes with this hash
+TABLE_SIZE = 8192
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match
 TAIL = 14  # no match starts in the last 14 bytes

@@ -134,7 +134,7 @@ class Lzss:
         return int(self._raw_sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], an int64 array, computed on this thread.
+        """Return the sizes of many payloads [byte], an int64 array, computed on the calling thread.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The parameters of an estimate that follow the call object."""
+"""Parameters of `rollup_estimateGas` after the call object."""
 
 import pytest
 

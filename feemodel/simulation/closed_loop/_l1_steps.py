@@ -33,7 +33,7 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
 def _rolling_quantile(distinct, ranks, window, quantile):  # type: ignore[no-untyped-def]
     """Compute rolling quantiles with a binary indexed tree (Fenwick tree).
 
-    The tree stores how often each rank is in the window.
+    The tree stores, for each rank, how many values in the window have this rank.
     """
     size = distinct.size
     top = 1

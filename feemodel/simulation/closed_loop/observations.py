@@ -52,7 +52,7 @@ PRICE = np.dtype(
     [
         ("per_byte", np.float64),  # price of data [wei / byte]
         ("per_gas", np.float64),  # price of L2 execution [wei / gas]
-        ("per_transaction", np.float64),  # additional fee of each transaction [wei]
+        ("per_transaction", np.float64),  # fee of each transaction in addition to the fees for bytes and gas [wei]
     ],
     align=True,
 )

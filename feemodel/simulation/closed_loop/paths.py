@@ -176,7 +176,7 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PathJob:
-    """Callable that simulates one path, given the number of the path. Each worker receives a copy of this object."""
+    """Callable that simulates one path, given the number of the path. Each worker receives a copy of the callable."""
 
     l1_fees: xr.Dataset
     pricing: Pricing

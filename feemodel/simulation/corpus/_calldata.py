@@ -142,7 +142,7 @@ class _Layout(NamedTuple):
     starts: Indices
     ends: Indices
     names: NDArray[np.str_]  # name of each word
-    numbers: Indices  # for each word that is a fixed integer: this integer
+    numbers: Indices  # the integer of each word that is a fixed integer
 
 
 def _lay_out(shape: Shape, fit: ShapeFit, count: int, rng: np.random.Generator) -> _Layout:

@@ -113,7 +113,7 @@ def draw_between_strata(means: tuple[int, ...], rng: np.random.Generator, count:
 
     Parameters
     ----------
-    means : mean of each stratum of `STRATA`.
+    means : mean of the distribution in each stratum of `STRATA`.
     rng : random generator.
     count : number of draws.
 

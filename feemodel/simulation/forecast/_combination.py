@@ -25,7 +25,7 @@ def combined(
     value at the origin in place of the target. When the level of fees changes, the provisional loss reacts within
     hours, but the loss K of forecasts for one day ahead reacts only after a day. The exponent p increases with the
     horizon of the forecasts, from 0.07 at ten minutes to 4.6 at a day. At origins where no target is known yet, the
-    exponent p is 8, so that only P counts.
+    exponent p is 8, so that the weights depend only on P.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 
     Returns
     -------
-    Adjusted paths, (paths, bins + 1).
+    The adjusted `values`, (paths, bins + 1).
 
     >>> paths = np.column_stack((np.zeros(5), np.arange(5.0)))
     >>> moved(paths, np.array([1]), np.array([[0.0, 10.0, 20.0]]), np.array([0.25, 0.5, 0.75]))[:, 1]

@@ -150,7 +150,7 @@ def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, b
 
 
 def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> list[RealArray]:
-    """For each estimate in `anchors`, forecast the distance of the target from it by ridge quantile regression."""
+    """For each estimate in `anchors`, forecast the target's distance from the estimate by ridge quantile regression."""
     table, values = features(series, horizon), series.means
     complete = np.isfinite(table.sum(axis=1))
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE

@@ -55,7 +55,7 @@ class Eip1559(ExecutionPrice):
     max_base_fee: int = MAX_PRICE  #: maximum base fee [wei / gas]
     block_time: float = 2.0  #: time between L2 blocks [s]
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: factor of `operator_fee_scalar`: 1e-6 in Isthmus, 100 since Jovian [1]
+    operator_fee_multiplier: float = 1e-6  #: `operator_fee_scalar` is multiplied by 1e-6 in Isthmus, 100 since Jovian
     operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
 
     def __post_init__(self) -> None:

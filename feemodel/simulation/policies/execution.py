@@ -29,7 +29,7 @@ TERMS = np.dtype(
         ("rule", np.int64),
         ("per_gas", np.float64),  # price that the rule updates [wei / gas]
         ("further_per_gas", np.float64),  # constant price, added to `per_gas` [wei / gas]
-        ("per_transaction", np.float64),  # additional fee of each transaction [wei]
+        ("per_transaction", np.float64),  # fee of each transaction in addition to the fees for bytes and gas [wei]
         ("blocks", np.int64),  # number of L2 blocks in a step
         ("gas_limit", np.int64),  # gas limit of a block [gas]
         ("target", np.int64),  # gas target of a block, by which the change of the base fee is divided [gas]
@@ -85,7 +85,7 @@ class FixedExecution(ExecutionPrice):
     """Constant price of execution."""
 
     per_gas: float = 0.0  #: price per L2 gas [wei / gas]
-    per_transaction: float = 0.0  #: additional fee of each transaction [wei]
+    per_transaction: float = 0.0  #: fee of each transaction in addition to the fees for bytes and gas [wei]
 
     def __post_init__(self) -> None:
         check_fields(self)

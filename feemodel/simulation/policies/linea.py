@@ -132,7 +132,7 @@ class LineaPricing(PricingRule):
             update_steps=updates,
             estimate_margin=self.estimate_margin,
             denominator=0.0,  # denominator of the calldata pressure; 0 means no calldata pressure
-            calldata_target=1.0,  # calldata between two updates for which the pressure is 0 [byte]
+            calldata_target=1.0,  # calldata between two updates at which the calldata pressure is 0 [byte]
             tip=-1.0 if setting.tips_known else self.tip,  # tip to use; negative: use the observed tip
             announced=0.0,  # announced variable cost, without the estimate margin [wei / byte]
             calldata=0.0,  # calldata since the last update [byte]
