@@ -152,13 +152,13 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
     for address in transaction.self_destructs:
         before = accounts.get(address, EMPTY)
         if fork.keeps_self_destructed and (before.nonce or before.code):
-            continue  # EIP-6780: only contracts created by the same transaction are removed
+            continue  # EIP-6780: only contracts created by this transaction are removed
         after.pop(address, None)
     return after
 
 
 def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
-    """Return the accounts with the delegations of a transaction, which persist even if the transaction reverts."""
+    """Return the accounts after the delegations of a transaction; a delegation persists if the transaction reverts."""
     if not transaction.authorizations:
         return accounts
     after = {

@@ -467,7 +467,7 @@ def next_excess_blob_gas(
         that is negative or not an integer.
     Int64Overflow : a result that does not fit an int64 array.
 
-    Four blobs at a target of three add the gas of one blob:
+    Four blobs at a target of three add the gas of one blob to the excess blob gas:
 
     >>> next_excess_blob_gas(0, 4 * 131_072, 10**9, 1_710_338_135)
     131072

@@ -206,7 +206,7 @@ class _Probes:
     ) -> None:
         self._execute, self._trace, self._max_gas = execute, trace, max_gas
         self._minimum, self._maximum = 1, 0.0  # every gas limit from `_minimum` to `_maximum` is proven to succeed
-        self._fails_from = inf  # all limits from this value up to `_minimum` are proven to fail
+        self._fails_from = inf  # all gas limits from `_fails_from` up to `_minimum` are proven to fail
         self._executed = self._traced = self._proven = 0
 
     def execute(self, gas_limit: int) -> Outcome:

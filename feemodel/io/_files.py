@@ -146,7 +146,7 @@ def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
                 if size > maximum:
                     raise too_large(path, maximum)
                 batches.append(batch)
-        except KeyError as error:  # in a damaged file, parts may have different column names
+        except KeyError as error:  # in a damaged Parquet file, row groups may have different column names
             raise UnreadableFile(f"{path}: damaged: no column {error}") from None
         if rows != file.metadata.num_rows:
             raise UnreadableFile(f"{path}: damaged: {rows:,} of {file.metadata.num_rows:,} rows can be read")

@@ -88,8 +88,8 @@ class Head:
         """Return the base fee of the next block [wei / gas].
 
         If the node announces the base fee of the next block, the announced value is returned, because chains may differ
-        from EIP-1559. Without an announced base fee, the next base fee is computed by EIP-1559 with Ethereum's
-        parameters. Raises `UpstreamError` for a block without the necessary fields.
+        from EIP-1559. If the node announces no base fee, the base fee of the next block is computed by EIP-1559 with
+        Ethereum's parameters. Raises `UpstreamError` for a block without the necessary fields.
         """
         if self.announced is not None:
             return self.announced

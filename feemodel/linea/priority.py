@@ -338,7 +338,7 @@ def verification_priority_fee(
     adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
     version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
 
-    All parameters but `version` broadcast against each other.
+    All parameters except `version` broadcast against each other.
 
     Returns
     -------
@@ -413,7 +413,7 @@ def verification_breakdown(
     adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
     version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
 
-    All parameters but `version` broadcast against each other.
+    All parameters except `version` broadcast against each other.
 
     Returns
     -------

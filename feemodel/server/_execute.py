@@ -52,7 +52,7 @@ SLOW_CODES = 4_096  # maximum number of stored codes that count as slow
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the limits of one estimate."""
+    """Return the limits on gas and time of one estimate."""
     return Limits(
         gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
         max_call_gas=settings.max_call_gas,

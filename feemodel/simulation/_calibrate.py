@@ -436,9 +436,9 @@ def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, i
     """Return how many paths may have a loss at the margins `high`, `margin` and `low`.
 
     If k of n paths have a loss, the loss probability has the Clopper-Pearson interval of k / n. The first result is the
-    largest k at which the upper end of the interval is at most `bound`, or −1 if there are too few paths. The second
-    result is the largest k at which k / n is at most `bound`. The third result is the largest k at which the lower end
-    of the interval is at most `bound`.
+    largest number of losses k at which the upper end of the interval is at most `bound`, or −1 if there are too few
+    paths. The second result is the largest number of losses k at which k / n is at most `bound`. The third result is
+    the largest number of losses k at which the lower end of the interval is at most `bound`.
     """
     from scipy.stats import binom
 

@@ -17,6 +17,6 @@ RESERVED = bytes((0xFE, 0xFF))  # both bytes are appended to a dictionary that l
 WINDOW = 2**14  # maximum distance of a near reference [byte]
 LONGEST = 256  # maximum length of a reference [byte]
 LONG_RUN = 160  # runs of at least this length are encoded by a reference to the previous byte [byte]
-SHORTEST_NEAR, SHORTEST_FAR = 4, 5  # minimum length of a reference [byte]; 1 at a reserved byte
+SHORTEST_NEAR, SHORTEST_FAR = 4, 5  # minimum length of a reference [byte]; 1 if the data is a reserved byte
 LONGEST_INPUT = 2**18  # bytes
 LONGEST_DICTIONARY = 2**21 - LONGEST_INPUT  # maximum size of a dictionary, in the range of far references [byte]

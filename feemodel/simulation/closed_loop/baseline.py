@@ -164,7 +164,7 @@ def fitted(
         return float(simulate(l1_fees, at_level, posting, inelastic, costs, step=step)["recovery"].mean()) - 1.0
 
     low, left = 1.0, surplus(1.0)
-    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # the result if fees are proportional to the level
+    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # gives a recovery of 1 if fees are proportional to the level
     for _ in range(MAX_FITS):
         right = surplus(high)
         if abs(right) <= FIT_TOLERANCE:

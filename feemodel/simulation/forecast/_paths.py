@@ -16,7 +16,7 @@ SLOT = 12.0  # time between L1 blocks [s]
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
 GAS_NOISE = 0.3  # assumed standard deviation of the noise in the logarithm of gas demand
 BLOB_NOISE = 4.4  # standard deviation of blobs per block; Chainscore/score-da, 2026-01-07 to 02-05, CC BY 4.0
-RETURN = 36.0  # time constant at which the point forecast returns to the seasonal value [bins]
+RETURN = 36.0  # time constant of the point forecast's return to the seasonal value [bins]
 SAME_TIME = 18  # maximum difference in time of day between the origin and the past origins to draw from [bins]
 CHUNK = 128  # number of paths simulated at a time; the noise for these paths takes about 15 MB per day
 
