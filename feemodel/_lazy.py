@@ -12,7 +12,7 @@ from typing import Any
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Create `__getattr__` and `__dir__` for a package that imports its public names under `if TYPE_CHECKING:`.
 
-    Type checkers and this function read the same import statements in `__init__.py`. Besides the public names, the
+    Type checkers and `lazy_names` read the same import statements in `__init__.py`. Besides the public names, the
     modules of the package become attributes. `__all__` is the list of public names.
 
     The package `lazy_loader` is not used, for three reasons: it would add two dependencies, it reads the names from a

@@ -57,7 +57,7 @@ VERBS = {
     "mcp": "serve the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
     "fetch": "download block headers from a node to a Parquet file",
 }
-#: Meaning of exit code 1, for the commands that use this code.
+#: Meaning of exit code 1, for the commands that can exit with code 1.
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
     "calibrate": "no margin up to --highest is enough",

@@ -155,7 +155,7 @@ class Chains(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     chain: str | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return the chains, or the rows of one chain.
+        """Return the chains, or the rows of parameters of one chain.
 
         Each row has a source, and the day on which the row was last compared with the source.
         """

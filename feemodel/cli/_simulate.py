@@ -263,7 +263,7 @@ def _repriced(pricing: Any, submission: "Submission") -> Any:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """Set missing options to the values in the file, or else to the defaults. Return the tables of the file."""
+    """Set missing options to the values in the TOML file, or else to the defaults. Return the tables of the file."""
     parser = argparse.ArgumentParser(add_help=False)
     _add_experiment(parser)
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}

@@ -130,7 +130,7 @@ class Geth(NodeClient):
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
+        """Return the EVM message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
         call, base_fee = request.call, call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
@@ -173,7 +173,7 @@ class Geth(NodeClient):
         return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
-        """Return geth's error message for a call that geth refuses to execute with this gas limit."""
+        """Return geth's error message for a call that geth refuses to execute with the given gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
     def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
@@ -198,7 +198,7 @@ class Besu(NodeClient):
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
     def message(self, request: Request, call_state: CallState) -> Message:
-        """Return the message of a call. A call without a gas price pays the base fee if the call has a sender."""
+        """Return the EVM message of a call. A call without a gas price pays the base fee if the call has a sender."""
         call, base_fee = request.call, call_state.block.base_fee
         price = base_fee
         if call.gas_price is not None:
@@ -287,7 +287,7 @@ def _have_and_want(message: Message, request: Request, call_state: CallState, ga
 def parse_message(
     call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
 ) -> Message:
-    """Return the message of a call.
+    """Return the EVM message of a call.
 
     Parameters
     ----------

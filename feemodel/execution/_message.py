@@ -71,7 +71,7 @@ class Message(NamedTuple):
 
 
 def intrinsic_gas(message: Message, fork: Fork) -> int:
-    """Return the gas of a message before its first instruction, without the calldata floor [gas].
+    """Return the gas charged before the first instruction of a message, without the calldata floor [gas].
 
     Source: EIP-2, EIP-2028, EIP-2930, EIP-3860, EIP-7702.
 

@@ -93,7 +93,7 @@ class EnginePool:
         """Stop all children; running and waiting tasks fail with `RuntimeError`."""
         for child in self._all:
             child.end()
-        with self._change:  # each running task fails now, and then its thread frees the child
+        with self._change:  # each running task fails now, and the thread of the task frees the child
             self._change.wait_for(lambda: len(self._free) == len(self._all))
             for child in self._all:
                 child.stop()
@@ -129,7 +129,7 @@ class EnginePool:
 
 
 class _PoolMachine:
-    """Executes messages in a child until a deadline."""
+    """Executes EVM messages in a child process until a deadline."""
 
     engine = "reference"
 

@@ -146,7 +146,7 @@ class _NativeMachine:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
         self._inline_gas = inline_gas  # part of `inline_gas` that is left [gas]
-        self._message: Message | None = None  # the last message that was converted
+        self._message: Message | None = None  # last message converted for the package
         self._given: native.Message
         self._blob_cost, self._proves = 0, False
 

@@ -59,7 +59,8 @@ _WORDS = {
 
 
 class Reference:
-    """Engine that executes messages with the specification. The engine caches the accounts of the last state.
+    """Engine that executes EVM messages with the executable specification. The engine caches the accounts of the last
+    state.
 
     >>> from feemodel.execution._state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used

@@ -145,7 +145,7 @@ class Polled(Generic[Value]):
 
     Parameters
     ----------
-    what : name of the value, for messages.
+    what : name of the value, for error messages.
     fetch : functions that return the value, tried in this order.
     every : pause between two fetches [s].
     max_age : maximum age of the value's block, and also of the last successful poll; older values are not used [s].

@@ -27,7 +27,7 @@ ADVICE = {
 # Error codes that mean, like SQLITE_FULL, that the disk is full. SQLITE_IOERR_SHMOPEN and SQLITE_IOERR_SHMSIZE concern
 # the file through which processes share memory.
 NO_ROOM = {sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_WRITE}
-# Error codes with causes other than a corrupt file; all error codes not listed here mean that the file is corrupt.
+# Error codes with causes other than a corrupt file; all error codes not in `NO_DAMAGE` mean that the file is corrupt.
 NO_DAMAGE = {
     *ADVICE, sqlite3.SQLITE_PERM, sqlite3.SQLITE_ABORT, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS,

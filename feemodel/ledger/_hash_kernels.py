@@ -102,7 +102,7 @@ def _permute(s: Any, mixed: Any, keys: Any, diagonal: Any) -> None:
                 s[i] = (total + diagonal[i] * s[i]) % P
 
 
-LIMBS = 8  # number of 32-bit limbs, lowest first
+LIMBS = 8  # number of 32-bit limbs of an element; the lowest limb is the first
 MIMC_ROUNDS = 62
 MIMC_SEED = b"seed"
 MASK, SHIFT = np.uint64(2**32 - 1), np.uint64(32)

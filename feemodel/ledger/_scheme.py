@@ -62,11 +62,11 @@ class Scheme:
     ----------
     hash : hash function, Poseidon2 or MiMC.
     tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
-    numbers : function that encodes concatenated 32-byte integers below 2**128 for a message.
-    plain : inverse of `numbers`: function that decodes 32-byte integers from a message.
-    words : function that encodes concatenated 32-byte words for a message.
-    address_word : function that converts an address to 32 bytes, which `numbers` then encodes for a message.
-    pieces : function that encodes concatenated 16-byte pieces of code for a message.
+    numbers : function that encodes concatenated 32-byte integers below 2**128 for a message to hash.
+    plain : inverse of `numbers`: function that decodes 32-byte integers from a message to hash.
+    words : function that encodes concatenated 32-byte words for a message to hash.
+    address_word : function that converts an address to 32 bytes, which `numbers` encodes for a message to hash.
+    pieces : function that encodes concatenated 16-byte pieces of code for a message to hash.
     empty_code_hash : code hash of an account without code, which is the hash of one zero block.
     empty_sub_root : sub root of a tree that has only a head leaf and a tail leaf.
     empty_root : root of an empty tree.

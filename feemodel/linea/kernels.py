@@ -303,7 +303,7 @@ def _verification_before_margin(
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
-    """Compute fees of transactions along the last axis, with costs that are constant along this axis."""
+    """Compute fees of transactions along the last axis, with costs that are constant along the last axis."""
     leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
     rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
     numbers = _row_numbers(leading, out)

@@ -1,4 +1,4 @@
-"""Largest value that a call can send on a chain if it is included some blocks later."""
+"""Largest value that a call can send on a chain if the call is included some blocks later."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace

@@ -284,9 +284,9 @@ def footprint_scalar(gas_limit: int, *, elasticity: int, target_blobs: int, bloc
     """Return the footprint scalar for a chain whose data should fit in L1's target number of blobs [gas / byte].
 
     The scalar is gas_limit // (elasticity · block_seconds · target_blobs · 128,000 / 12 · 1.5), in exact arithmetic.
-    With this scalar, a block can have at most gas_limit / scalar bytes of data, and the base fee rises if a block has
-    more than gas_limit / elasticity / scalar bytes. Blocks with gas_limit / elasticity / scalar bytes fill 1.5 times
-    the target number of blobs. In a chain's configuration, a scalar of 0 means the default of 400.
+    With the resulting scalar, a block can have at most gas_limit / scalar bytes of data, and the base fee rises if a
+    block has more than gas_limit / elasticity / scalar bytes. Blocks with gas_limit / elasticity / scalar bytes fill
+    1.5 times the target number of blobs. In a chain's configuration, a scalar of 0 means the default of 400.
 
     Parameters
     ----------

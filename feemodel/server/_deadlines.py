@@ -89,7 +89,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        # An upgraded connection is in `open` already, because it began as HTTP.
+        # A connection that was upgraded to a WebSocket is in `open` already, because the connection began as HTTP.
         has_room = transport in self._all.open or self._all.has_room()
         self.protocol.connection_made(transport)
         if has_room:

@@ -28,7 +28,8 @@ from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
-#: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits, and options of tests.
+#: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits for files, and options
+#: of tests.
 OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )

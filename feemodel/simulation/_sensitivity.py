@@ -212,10 +212,11 @@ def _estimates(
 ) -> NDArray[np.float64]:
     """Return the Sobol indices, and the low and high ends of their confidence intervals, of shape (3, index).
 
-    The last axis has the first-order, total and second-order indices, in this order. Every index is a ratio of means
-    over rows, and `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze` is not used, because it
-    needs several arrays of rows × resamples in memory and returns 0 if the variance is below 2.2e-16. SciPy's
-    `sobol_indices` is not used, because it has no second-order indices and its bootstrap does not accept a seed.
+    The last axis has the first-order, total and second-order indices, in this order. Every sensitivity index is a ratio
+    of means over rows, and `scipy.stats.bootstrap` resamples the rows in batches. SALib's `analyze` is not used,
+    because it needs several arrays of rows × resamples in memory and returns 0 if the variance is below 2.2e-16.
+    SciPy's `sobol_indices` is not used, because it has no second-order indices and its bootstrap does not accept a
+    seed.
     """
     from scipy.stats import bootstrap
 

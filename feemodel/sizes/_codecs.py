@@ -271,7 +271,7 @@ CODECS = MappingProxyType({codec.name: codec for codec in _NAMED})
 
 
 def get_codec(codec: str | Codec) -> Codec:
-    """Return the codec with a given name and default parameters. Return a codec object unchanged.
+    """Return the codec with a given name and default parameters. A codec object is returned unchanged.
 
     Parameters
     ----------

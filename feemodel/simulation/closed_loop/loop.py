@@ -70,7 +70,7 @@ def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
-    """Return (demand at this fee) / (demand at the reference fee) [1]."""
+    """Return (demand at `fee`) / (demand at the reference fee) [1]."""
     if fee <= 0.0:
         return demand.choke
     return min(demand.choke, (fee / demand.reference_fee) ** -demand.elasticity)
@@ -248,7 +248,7 @@ def _poisson(rng, mean):  # type: ignore[no-untyped-def]
 def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
     """Return the number of transactions in the step, and the demand that is lost because of the fee.
 
-    The lost demand is (demand at the reference fee) − (demand at this fee).
+    The lost demand is (demand at the reference fee) − (demand at the fee of the step).
     """
     demand = path.demand
     reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)

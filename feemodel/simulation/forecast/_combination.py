@@ -31,7 +31,7 @@ def combined(
     ----------
     experts : quantiles of each forecaster, (forecasters, origins, q), with one origin per bin [log(wei / gas)].
     targets : targets of the first origins; the targets of the last origins are not known yet [log(wei / gas)].
-    values : observed value at each origin, (origins,) [log(wei / gas)].
+    values : logarithm of the observed fee at each origin, (origins,) [log(wei / gas)].
     quantiles : probabilities of the quantiles, (q,).
     horizon : horizon of the forecasts [bins].
 

@@ -100,7 +100,7 @@ def forecast(
     and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` of
     the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`. Paths
     start at the newest row, and fees change from block to block by the rules of L1.
-    `found[["base_fee", "blob_base_fee"]]` is a scenario of these paths.
+    For a result `found`, `found[["base_fee", "blob_base_fee"]]` is a scenario of the sample paths.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing. The state of this policy does not change after a step."""
+    """Do nothing, because only `announce` changes the state of this policy."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
