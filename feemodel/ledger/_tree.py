@@ -307,7 +307,7 @@ def _check_tops(scheme: Scheme, height: int, tops: Sequence[tuple[bytes, Version
 def _check_links(edits: dict[int, Edit], leaves: dict[int, Leaf]) -> None:
     """Raise `LedgerDamaged` if only one side of a link between neighbours was changed.
 
-    If only one of two linked leaves records a change of the link, the key index is corrupt.
+    If only one of two linked leaves records a change of the link, the sorted index of the tree is corrupt.
     """
     for position, leaf in leaves.items():
         edit, first = edits[position], position >> DEPTH << DEPTH
