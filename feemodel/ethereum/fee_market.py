@@ -209,8 +209,8 @@ def next_base_fee(
 
     Parameters
     ----------
-    base_fee : base fee of this block [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    base_fee : base fee of the current block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the current block [gas].
     elasticity, denominator : parameters of the chain, at least 1 [1]; the defaults are Ethereum's.
 
     All parameters broadcast against each other.

@@ -36,8 +36,8 @@ def next_base_fee(
 
     Parameters
     ----------
-    base_fee : base fee of this block [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of this block [gas].
+    base_fee : base fee of the current block [wei / gas].
+    gas_used, gas_limit : gas used and gas limit of the current block [gas].
     jovian : whether the next block is in Jovian or later. The minimum base fee is `min_base_fee` if `jovian` is `True`,
         and `floor` if `jovian` is `False`.
     elasticity : gas limit divided by gas target [1].

@@ -21,7 +21,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing. The state of this policy does not change after a step."""
+    """Do nothing, because the state of this policy never changes."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")

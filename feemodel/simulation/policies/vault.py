@@ -37,7 +37,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
-    """Do nothing. The state of this policy does not change after a step."""
+    """Do nothing, because only `announce` changes the state of this policy."""
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
