@@ -62,7 +62,7 @@ class L1Window:
     ) -> None:
         self._node, self._chain_id, self._blocks, self._max_age = node, chain_id, blocks, max_age
         self._tips = (tip_blocks, tip_percentile)
-        self._parts: dict[int, Part] = {}  # number of the first block of a part → part
+        self._parts: dict[int, Part] = {}  # number of the first block of a part of the window → part
         self._reading: asyncio.Task[Window] | None = None
 
     async def read(self, seconds: float) -> Window:

@@ -74,8 +74,8 @@ def average_fees(
     ----------
     base_fees, priority_fees, blob_base_fees : columns of `eth_feeHistory`, one value for each block, oldest first, and
         optionally one more for the next block, which is ignored [wei / gas].
-    gas_used_ratios : one ratio for each block, the weights of the base fees and priority fees [1].
-    blob_gas_used_ratios : one ratio for each block, the weights of the blob base fees [1].
+    gas_used_ratios : gas used / gas limit of each block, the weight of its base fee and priority fee [1].
+    blob_gas_used_ratios : blob gas used / maximum blob gas of each block, the weight of its blob base fee [1].
 
     Returns
     -------

@@ -208,7 +208,7 @@ def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int)
 def l1_fee_bounds(
     l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: fee_market.BlobRules = fee_market.MAINNET.rows[-1]
 ) -> tuple[int, int]:
-    """Return the largest base fee and blob base fee of L1 after some full blocks [wei / gas].
+    """Return the largest possible base fee and blob base fee of L1 after `l1_blocks` blocks [wei / gas].
 
     Several values of the excess blob gas give the same blob base fee; the function assumes the largest of these values.
 

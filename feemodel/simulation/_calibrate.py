@@ -56,7 +56,7 @@ class Calibration(NamedTuple):
     confidence: float  #: confidence level of the interval [1]
     paths: int  #: number of paths
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
-    evaluations: int  #: number of evaluations; each evaluates one path at one margin
+    evaluations: int  #: number of evaluations; an evaluation computes one path at one margin
     reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
     break_even: tuple[float, ...] = ()  #: break-even margin of each path; infinite if there is none [1]
 

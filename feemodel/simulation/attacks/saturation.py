@@ -106,7 +106,7 @@ class Saturation(NamedTuple):
     blocks: int  #: number of blocks that the budget fills
     spent: int  #: cost of the filled blocks [wei]
     blob_base_fee: int  #: blob base fee after the last filled block [wei / gas]
-    cooling: int | None  #: number of blocks until the fee falls to twice the initial fee; `None`: never
+    cooling: int | None  #: number of blocks until the blob base fee falls to twice its initial value; `None`: never
 
 
 def published_saturation(
