@@ -59,8 +59,7 @@ _WORDS = {
 
 
 class Reference:
-    """Engine that executes EVM messages with the executable specification. The engine caches the accounts of the last
-    state.
+    """Engine that executes EVM messages with the executable specification, and caches the accounts of the last state.
 
     >>> from feemodel.execution._state import CallState
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
