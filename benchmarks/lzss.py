@@ -1,4 +1,4 @@
-"""Production LZSS sizes: real transactions in one call, compared with zstd, and adversarial payloads."""
+"""Production LZSS sizes: real transactions compared with zstd, without the native package, and adversarial payloads."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -10,7 +10,8 @@ from benchmarks import per_item, ratio
 from benchmarks.codecs import SHARED, transactions
 from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.sizes._codecs import Zstd
-from feemodel.sizes._lzss import Lzss
+from feemodel.sizes._lzss import Lzss, complete_dictionary
+from feemodel.sizes._lzss_plain import PlainLzss
 
 DICTIONARY = SHARED / "data" / "linea-dict-2025-04-21.bin"
 ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about the maximum of a transaction, and the compressor's limit
@@ -22,6 +23,7 @@ def main() -> None:
     payloads = some + [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
     codec = Lzss(DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536])
     real_transactions(kind, payloads, codec)
+    without_native(payloads, codec)
     for length in ADVERSARIAL_LENGTHS:
         adversaries(length, codec)
 
@@ -48,6 +50,14 @@ def real_transactions(kind: str, payloads: list[bytes], codec: Lzss) -> None:
         print(f"    {name:<30} {per_item(times, len(payloads))} a transaction")
     print(f"    lzss, transactions a second    {np.median(rates):,.0f} ({rates.min():,.0f} to {rates.max():,.0f})")
     print(f"    time of lzss / time of zstd    {ratio(seconds, 'lzss', 'zstd')}")
+
+
+def without_native(payloads: list[bytes], codec: Lzss) -> None:
+    plain = PlainLzss(complete_dictionary(codec.dictionary))
+    times = np.array(processor_seconds({"plain": lambda: plain.sizes(payloads)}, 3)["plain"])
+    rates = sum(map(len, payloads)) / times / 1e6
+    print(f"  the same without the native package: {per_item(times, len(payloads)).strip()} a transaction, "
+          f"{np.median(rates):.1f} MB a second")  # fmt: skip
 
 
 def adversaries(length: int, codec: Lzss) -> None:

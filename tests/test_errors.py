@@ -45,7 +45,8 @@ def errors_of_the_package() -> list[type[BaseException]]:
             with suppress(ImportError):  # an extra is not installed
                 import_module(module.name)
     found = {one for one in derived(BaseException) if one.__module__.startswith("feemodel.")}
-    return sorted((one for one in found if not one.__name__.startswith("_")), key=lambda one: one.__name__)
+    public = (one for one in found if not one.__name__.startswith("_") and "<locals>" not in one.__qualname__)
+    return sorted(public, key=lambda one: one.__name__)
 
 
 @pytest.mark.parametrize("by_keyword", [False, True])

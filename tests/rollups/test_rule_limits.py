@@ -290,9 +290,9 @@ def test_arbitrum_s_gas_price_is_not_zero():
 
 
 @pytest.mark.parametrize(("name", "parameters", "message"), [
-    ("zksync-os", {"native_price": 2**63, "pubdata_mode": "validium"}, "native_price: expected numbers that fit 64"),
-    ("zksync-os", {"native_price": 2, "native_per_gas": 2**62}, "l1_fee: expected numbers that fit 64 bits"),
-    ("arbitrum-one", {"batch_transaction_bytes": 2**60}, "price_per_unit: expected numbers that fit 64 bits"),
+    ("zksync-os", {"native_price": 2**63, "pubdata_mode": "validium"}, "native_price: expected at most 2"),
+    ("zksync-os", {"native_price": 2, "native_per_gas": 2**62}, "l1_fee: expected at most 2"),
+    ("arbitrum-one", {"batch_transaction_bytes": 2**60}, "price_per_unit: expected at most 2"),
     ("zksync-era", {"pubdata_overhead_part": 1e300}, "overhead.*expected at most 2"),
     ("linea", {"pricing_margin": 1e300}, "fee.*expected a finite number"),
     ("linea", {"estimate_margin": 1e300, "fixed_cost": 0}, "transactions.*expected transactions whose fees fit"),
@@ -306,5 +306,5 @@ def test_sums_name_a_parameter_that_is_too_large(name, parameters, message):
 
 def test_sums_of_l2_fees_name_a_price_that_is_too_large():
     one = rule("base", parameters={"l2_gas_price": 10**400})
-    with pytest.raises(Int64Overflow, match="l2_fee: expected numbers that fit 64 bits together with arrays"):
+    with pytest.raises(Int64Overflow, match=r"l2_fee: expected at most 2.* in a computation with arrays"):
         tables.compare_sums({"gas": [1], "fastlz_size": [1]}, {"base_fee": [1], "blob_base_fee": [1]}, [one])
