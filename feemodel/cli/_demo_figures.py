@@ -78,7 +78,7 @@ def _recovery(
     lines = {"cost of posting, mean of the month": posting, "cost of verification, by its form": forms[1].cost_per_byte}
     plot_fee_by_size(paid, right, cost_per_byte=lines)
     right.set_title(
-        f"Fees of {len(real):,} transactions at margin {preset.estimate_margin:g}, and the cost of their bytes",
+        f"Fee and L1 cost of each of {len(real):,} transactions, at margin {preset.estimate_margin:g}",
         fontsize=11,
     )
     days = f"{l1_fees['time'].min():%Y-%m-%d} to {l1_fees['time'].max():%Y-%m-%d}"
