@@ -30,7 +30,7 @@ from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, Unreadabl
 from feemodel.io._bounds import showing_progress
 
 VERBS = {
-    "demo": "price generated and real transactions with both fee formulas and compare fees with L1 costs",
+    "demo": "price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure",
     "fee": "compute the priority fee for a size and a gas limit, with its parts",
     "explain": "explain one transaction or call: size, gas, parts of the fee, and the checks of a node",
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
@@ -84,7 +84,7 @@ Try:
                                            the fee of your own call, with its size and its parts
   feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
                                            the fee of a transfer under every rollup's fee rule
-  feemodel demo --out feemodel-demo        price real and generated transactions and draw three figures
+  feemodel demo                            price real transactions and draw one figure, recovery.png
 
 feemodel --help lists every command. feemodel COMMAND --help lists the options of a command.
 """

@@ -9,6 +9,8 @@ from typing import Any
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
+FIGURES = (".png", ".svg", ".pdf")
+
 
 def add_out(parser: argparse.ArgumentParser, metavar: str, text: str, *, required: bool = False) -> None:
     """Add the options `--out` and `--overwrite`, which `checked_out` reads."""
@@ -73,13 +75,13 @@ def in_gwei(wei: float) -> str:
     return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
 
 
-def in_eth(wei: float) -> str:
+def in_eth(wei: float, decimals: int = 15) -> str:
     """Format an amount of wei in ETH.
 
     >>> in_eth(909_599_985_000)
     '0.000000909599985 ETH'
     """
-    return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
+    return f"{wei / WEI_PER_ETH:,.{decimals}f}".rstrip("0").rstrip(".") + " ETH"
 
 
 def length_text(seconds: float) -> str:

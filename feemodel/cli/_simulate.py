@@ -23,7 +23,7 @@ from feemodel.cli._options import (
     read_rules_option,
     whole_from_0,
 )
-from feemodel.cli._output import add_out, checked_out, print_json, print_table
+from feemodel.cli._output import FIGURES, add_out, checked_out, print_json, print_table
 from feemodel.cli._subjects import read_columns
 from feemodel.errors import InvalidInput
 from feemodel.io._documents import read_toml
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 FIT = "fit"
-FIGURES = (".png", ".svg", ".pdf")
 SLA_HOURS = 16.0
 
 #: For each measure in the output: the key in the JSON object, the variable of the result, and the label.

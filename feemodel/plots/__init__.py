@@ -8,13 +8,10 @@ if TYPE_CHECKING:
     from feemodel.plots._figures import plot_comparison as plot_comparison
     from feemodel.plots._figures import plot_days as plot_days
     from feemodel.plots._figures import plot_distributions as plot_distributions
-    from feemodel.plots._figures import plot_fee_by_size as plot_fee_by_size
-    from feemodel.plots._figures import plot_fee_curves as plot_fee_curves
     from feemodel.plots._figures import plot_padding as plot_padding
     from feemodel.plots._figures import plot_posting as plot_posting
     from feemodel.plots._figures import plot_recovery as plot_recovery
     from feemodel.plots._figures import plot_surge as plot_surge
-    from feemodel.plots._figures import plot_verification_surface as plot_verification_surface
     from feemodel.plots._forecast import plot_forecast as plot_forecast
     from feemodel.plots._forecast import plot_loss_probability as plot_loss_probability
     from feemodel.plots._forecast import plot_recommended_price as plot_recommended_price

@@ -4,7 +4,7 @@ The functions return Datasets with the inputs as coordinates.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -32,7 +32,7 @@ from feemodel.ethereum._transaction_table import assumptions, known_column, tran
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
-from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
+from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.simulation._l1_columns import plausible_fees
 from feemodel.simulation._metadata import described_dataset
 from feemodel.sizes._codecs import Codec, compressed_sizes, get_codec
@@ -244,80 +244,6 @@ def recovery_over_l1_fees(
         },
         {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
         | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
-    )
-
-
-def verification_surface(
-    workload: Workload,
-    form: VerificationCost,
-    *,
-    verification_gas_cost: WholeArray,
-    gas_price_ratio: NDArray[np.float64],
-    margin: NDArray[np.float64],
-) -> "xarray.Dataset":
-    """Compute quantiles of fees, and revenue / cost, for the verification-cost form of pricing.
-
-    Parameters
-    ----------
-    workload : sizes and gas of transactions.
-    form : pricing form. The arguments `verification_gas_cost` and `gas_price_ratio` replace the fields of `form` with
-        the same names.
-    verification_gas_cost : L1 gas of one verification, a number or of shape (n,) [gas].
-    gas_price_ratio : L1 gas price divided by L2 gas price, a number or of shape (m,) [1].
-    margin : margins, a number or of shape (k,) [1].
-
-    Returns
-    -------
-    Dataset over verification_gas_cost, gas_price_ratio and margin. `fee_quantile` has quantiles of the total fee of a
-    transaction, over the additional dimension quantile [wei]; `revenue` and `cost` are sums over all transactions
-    [wei]; and `recovery` is revenue / cost [1].
-
-    At the default parameters, the part of the fee that depends on size equals verification cost · margin:
-
-    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
-    >>> found = verification_surface(
-    ...     transfers, VerificationCost(min_gas_price=100_000_000), verification_gas_cost=np.array([1_200_000]),
-    ...     gas_price_ratio=np.array([15.0]), margin=np.array([1.0, 1.2]),
-    ... )
-    >>> found.recovery.values.round(4).tolist()
-    [[[1.0, 1.2]]]
-    """
-    instance("workload", workload, Workload)
-    whole_scalar("form.base_fee", instance("form", form, VerificationCost).base_fee, unit="wei")
-    whole_scalar("form.verification_capacity", form.verification_capacity, minimum=1, unit="bytes")
-    real_scalar("form.min_gas_price", form.min_gas_price, unit="wei")
-    whole_scalar("form.adjustment", form.adjustment, unit="wei")
-    verification_gas_cost = np.atleast_1d(np.asarray(whole("verification_gas_cost", verification_gas_cost, unit="gas")))
-    _axis("verification_gas_cost", verification_gas_cost)
-    gas_price_ratio, margin = _axis("gas_price_ratio", gas_price_ratio), _axis("margin", margin)
-    quantiles = [0.1, 0.5, 0.9]
-    shape = (len(verification_gas_cost), len(gas_price_ratio), len(margin))
-    revenue, paid = np.empty(shape), np.empty((len(quantiles), *shape))
-    for i, gas_cost in enumerate(verification_gas_cost.tolist()):
-        for j, ratio in enumerate(gas_price_ratio.tolist()):
-            varied = replace(form, verification_gas_cost=gas_cost, gas_price_ratio=ratio)
-            fees = varied.parts(workload.compressed_size, workload.gas, margin[:, None]).total
-            totals = (form.base_fee + fees).astype(np.float64) * workload.gas
-            revenue[i, j] = totals.sum(axis=1)
-            paid[:, i, j] = np.quantile(totals, quantiles, axis=1)
-    per_byte = verification_gas_cost[:, None] * gas_price_ratio * form.min_gas_price / form.verification_capacity
-    cost = workload.compressed_bytes * per_byte
-    axes = ("verification_gas_cost", "gas_price_ratio", "margin")
-    return described_dataset(
-        {
-            "fee_quantile": (("quantile", *axes), paid, "wei"),
-            "revenue": (axes, revenue, "wei"),
-            "cost": (axes[:2], cost, "wei"),
-            "recovery": (axes, revenue / cost[:, :, None], "1"),
-        },
-        {
-            "quantile": ("quantile", quantiles, "1"),
-            "verification_gas_cost": ("verification_gas_cost", verification_gas_cost, "gas"),
-            "gas_price_ratio": ("gas_price_ratio", gas_price_ratio, "1"),
-            "margin": ("margin", margin, "1"),
-        },
-        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-        | {"min_gas_price": form.min_gas_price, "verification_capacity": form.verification_capacity},
     )
 
 

@@ -130,10 +130,8 @@ backtest --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
   2 --hours: expected a number above 0, got 0 (feemodel calibrate --help)
-demo --transactions 0
-  2 --transactions: expected a whole number of at least 1, got 0 (feemodel demo --help)
-demo --out there.csv
-  3 --out there.csv: file exists
+demo --figure there.csv
+  2 --figure: expected a file name that ends in .png or .svg or .pdf, got 'there.csv'
 sweep sweep.toml
   2 the sweep file: expected [grid], [monte_carlo] or [sobol], got ['formula', 'over']
 sweep letters.toml

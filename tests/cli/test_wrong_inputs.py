@@ -12,7 +12,7 @@ import warnings
 
 import pytest
 
-from feemodel.cli import UNFORESEEN, VERBS, _demo_figures, main, verb_parser
+from feemodel.cli import UNFORESEEN, VERBS, main, verb_parser
 from tests.cli.test_cli import RAW
 from tests.conftest import ROOT
 
@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
 
 #: What each verb needs to begin; the case under test replaces or adds to it.
 NEEDED = {
-    "demo": {"--transactions": "5", "--out": "{folder}/figures", "--overwrite": None},
+    "demo": {"--figure": "{folder}/demo.png", "--overwrite": None},
     "fee": {"--size": "128", "--gas": "21000"},
     "explain": {"subject": RAW},
     "compare": {"subject": RAW},
@@ -175,10 +175,7 @@ def tried(capsys, arguments):
 def values_of(verb, action, folder):
     """Wrong values and files for an option."""
     files = [str(folder / file) for file in (*FILES, "directory", "missing")]
-    values = files if (verb, action.dest) == ("demo", "out") else [*VALUES, *files]
-    if verb == "demo" and action.type is not None:
-        return [value for value in values if value in NOT_NUMBERS]  # a number that is taken draws figures, for seconds
-    return values
+    return [*VALUES, *files]
 
 
 def badly_answered(verb, action, folder, values, capsys):
@@ -204,7 +201,6 @@ def badly_answered(verb, action, folder, values, capsys):
 def test_a_wrong_value_is_one_line_and_a_documented_code(verb, action, folder, capsys, monkeypatch):
     """A quarter of the values, another one for the next option; `tests/system` tries all."""
     monkeypatch.chdir(folder)  # what a value like `abc` may name is not in the checkout
-    monkeypatch.setattr(_demo_figures, "draw", lambda *arguments: ([], 0))
     values = values_of(verb, action, folder)[CASES.index((verb, action)) % STEP :: STEP]
 
     assert badly_answered(verb, action, folder, values, capsys) == []

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from feemodel import plots
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import linea_preset
-from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
-from feemodel.plots import plot_comparison, plot_fee_by_size, plot_path, plot_recovery, plot_verification_surface
+from feemodel.linea.pricing_forms import CostPerByte
+from feemodel.plots import plot_comparison, plot_path, plot_recovery
 from feemodel.simulation import Fixed, simulate
 from feemodel.simulation.scenarios import replay
-from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees, verification_surface
+from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees
 
 WORKLOAD = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
 
@@ -79,23 +79,8 @@ def test_a_surface_is_coloured_from_its_least_to_its_largest_ratio():
     assert 1.0 in levels
 
 
-def test_the_minimum_is_a_line_on_the_verification_surface():
-    form = VerificationCost(linea_preset().eth_gas_price)
-    costs, ratios = np.geomspace(2e5, 6e6, 9).astype(np.int64), np.geomspace(1, 100, 9)
-    surface = verification_surface(WORKLOAD, form, verification_gas_cost=costs, gas_price_ratio=ratios, margin=[1.2])
-    ax = plot_verification_surface(surface, margin=1.2)
-
-    assert ax.get_legend_handles_labels()[1][0].startswith("below this line, the median fee is the minimum, ")
-
-
 def test_a_path_has_four_axes_of_its_own():
     fees = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
     axes = plot_path(simulate(fees, Fixed(price=1_000.0), record=1))
 
     assert [ax.get_xlabel() for ax in axes] == ["", "", "", "days"]
-
-
-def test_fees_by_size_are_one_dot_a_transaction():
-    ax = plot_fee_by_size({"paid": (WORKLOAD.compressed_size, np.array([1e12, 2e12]))}, cost_per_byte={"cost": 1e9})
-
-    assert ax.get_lines()[0].get_ydata().tolist() == [1_000.0, 2_000.0]
