@@ -106,7 +106,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def followed(checkout: Path) -> dict[str, list[str]]:
-    """What each page of CONTRIBUTING changed in the copy."""
+    """What each page about an addition changed in the copy."""
     from tests.helpers.contributing import followed_pages
 
     return followed_pages(checkout)

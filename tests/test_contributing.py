@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md shows how to add a formula, a chain or a command: each page is followed in a copy of the repository.
+"""The pages that show how to add a formula, a chain or a command: each is followed in a copy of the repository.
 
 `tests/system/test_contributing.py` runs the tests of what the pages add.
 """
@@ -15,9 +15,7 @@ from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, new_fi
 
 
 def test_every_page_changes_the_package_and_its_tests():
-    assert list(PAGES) == [
-        "A formula", "A codec", "A chain", "A rollup's rule", "A pricing policy", "An RPC method", "A command",
-    ]  # fmt: skip
+    assert list(PAGES) == ["chain", "codec", "command", "formula", "method", "policy", "rule"]
     for page in PAGES.values():
         changed = {*new_files(page), *(path for path, *_ in differences(page))}
         assert {"feemodel", "tests"} <= {Path(path).parts[0] for path in changed}
@@ -27,10 +25,7 @@ def test_every_page_changes_the_package_and_its_tests():
         )
 
 
-@pytest.mark.parametrize(
-    "title",
-    ["A codec", "A chain", "A pricing policy", "An RPC method", "A command"],
-)
+@pytest.mark.parametrize("title", ["chain", "codec", "command", "method", "policy"])
 def test_an_addition_changes_at_most_three_files_of_the_package(title):
     page = PAGES[title]
     changed = {*new_files(page), *(path for path, *_ in differences(page))}
@@ -39,8 +34,8 @@ def test_an_addition_changes_at_most_three_files_of_the_package(title):
 
 
 def test_a_chain_with_rows_in_the_wrong_order_is_rejected_as_the_page_says():
-    ((path, text),) = new_files(PAGES["A chain"]).items()
-    (message,) = blocks(PAGES["A chain"], "text")
+    ((path, text),) = new_files(PAGES["chain"]).items()
+    (message,) = blocks(PAGES["chain"], "text")
 
     with pytest.raises(UnreadableFile) as raised:
         parse_chain("shape", text.replace("since = 2024-09-26", "since = 2023-09-26"), path)
@@ -54,7 +49,8 @@ def test_what_the_pages_add_is_in_the_style_of_the_house(checkout, followed):
 
 
 def test_every_command_and_file_that_the_guide_names_is_there(followed):
-    named = set(re.findall(r"`((?:scripts|tests|feemodel|benchmarks|requirements)/[\w./-]*\w)", GUIDE))
+    text = "\n".join([GUIDE, *PAGES.values()])
+    named = set(re.findall(r"`((?:scripts|tests|feemodel|benchmarks|requirements)/[\w./-]*\w)", text))
     added = {path for changed in followed.values() for path in changed}
 
     assert len(named) > 15

@@ -1,4 +1,4 @@
-"""The pages of CONTRIBUTING.md that add something: what each adds and changes, and following them in a copy."""
+"""The how-to pages that add something to the package: what each changes, and following them in a copy."""
 
 import os
 import re
@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PAGES = dict(re.findall(r"^## (An? [^\n]+)\n(.*?)(?=^## |\Z)", GUIDE, flags=re.DOTALL | re.MULTILINE))
+FOLDER = ROOT / "docs/how-to/add"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "out", "node_modules")
 
 

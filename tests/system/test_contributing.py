@@ -1,4 +1,4 @@
-"""What the pages of CONTRIBUTING.md add: its tests and vectors are run in a copy of the repository."""
+"""What the pages about additions add: its tests and vectors are run in a copy of the repository."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_what_the_pages_add_passes_its_tests_and_doctests(checkout, followed):
 
 
 def test_the_vectors_of_the_page_are_run_and_can_fail(checkout, followed, tmp_path):
-    (text,) = blocks(PAGES["A rollup's rule"], "json")
+    (text,) = blocks(PAGES["rule"], "json")
     path = tmp_path / "vectors.json"
     path.write_text(text)
     run(checkout, "tests.vectors", str(path))
