@@ -75,8 +75,10 @@ native_obstacle() {
         return
     fi
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' native/Cargo.toml)
-    found=$(cargo --version | cut -d ' ' -f 2)
-    if [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
+    found=$(cargo --version 2>/dev/null | cut -d ' ' -f 2)
+    if [ -z "$found" ]; then
+        echo "cargo does not run: $(cargo --version 2>&1 | head -n 1)"
+    elif [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
         echo "cargo $found is older than $wanted"
     elif ! cargo_answers; then
         echo "cargo does not reach its registry"

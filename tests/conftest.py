@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from feemodel._extras import has_native
 from tests.helpers.inputs import ROOT as ROOT
 from tests.helpers.inputs import SMALL, inputs
 
@@ -19,6 +20,8 @@ settings.register_profile(
 settings.load_profile("untimed")
 
 collect_ignore = ["mutation/run.py"]  # it imports cosmic-ray, which only the environment of scripts/mutate has
+if not has_native():
+    collect_ignore.append("helpers/native_door.py")
 
 
 @pytest.fixture(scope="session")

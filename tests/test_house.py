@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 5_674,
+    "cli": 5_389,
     "estimates": 1_379,
     "ethereum": 2_792,
     "execution": 3_281,
@@ -53,18 +53,18 @@ CEILINGS = {
     "io": 5_398,
     "ledger": 5_615,
     "linea": 3_131,
-    "plots": 1_100,
+    "plots": 962,
     "rollups": 8_333,
     "server": 2_717,
-    "simulation": 13_426,
+    "simulation": 13_352,
     "sizes": 1_012,
     "top level": 1_720,
-    "package": 57_132,
-    "tests": 49_279,
+    "package": 56_635,
+    "tests": 49_210,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_414,
-    "modules": 286,
-    "exported names": 246,
+    "modules": 285,
+    "exported names": 243,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
