@@ -107,16 +107,16 @@ def read_broadcast(path: PathLike) -> Project:
 
 
 def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
-    receipts = {}
-    for index, one in enumerate(sequence("receipts", run.get("receipts", []))):
-        receipt = _object(f"receipts[{index}]", one)
-        receipts[receipt.get("transactionHash")] = receipt
-    without = 0
+    entries, sent = [], []
     for index, one in enumerate(sequence("transactions", run.get("transactions"))):
+        entries.append(_object(f"transactions[{index}]", one))
+        sent.append(dict(_object(f"transactions[{index}].transaction", entries[-1].get("transaction"))))
+    receipts = _receipts_by_nonce(run, sent)
+    without = 0
+    for index, (entry, fields, receipt) in enumerate(zip(entries, sent, receipts, strict=True)):
         name = f"transactions[{index}]"
-        entry = _object(name, one)
-        fields = dict(_object(f"{name}.transaction", entry.get("transaction")))
-        receipt = receipts.get(entry.get("hash"), {})
+        if receipt and fields.get("to") is None and receipt.get("contractAddress") is None:
+            said.append(f"warning: {source}: {_transaction_name(entry)}: its receipt has no contract")
         if receipt.get("type") == "0x2" and not fields.keys() & {"maxFeePerGas", "gasPrice"}:
             price = receipt.get("effectiveGasPrice")
             fields |= {"maxFeePerGas": price, "maxPriorityFeePerGas": price}
@@ -132,6 +132,36 @@ def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Us
         yield Use("transaction", _transaction_name(entry), call, used, call.gas, chain_id, source)
     if without:
         said.append(f"assumed: {source}: gas limits in place of gas used, {without:,} transactions have no receipt")
+
+
+def _receipts_by_nonce(run: Mapping[str, Any], sent: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the receipt of each transaction; an empty object for a transaction without a receipt.
+
+    `forge script` without `--slow` may write the hash of one transaction beside another. A chain includes the
+    transactions of a sender in the order of their nonces, so this order joins them, and not the hash.
+    """
+    waiting: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
+    for index, one in enumerate(sequence("receipts", run.get("receipts", []))):
+        receipt = _object(f"receipts[{index}]", one)
+        place = (
+            as_integer(f"receipts[{index}].{name}", receipt.get(name)) for name in ("blockNumber", "transactionIndex")
+        )
+        waiting.setdefault(_address(receipt, "from"), []).append((*place, receipt))
+    for queue in waiting.values():
+        queue.sort(key=lambda row: row[:2])
+    found: list[Mapping[str, Any]] = [{}] * len(sent)
+    nonces = [as_integer(f"transactions[{index}].nonce", one.get("nonce", index)) for index, one in enumerate(sent)]
+    for index in sorted(range(len(sent)), key=nonces.__getitem__):
+        queue = waiting.get(_address(sent[index], "from"), [])
+        if queue and _address(queue[0][2], "to") == _address(sent[index], "to"):
+            found[index] = queue.pop(0)[2]
+    if unused := sum(map(len, waiting.values())):
+        raise InvalidInput("receipts", "expected the receipts of the transactions, by sender and nonce", unused)
+    return found
+
+
+def _address(fields: Mapping[str, Any], name: str) -> str:
+    return str(fields.get(name) or "").lower()
 
 
 def _transaction_name(entry: Mapping[str, Any]) -> str:

@@ -28,12 +28,43 @@ def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
     uses, said = read_project(BROADCAST)
 
     assert [(use.name, use.gas_used, use.gas_limit) for use in uses] == [
-        ("deploy Counter", 496_371, 645_282), ("Counter.setNumber(uint256)", 44_815, 60_385),
-        ("Counter.note(string)", 43_718, 61_899),
+        ("deploy Counter", 496_371, 645_282), ("Counter.setNumber(uint256)", 43_718, 60_385),
+        ("Counter.note(string)", 44_815, 61_899),
     ]  # fmt: skip
     assert said == []
     assert uses[1].call.data == selector("setNumber(uint256)") + (7).to_bytes(32)
     assert transaction_of(uses[1]).max_fee == 0x34668EAA
+
+
+def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(tmp_path):
+    """The recorded run was sent in parallel: forge wrote the hashes of the two calls in the wrong order."""
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps(run | {"transactions": run["transactions"][::-1], "receipts": run["receipts"][::-1]}))
+    assert [use.gas_used for use in read_project(path).uses] == [44_815, 43_718, 496_371]
+
+    path.write_text(json.dumps(run | {"receipts": run["receipts"][:2]}))  # the last transaction is still pending
+    uses, said = read_project(path)
+    assert [use.gas_used for use in uses] == [496_371, 43_718, 61_899]
+    assert said == [f"assumed: {path}: gas limits in place of gas used, 1 transactions have no receipt"]
+
+
+def test_a_creation_without_a_contract_is_a_warning(tmp_path):
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    run["receipts"][0]["contractAddress"] = None
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps(run))
+
+    assert read_project(path).said == [f"warning: {path}: deploy Counter: its receipt has no contract"]
+
+
+def test_a_receipt_of_no_transaction_is_refused(tmp_path):
+    run = json.loads((REPORTS / "run-latest.json").read_text())
+    run["receipts"][1]["to"] = "0x" + "11" * 20
+    path = tmp_path / "run-latest.json"
+    path.write_text(json.dumps(run))
+    with pytest.raises(UnreadableFile, match="receipts: expected the receipts of the transactions"):
+        read_project(path)
 
 
 def test_a_report_of_forge_has_functions_and_deployments():
@@ -83,7 +114,7 @@ def test_a_broadcast_of_several_chains_has_the_transactions_of_each(tmp_path):
     path.write_text(json.dumps({"deployments": [run, run | {"receipts": []}]}))
     uses, said = read_project(path)
 
-    assert [use.gas_used for use in uses] == [496_371, 44_815, 43_718, 645_282, 60_385, 61_899]
+    assert [use.gas_used for use in uses] == [496_371, 43_718, 44_815, 645_282, 60_385, 61_899]
     assert said == [f"assumed: {path}: gas limits in place of gas used, 3 transactions have no receipt"]
 
 
