@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.peer_anvil import PEER, SETTLE, Run, check_tools, run_wrk, served
 from feemodel.errors import FeeModelError
-from feemodel.estimates._replay import steps
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._state import CallState
-from feemodel.io._replay import ReplayTransaction, read_replay
 from tests.helpers import anvil
+from tests.helpers.captures import ReplayTransaction, read_replay
+from tests.helpers.replays import steps
 
 CAPTURES = "data/replays/*.mainnet.json.gz"
 ROUNDS, SECONDS = 3, 1

@@ -47,8 +47,6 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_plain",
 }  # fmt: skip
 WITHOUT_DOCTEST = {
-    "feemodel.estimates.compare_transactions": "executes captured blocks: tests/estimates/test_replay.py",
-    "feemodel.estimates.state_before": "the state of a capture: tests/estimates/test_replay.py",
     "feemodel.io.Node": "asks a node: tests/io/test_node.py runs one",
     "feemodel.simulation._reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
 }

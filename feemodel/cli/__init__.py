@@ -47,7 +47,6 @@ VERBS = {
     "recommend": "recommend a chain's fee parameters for a probability of a loss or a margin, from a forecast",
     "sizes": "measure a file of transactions with one or all codecs",
     "train": "train a zstd dictionary on a file of transactions",
-    "replay": "execute recorded blocks again and compare gas, estimates and fees with the record",
     "follow": "import blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
     "ledger": "operate a ledger: info, verify, backup, prune, export, rollback",
@@ -63,7 +62,6 @@ NO = {
     "calibrate": "no margin up to --highest is enough",
     "chains": "with --stale, there are rows that were not checked for that many days",
     "report": "a fee is above the limit",
-    "replay": "the result of a transaction differs from the record",
     "check-proof": "the proof is not valid",
     "serve": "with --check, estimates would be rejected",
 }

@@ -37,11 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chain-id", type=whole_from_0, help=f"chain id, for a call without a chain id (default: {LINEA_CHAIN_ID})"
     )
     add_form(parser)
-    state = parser.add_mutually_exclusive_group()
-    state.add_argument(
+    parser.add_argument(
         "--genesis", metavar="FILE", help="execute on a geth genesis file; print the gas limit and the gas used"
     )
-    state.add_argument("--replay", metavar="FILE", help="execute on the state before a captured block")
     parser.add_argument(
         "--check", action="store_true", help="exit with 1 if a check of the node would reject the transaction"
     )
@@ -166,15 +164,11 @@ def _gas(subject: Call | Transaction, options: argparse.Namespace, chain: "Chain
 
 def _chain(options: argparse.Namespace) -> "ChainState | None":
     """Return a chain with the state that the options name, or `None` if the options name no state."""
-    if options.genesis is None and options.replay is None:
+    if options.genesis is None:
         return None
-    from feemodel.estimates._chain import genesis_chain, read_genesis_document, replay_chain
+    from feemodel.estimates._chain import genesis_chain, read_genesis_document
 
-    if options.genesis is not None:
-        return genesis_chain(read_genesis_document(options.genesis))
-    from feemodel.io._replay import read_replay
-
-    return replay_chain(read_replay(options.replay))
+    return genesis_chain(read_genesis_document(options.genesis))
 
 
 def _executed(subject: Call | Transaction, chain: "ChainState", given: int | None) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""`feemodel serve`: the JSON-RPC server on a development chain, a genesis, replayed blocks, a node or a ledger."""
+"""`feemodel serve`: the JSON-RPC server on a development chain, a genesis, a node or a ledger."""
 
 import argparse
 import os
@@ -93,8 +93,8 @@ def _joined(value: Any) -> Any:
 
 
 def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
-    """Provide a temporary folder for a new ledger if the settings name no ledger, node or replay file."""
-    needed = settings.store is None and settings.node is None and settings.replay is None
+    """Provide a temporary folder for a new ledger if the settings name no ledger and no node."""
+    needed = settings.store is None and settings.node is None
     return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
 
@@ -175,7 +175,7 @@ def _announce(address: str, loaded: "Loaded", options: argparse.Namespace) -> No
 
 
 def _source(settings: "Settings") -> str:
-    for name in ("node", "replay", "genesis", "store"):
+    for name in ("node", "genesis", "store"):
         value = getattr(settings, name)
         if value is not None:
             return f"answers from {name} {_hidden(name, value)}"

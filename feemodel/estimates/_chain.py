@@ -1,4 +1,4 @@
-"""Chains without new blocks: a latest block and the state after it, read from a geth genesis or from replayed blocks.
+"""Chains without new blocks: a latest block and the state after it, read from a geth genesis.
 
 A server without configuration uses the development genesis, which has funded accounts and a few real contracts. The
 package includes the ledger of the development genesis, which `scripts/build-ledger` writes.
@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -29,10 +29,6 @@ from feemodel.ledger._files import genesis_chain_id, parse_genesis, reading
 from feemodel.ledger._genesis import import_genesis
 from feemodel.ledger._store import Store
 from feemodel.ledger.blocks import GenesisAccount
-
-if TYPE_CHECKING:
-    from feemodel.io._replay import Replay
-
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
 #: (key, fork), newest first: the key in the `config` of a geth genesis that gives the fork's activation time or block.
@@ -133,20 +129,6 @@ def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None
     found = keccak256(_encoded(_header(chain)))
     named = replace(block, hashes={block.number: found})  # BLOCKHASH in later simulated blocks returns `found`
     return replace(chain, hash=found, call_state=replace(call_state, block=named))
-
-
-def replay_chain(replay: "Replay") -> ChainState:
-    """Return the chain at the last block of a replay; the state contains only the captured accounts and slots."""
-    from feemodel.estimates._replay import final_state
-
-    last = replay.blocks[-1]
-    return ChainState(
-        call_state=final_state(replay),
-        extra_data=last.extra_data,
-        hash=replay.block_hashes.get(last.number),
-        parent_hash=last.parent_hash,
-        gas_used=sum(transaction.gas_used for transaction in last.transactions),
-    )
 
 
 def read_genesis_document(path: str | Path) -> dict[str, Any]:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from feemodel.io._l1_fees import parse_fee_history as parse_fee_history
     from feemodel.io._l1_fees import read_l1_fees as read_l1_fees
     from feemodel.io._node import Node as Node
-    from feemodel.io._replay import Replay as Replay
-    from feemodel.io._replay import parse_replay as parse_replay
-    from feemodel.io._replay import read_replay as read_replay
     from feemodel.io._tips import add_tips as add_tips
     from feemodel.io._transactions import parse_raw_transactions as parse_raw_transactions
     from feemodel.io._transactions import parse_transactions as parse_transactions

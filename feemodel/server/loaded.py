@@ -12,7 +12,6 @@ from feemodel.estimates._chain import (
     development_genesis,
     genesis_chain,
     read_genesis_document,
-    replay_chain,
 )
 from feemodel.estimates._codec_file import read_codec
 from feemodel.ledger._store import Store, StoredBlock
@@ -72,7 +71,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
         with Store(store, read_only=True) as opened:  # raises an error if the file is not an intact ledger
             head, chain_id = opened.head, opened.chain_id
             held = head if head is not None and head.number and head.hash is not None else None
-            if settings.node is None and settings.replay is None and head is not None:
+            if settings.node is None and head is not None:
                 root = opened.block(0).root
             chain = _chain(settings, root)
             if chain is not None:
@@ -85,10 +84,6 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
 def _chain(settings: Settings, state_root: bytes | None) -> ChainState | None:
     if settings.node is not None:
         return None
-    if settings.replay is not None:
-        from feemodel.io._replay import read_replay  # imports pandas, which is not needed otherwise
-
-        return replay_chain(read_replay(settings.replay))
     if settings.genesis is None and settings.store is not None:
         return None
     genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)

@@ -81,7 +81,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     log: Literal["requests", "errors", "off"] = _server("errors", "events to log, as JSON lines")
 
     genesis: Text | None = _chain(None, "geth genesis FILE to answer from (a development chain)")
-    replay: Text | None = _chain(None, "block replay FILE to answer from, at its last block")
     node: Text | None = _chain(None, "URL of a node to answer from")
     node_timeout: Seconds = _chain(5.0, "maximum time of a request to the node [s]")
     node_requests: Count = _chain(64, "maximum requests of each worker to the node at the same time")
@@ -187,7 +186,7 @@ def _check_together(settings: Settings) -> None:
         value = getattr(settings, name)
         return shown_address(value) if name in SECRET and value is not None else value
 
-    chains = [name for name in ("genesis", "replay", "node") if getattr(settings, name) is not None]
+    chains = [name for name in ("genesis", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
     if (settings.costs == "l1") != (settings.l1_node is not None):

@@ -144,8 +144,6 @@ simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 simulate --window 999999999
   2 --window: expected at most 134,217,728, got 999999999
-replay text
-  3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 follow --store ledger.db
   3 --store ledger.db: file is not a database
 follow --store new.db --finality soon

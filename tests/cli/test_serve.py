@@ -47,9 +47,8 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     ("flags", "code", "message"),
     [
         (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
-        (["--genesis", "g", "--replay", "r"], 2, "--replay: expected either this or genesis, got 'r'"),
+        (["--genesis", "g", "--node", "http://x"], 2, "--node: expected either this or genesis, got 'http://x'"),
         (["--genesis", "missing.json"], 3, "--genesis missing.json: no such file"),
-        (["--replay", "missing.json"], 3, "--replay missing.json: no such file"),
         (["--store", "missing.db"], 3, "--store missing.db: no such ledger"),
         (["--config", "missing.toml"], 3, "--config missing.toml: no such file"),
         (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
@@ -117,7 +116,8 @@ def test_an_empty_name_of_the_file_is_refused(capsys, monkeypatch):
 
 
 def test_a_setting_of_the_environment_is_not_named_as_an_option(capsys, monkeypatch):
-    monkeypatch.setenv("FEEMODEL_REPLAY", "missing.json")
+    monkeypatch.setenv("FEEMODEL_GENESIS", "missing.json")
     assert checked(capsys) == (3, "", "feemodel: missing.json: no such file\n")
-    said = "replay: expected either this or genesis, got 'missing.json'"
+    said = "node: expected either this or genesis, got 'http://127.0.0.1:1'"
+    monkeypatch.setenv("FEEMODEL_NODE", "http://127.0.0.1:1")
     assert checked(capsys, "--genesis", "g") == (2, "", f"feemodel: {said}\n")

@@ -85,7 +85,6 @@ NEEDED = {
     "recommend": {"family": "op-stack", "--paths": "2", "--hold": "3600"},
     "sizes": {"file": "{folder}/transactions.jsonl"},
     "train": {"file": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
-    "replay": {"file": "{folder}/object.json"},
     "follow": {"--store": "{folder}/ledger.db"},
     "finalize": {"--store": "{folder}/ledger.db", "--block": "0"},
     "prove": {"--store": "{folder}/ledger.db", "--address": "0x" + "11" * 20},

@@ -9,24 +9,23 @@ import pytest
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.cli import main
-from feemodel.cli._replay import add_arguments, run
 from feemodel.errors import InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.estimates import compare_transactions, rollup_estimate
-from feemodel.estimates._comparison import reproducing_forks
-from feemodel.estimates._replay import execute_again, is_reproduced, state_before, steps
+from feemodel.estimates import rollup_estimate
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._transaction import created_address
 from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
 from feemodel.execution._outcome import Outcome, Status, Traced
 from feemodel.execution._search import search_message
-from feemodel.io._replay import parse_replay, read_replay
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
+from tests.helpers.captures import parse_replay, read_replay
 from tests.helpers.execution_engines import address
 from tests.helpers.inputs import SMALL
+from tests.helpers.replay import main
+from tests.helpers.replay_comparison import compare_transactions, reproducing_forks
+from tests.helpers.replays import execute_again, is_reproduced, state_before, steps
 
 SENDER, TARGET = address(0x5E17DE5), address(0x7A67)
 RECORD = PricingRecord(30_000_000, 1_000_000_000, 41_904_000).to_bytes()
@@ -190,15 +189,6 @@ def test_numbers_may_be_written_as_rpc_writes_them():
     short = parsed(transaction(value="0x0", chainId="0xE708", r="0x" + "1" * 63))
 
     assert short == padded
-
-
-def test_the_verb_names_a_file_of_unknown_rules(tmp_path, verb):
-    path = tmp_path / "capture.json"
-    path.write_text(json.dumps(capture(transaction(outcome=COUNTED)) | {"fork": "AMSTERDAM"}))
-
-    with pytest.raises(UnreadableFile, match=r"capture.json: fork: expected one of frontier.*; --fork NAME replaces"):
-        verb(path)
-    assert verb(path, "--fork", "osaka") == 0
 
 
 def test_a_transaction_that_is_not_there_is_refused():
@@ -481,62 +471,47 @@ def test_bytes_of_java_are_nested_a_number_of_times():
         parsed(transaction(), blobBaseFees={"10": written})
 
 
-@pytest.fixture
-def verb():
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    parser.add_argument("--json", action="store_true")
-    return lambda *options: run(parser.parse_args([str(option) for option in options]))
-
-
 @pytest.mark.parametrize(("gas", "code"), [(26_026, 0), (26_030, 1)])
-def test_the_verb_says_whether_all_is_as_recorded(tmp_path, capsys, verb, gas, code):
+def test_the_command_says_whether_all_is_as_recorded(tmp_path, capsys, gas, code):
     path = tmp_path / "capture.json.gz"
     path.write_bytes(gzip.compress(json.dumps(capture(transaction(outcome=COUNTED | {"gasUsed": gas}))).encode()))
 
-    assert verb(path, "--json", "--engine", "reference") == code
-    (row,) = json.loads(capsys.readouterr().out)["transactions"]
+    assert main([str(path), "--json", "--engine", "reference"]) == code
+    document = json.loads(capsys.readouterr().out)
+    (row,) = document["transactions"]
     assert set(row) >= {"executionFailure", "estimateFailure", "signedSize", "compressedSize", "priorityFeePerGas"}
     assert row["gas"] == {"limit": 100_000, "recorded": gas, "used": 26_026, "estimated": 26_368}
-    assert verb(path, "--exact") == code
-    printed = capsys.readouterr().out
-    assert "Summary of 1 transactions" in printed
-    assert ("Transactions that differ from the record" in printed) == bool(code)
+    assert main([str(path), "--exact"]) == code
+    assert f"{1 - code:7,}  gas and outcome reproduced\n" in capsys.readouterr().out
 
 
-def test_the_verb_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys, verb):
+def test_the_command_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys):
     path = tmp_path / "capture.json"
     document = capture(transaction(outcome=COUNTED), transaction(nonce=1, outcome=AGAIN))
     path.write_text(json.dumps(document | {"fork": "LONDON"}))
 
-    def last_lines(*options):
-        code = verb(path, *options)
-        return code, [line for line in capsys.readouterr().out.splitlines() if "rules" in line]
+    def said(*options):
+        code = main([str(path), "--json", *options])
+        answer = json.loads(capsys.readouterr().out)
+        return code, answer["fork"], answer["forkFrom"], answer["reproducedBy"]
 
-    others = "the rules of shanghai, cancun, prague, osaka reproduce all 2 transactions: --fork shanghai"
-    assert last_lines() == (1, ["rules: london (from the file), which reproduce 0 of 2 transactions", others])
-    assert last_lines("--fork", "Prague") == (0, ["rules: prague (--fork), which reproduce 2 of 2 transactions"])
-    assert last_lines("--fork", "paris") == (1, ["rules: paris (--fork), which reproduce 0 of 2 transactions"])
+    assert said() == (1, "london", "file", ["shanghai", "cancun", "prague", "osaka"])
+    assert said("--fork", "Prague") == (0, "prague", "option", None)
+    assert said("--fork", "paris") == (1, "paris", "option", None)
     del document["fork"]
     path.write_text(json.dumps(document))
-    assert last_lines() == (
-        0,
-        ["rules: osaka (the default, because the file names no fork), which reproduce 2 of 2 transactions"],
-    )
+    assert said() == (0, "osaka", "default", None)
     path.write_text(json.dumps(capture(transaction(outcome=COUNTED | {"gasUsed": 1}))))
-    assert (
-        last_lines()[1][1]
-        == "none of the rules of london, paris, shanghai, cancun, prague, osaka reproduces all transactions"
-    )
+    assert said()[3] == []
 
 
-def test_the_help_names_the_exit_codes(capsys):
-    with pytest.raises(SystemExit):
-        main(["replay", "--help"])
+def test_an_unknown_fork_of_a_file_is_refused(tmp_path, capsys):
+    path = tmp_path / "capture.json"
+    path.write_text(json.dumps(capture(transaction(outcome=COUNTED)) | {"fork": "AMSTERDAM"}))
 
-    assert "  1  at least one transaction differs from the record, or could not be executed" in capsys.readouterr().out
+    assert main([str(path)]) == 2
+    assert "fork: expected one of frontier" in capsys.readouterr().err
+    assert main([str(path), "--fork", "osaka"]) == 0
 
 
 @pytest.fixture(scope="module")

@@ -34,10 +34,6 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "trie_log": ("blocks", ("feemodel.ledger._files", "feemodel.ethereum._quantities", "feemodel.errors", _RLP)),
     "trie_log_lines": ("blocks", ("feemodel.ledger._files", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
-    "replay": (
-        "replays",
-        ("feemodel.io._replay", "feemodel.io._values", "feemodel.io._files", "feemodel.ethereum._quantities"),
-    ),
     "call": ("calls", ("feemodel.ethereum._transaction", "feemodel.execution._message", *_CALLS)),
     "overrides": ("calls", ("feemodel.execution._state", *_CALLS)),
 }

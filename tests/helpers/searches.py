@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
-from feemodel.estimates._replay import estimate_request, steps
 from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._estimate import GasEstimate, estimate_gas
 from feemodel.execution._limits import Limits
@@ -21,8 +20,9 @@ from feemodel.execution._message import Message
 from feemodel.execution._outcome import Traced
 from feemodel.execution._search import search_message
 from feemodel.execution._state import CallState
-from feemodel.io._replay import read_replay
+from tests.helpers.captures import read_replay
 from tests.helpers.gas_families import family_calls
+from tests.helpers.replays import estimate_request, steps
 
 SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]
 UNLIMITED = Limits(total_gas=10**12, seconds=10**6)

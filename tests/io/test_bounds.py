@@ -21,7 +21,6 @@ from feemodel.io import (
     read_dataset,
     read_l1_fees,
     read_raw_transactions,
-    read_replay,
     read_transactions,
     write_dataset,
 )
@@ -50,7 +49,6 @@ READERS = {
     "L1 fees": read_l1_fees,
     "transactions": read_transactions,
     "raw transactions": read_raw_transactions,
-    "capture": read_replay,
     "TOML": read_toml,
     "state changes": exhausted(read_state_changes),
     "trie logs": exhausted(read_trie_logs),

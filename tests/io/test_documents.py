@@ -8,7 +8,6 @@ from feemodel.io import (
     parse_blocks,
     parse_fee_history,
     parse_raw_transactions,
-    parse_replay,
     parse_transactions,
     read_transactions,
 )
@@ -98,7 +97,6 @@ PARSERS = (
     parse_blocks,
     parse_fee_history,
     parse_raw_transactions,
-    parse_replay,
     parse_transactions,
 )
 

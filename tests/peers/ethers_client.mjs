@@ -86,13 +86,6 @@ const scenarios = {
     noFunds: () => provider.estimateGas({ from: stranger, to: holder.address, value: 5n }),
     noMethod: () => provider.send('eth_nothing', []),
   },
-  replay: {
-    ...reads,
-    balance: () => provider.getBalance(parameters.account),
-    nonce: () => provider.getTransactionCount(parameters.account),
-    estimate: () => provider.estimateGas({ from: parameters.account, to: stranger, value: 5n }),
-    rollup: () => provider.send('rollup_estimateGas', [{ from: parameters.account, to: stranger, value: '0x5' }]),
-  },
 }
 
 await report(scenarios[scenario], exchanges)

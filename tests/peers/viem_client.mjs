@@ -1,5 +1,5 @@
 // viem as wallets and pages use it: node viem_client.mjs ADDRESS SCENARIO PARAMETERS
-import { createPublicClient, createWalletClient, encodeFunctionData, http, parseAbi } from 'viem'
+import { createPublicClient, createWalletClient, encodeFunctionData, http } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import { linea } from 'viem/chains'
 import { estimateGas } from 'viem/linea'
@@ -160,16 +160,6 @@ const scenarios = {
     minedByGasPrice: () => sentToNode(wallet(parameters.chainId), { type: 'legacy' }),
     minedWithoutEstimate: () => sentToNode(createWalletClient({ account: holder, transport: transport() })),
   },
-  replay: {
-    ...reads,
-    balance: () => client.getBalance({ address: parameters.account }),
-    nonce: () => client.getTransactionCount({ address: parameters.account }),
-    minimal: () => estimateGas(client, { account: parameters.account, to: stranger, value: 5n }),
-    preparedOnLinea: () =>
-      createWalletClient({ account: parameters.account, chain: linea, transport: transport() })
-        .prepareTransactionRequest({ to: stranger, value: 5n }).then(fields),
-    ...(parameters.multicall && { multicall }),
-  },
 }
 
 // A wallet on a chain whose fees are asked for as on Linea.
@@ -188,21 +178,5 @@ async function sentToNode(wallet, fields = {}) {
 }
 
 const fields = ({ account, ...request }) => request
-
-// Through the contract that the chain's own definition names.
-function multicall() {
-  const abi = parseAbi([
-    'function getEthBalance(address) view returns (uint256)',
-    'function getBlockNumber() view returns (uint256)',
-  ])
-  const contract = { address: linea.contracts.multicall3.address, abi }
-  return createPublicClient({ chain: linea, transport: transport() }).multicall({
-    allowFailure: false,
-    contracts: [
-      { ...contract, functionName: 'getEthBalance', args: [parameters.account] },
-      { ...contract, functionName: 'getBlockNumber' },
-    ],
-  })
-}
 
 await report(scenarios[scenario], exchanges)

@@ -13,7 +13,6 @@ from typing import Any
 
 from web3 import AsyncHTTPProvider, AsyncWeb3, HTTPProvider, Web3
 from web3.method import Method
-from web3.middleware import ExtraDataToPOAMiddleware
 from web3.module import Module
 
 DEVELOPMENT = Path(__file__).resolve().parents[2] / "data" / "development"
@@ -152,8 +151,6 @@ def plain(value: Any) -> Any:
 def main(address: str, scenario: str, parameters: dict[str, Any]) -> None:
     w3 = Web3(HTTPProvider(address))
     w3.attach_modules({"rollup": Rollup})
-    if parameters.get("authority"):  # its blocks are sealed in their extra data, for which web3.py has this
-        w3.middleware_onion.inject(ExtraDataToPOAMiddleware, layer=0)
     account, stranger = (Web3.to_checksum_address(parameters[name]) for name in ("account", "stranger"))
     steps = reads(w3, account) | estimates(w3, account, stranger)
     if scenario == "development":

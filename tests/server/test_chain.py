@@ -1,18 +1,15 @@
-"""A chain that stands still: its block and accounts on the wire, from a genesis, a replay, or a recorded state."""
+"""A chain that stands still: its block and accounts on the wire, from a genesis or a recorded state."""
 
 import pytest
 
 from feemodel.estimates._chain import (
     LEDGER,
     ChainState,
-    replay_chain,
 )
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Block, CallState
 from feemodel.execution._forks import fork_named
-from feemodel.io._replay import read_replay
 from feemodel.io.shipped import shipped_path
-from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS
 from tests.server.parts import on_chain, opened
@@ -137,19 +134,6 @@ def test_the_blob_base_fee_follows_from_the_excess():
     block = Block(excess_blob_gas=100 * 131_072)
     with on_chain(ChainState(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
-
-
-def test_a_replay_stands_at_its_last_block(shared):
-    replay = read_replay(shared / "data" / "replays" / "6110045.mainnet.json.gz")
-    last = replay.blocks[-1]
-    chain = replay_chain(replay)
-    with on_chain(chain) as client:
-        block = client.result("eth_getBlockByNumber", "latest")
-        assert (block["number"], block["extraData"]) == (hex(last.number), to_hex(last.extra_data))
-        assert client.result("eth_chainId") == "0xe708"
-        sender = last.transactions[-1].sender
-        assert client.result("eth_getTransactionCount", to_hex(sender)) == hex(last.transactions[-1].nonce + 1)
-    assert PricingRecord.from_bytes(chain.extra_data).fixed_cost == 30_000_000
 
 
 #: Opcode, field, value, word that a contract returns.

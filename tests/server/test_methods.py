@@ -1,7 +1,5 @@
 """`rollup_estimateGas` and what is answered beside it: fields, overrides, the whole table of errors, real fees."""
 
-import gzip
-import json
 import threading
 
 import pytest
@@ -18,7 +16,6 @@ from feemodel.ledger import check_proof
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
 from feemodel.ledger._store import StoredBlock as StoredBlock
-from feemodel.linea.extra_data import PricingRecord
 from feemodel.server import _rollup as rollup
 from feemodel.server._execute import FEW_BYTES
 from feemodel.server.settings import Settings
@@ -303,40 +300,6 @@ def test_of_long_proofs_one_is_begun_at_a_time(path, monkeypatch):
         answers = client.together(*[("rollup_getProof", ANNA, keys, "latest")] * 3)
     assert all("result" in answer for answer in answers)
     assert most == [1, 1, 1]
-
-
-# Real blocks
-
-
-@pytest.fixture(scope="module")
-def published(shared):
-    return json.loads((shared / "vectors" / "linea" / "fees.json").read_bytes())["mainnet_exact_priority_fee"]["items"]
-
-
-def answer_of(vector):
-    return {
-        "gasLimit": hex(vector["gasEstimate"]), "baseFeePerGas": "0x7",
-        "priorityFeePerGas": hex(vector["priorityFeePerGas"]),
-    }  # fmt: skip
-
-
-def test_a_server_of_a_replay_file_answers_the_fee_that_stands_on_the_chain(full_inputs, published, tmp_path):
-    vector = published[0]
-    captured = full_inputs / "data" / "replays" / "28279135-28279249.mainnet.json.gz"
-    document = json.loads(gzip.decompress(captured.read_bytes()))
-    (first,) = [block for block in document["blocks"] if block["header"]["number"] == vector["block"]]
-    document["blocks"] = [first | {"txs": first["txs"][: vector["txIndex"]]}]
-    path = tmp_path / "replay.json"
-    path.write_text(json.dumps(document))
-    settings = Settings(
-        replay=str(path), costs="record", codec="lzss", measured="signed", packed=True,
-        dictionary=str(full_inputs / "data" / "linea-dict-2025-04-21.bin"),
-    )  # fmt: skip
-    with opened(settings, started=False) as client:
-        assert client.result("rollup_estimateGas", vector["call"]) == answer_of(vector)
-        record = PricingRecord.from_bytes(from_hex(vector["extraData"]))
-        pricing = client.result("feemodel_pricing")
-        assert (pricing["source"], pricing["variableCost"]) == ("record", hex(int(record.variable_cost)))
 
 
 # The state's own

@@ -177,11 +177,11 @@ def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, t
             "serve: expected one of the tables server, chain, pricing, size, execution, limits; did you mean",
         ),
         ("[sever]\nnode = 's3cret'\n", "sever: expected one of the tables server"),
-        ("[chain]\nnod = 's3cret'\n", "chain.nod: expected one of genesis, replay"),
+        ("[chain]\nnod = 's3cret'\n", "chain.nod: expected one of genesis, node"),
         ("port = 1\n", "port: expected one of the tables"),
         ("server = 1\n", "server: expected one of the tables"),
         ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
-        ("[chain]\nport = 1\n", "chain.port: expected one of genesis, replay"),
+        ("[chain]\nport = 1\n", "chain.port: expected one of genesis, node"),
         ("[server]\n[server]\n", "not TOML: Cannot declare"),
         ("[server\n", "not TOML: Expected ']' at the end of a table declaration (at line 1, column 8)"),
         ("[server]\nport = 1e\n", "not TOML: Expected"),
@@ -210,9 +210,7 @@ URL = "https://us3r:pa55@node.example/s3cret"
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"genesis": "g", "replay": "r"}, "replay: expected either this or genesis, got 'r'"),
         ({"genesis": "g", "node": URL}, "node: expected either this or genesis"),
-        ({"replay": "r", "node": URL}, "node: expected either this or replay"),
         ({"costs": "l1"}, "l1_node: expected the URL of an L1 node if costs = l1, and only then, got None"),
         ({"l1_node": URL}, "l1_node: expected the URL of an L1 node if costs = l1, and only then"),
         ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),

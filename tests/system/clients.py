@@ -5,25 +5,16 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from feemodel.estimates._replay import final_state
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution._state import CallState
-from feemodel.io import read_replay
 from tests.helpers.anvil import PEERS, needed
 from tests.helpers.development import HOLDERS
 
 HOLDER, STRANGER = to_hex(HOLDERS[0]), "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
-#: A replay, and an account that has funds and no code at its end.
-REPLAYS = {
-    "28279135-28279249": "0x0ba37936c50bbcdc7130c67d931e5fe14285b8eb",
-    "6110045": "0x41ee28ee05341e7fdddc8d433ba66054cd302ca1",
-}
 REVERTED = "ERC20: transfer amount exceeds balance"
 
 Told = dict[str, dict[str, Any]]
@@ -56,17 +47,6 @@ def value(told: Told, step: str) -> Any:
     """What a step that went well gave."""
     assert "value" in told[step], told[step]
     return told[step]["value"]
-
-
-def replay_file(shared: Path, name: str) -> Path:
-    """A replay among the shared inputs."""
-    return shared / "data" / "replays" / f"{name}.mainnet.json.gz"
-
-
-@cache
-def replay_state(file: Path) -> CallState:
-    """The state after the last block of a replay."""
-    return final_state(read_replay(file))
 
 
 def script(name: str) -> Path:

@@ -9,11 +9,8 @@ from tests.helpers.anvil import PEERS
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT
 from tests.system.clients import (
     HOLDER,
-    REPLAYS,
     REVERTED,
     STRANGER,
-    replay_file,
-    replay_state,
     require,
     script,
     told,
@@ -21,7 +18,6 @@ from tests.system.clients import (
 )
 from tests.system.start import serving
 
-MULTICALL = bytes.fromhex("ca11bde05977b3631167028862be2a173976ca11")  # on every chain, by its authors
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
 # 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6
 TRANSFER = {"gasLimit": 21_000, "baseFeePerGas": 7, "priorityFeePerGas": 38_571_428}
@@ -60,21 +56,6 @@ def viem(development):
 @pytest.fixture(scope="module")
 def ethers(development):
     return development[2]
-
-
-@pytest.fixture(scope="module", params=REPLAYS)
-def replayed(request, node, shared):
-    """The account asked about, the state after a replay, and what the two clients told of a server on it."""
-    file, account = replay_file(shared, request.param), REPLAYS[request.param]
-    has_multicall = MULTICALL in replay_state(file).accounts
-    about = {"stranger": STRANGER, "account": account, "multicall": has_multicall}
-    with serving("--workers", "1", "--replay", str(file)) as server:
-        yield (
-            bytes.fromhex(account[2:]),
-            replay_state(file),
-            told([node, script("viem_client.mjs")], server.address, "replay", **about),
-            told([node, script("ethers_client.mjs")], server.address, "replay", **about),
-        )
 
 
 def methods(step):
@@ -307,48 +288,3 @@ def test_ethers_populates_a_transaction_that_cannot_be_sent(ethers):
 )
 def test_ethers_knows_the_error_by_its_words_and_code(ethers, step, code):
     assert ethers[step]["errors"][0]["code"] == code
-
-
-# Real blocks: of some the hash is not known, of none the root of our tree.
-
-
-def test_both_clients_read_a_replayed_block(replayed):
-    _, call_state, viem, ethers = replayed
-    block = value(viem, "block")
-    assert (block["number"], block["timestamp"]) == (call_state.block.number, call_state.block.timestamp)
-    assert (block["gasLimit"], block["baseFeePerGas"]) == (call_state.block.gas_limit, 7)
-    assert value(viem, "blockOfNumber") == value(viem, "pendingBlock") == block
-    theirs = value(ethers, "block")
-    assert (theirs["number"], theirs["hash"], theirs["parentHash"]) == (
-        block["number"],
-        block["hash"],
-        block["parentHash"],
-    )
-    assert value(viem, "chainId") == value(ethers, "chainId") == 59_144
-    assert value(viem, "blockNumber") == value(ethers, "blockNumber") == call_state.block.number
-
-
-def test_both_clients_read_an_account_after_a_replay(replayed):
-    address, call_state, viem, ethers = replayed
-    account = call_state.account(address)
-    assert [value(client, "balance") for client in (viem, ethers)] == [account.balance] * 2
-    assert [value(client, "nonce") for client in (viem, ethers)] == [account.nonce] * 2
-    if "multicall" in viem:  # through the contract that Linea's definition names, as it was deployed
-        assert value(viem, "multicall") == [account.balance, call_state.block.number]
-
-
-def test_both_clients_estimate_after_a_replay(replayed):
-    _, _, viem, ethers = replayed
-    estimate = value(viem, "minimal")
-    assert estimate["gasLimit"] == value(ethers, "estimate") == 21_000
-    assert {name: int(number, 16) for name, number in value(ethers, "rollup").items()} == estimate
-    assert value(viem, "overridden")["gasLimit"] == 21_000
-    assert value(ethers, "feeData")["maxFeePerGas"] == 2 * 7 + GAS_PRICE - 7
-
-
-def test_viem_prepares_a_transaction_on_linea_after_a_replay(replayed):
-    address, call_state, viem, _ = replayed
-    request, estimate = value(viem, "preparedOnLinea"), value(viem, "minimal")
-    assert (request["chainId"], request["nonce"]) == (59_144, call_state.account(address).nonce)
-    assert request["maxPriorityFeePerGas"] == estimate["priorityFeePerGas"]
-    assert request["gas"] == estimate["gasLimit"]

@@ -7,11 +7,8 @@ from tests.helpers.anvil import PEERS
 from tests.helpers.development import GENESIS, UNIT
 from tests.system.clients import (
     HOLDER,
-    REPLAYS,
     REVERTED,
     STRANGER,
-    replay_file,
-    replay_state,
     require,
     script,
     told,
@@ -23,7 +20,6 @@ PYTHON = PEERS / ".venv" / "bin" / "python"
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
 # 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6
 TRANSFER = {"gasLimit": "0x5208", "baseFeePerGas": "0x7", "priorityFeePerGas": "0x24c8da4"}
-SEALED = "6110045"  # by an authority, in extra data of 97 bytes
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +34,6 @@ def web3(python):
     with serving("--workers", "1") as server:
         address = server.address
         yield told([python, script("web3_client.py")], address, "development", stranger=STRANGER, account=HOLDER)
-
-
-@pytest.fixture(scope="module")
-def replayed(python, shared):
-    """The state after a replay whose block has neither hash nor root, and what web3.py told of a server on it."""
-    file, account = replay_file(shared, SEALED), REPLAYS[SEALED]
-    about = {"stranger": STRANGER, "account": account, "authority": True}
-    with serving("--workers", "1", "--replay", str(file)) as server:
-        yield replay_state(file), told([python, script("web3_client.py")], server.address, "replay", **about)
 
 
 #: What web3.py reads and estimates, by its own methods and by attached ones.
@@ -128,21 +115,3 @@ def test_web3_builds_a_transaction(web3):
 def test_web3_raises_what_the_error_is(web3, step, kind, words):
     assert web3[step]["kinds"][0] == kind
     assert words in web3[step]["message"]
-
-
-def test_web3_reads_a_replayed_block(replayed):
-    call_state, web3 = replayed
-    block = value(web3, "block")
-    assert (block["number"], block["timestamp"]) == (call_state.block.number, call_state.block.timestamp)
-    assert (block["gasLimit"], len(block["parentHash"])) == (call_state.block.gas_limit, 66)
-    assert len(block["proofOfAuthorityData"]) == 2 + 2 * 97
-    assert value(web3, "chain") == [59_144, "59144", call_state.block.number]
-
-
-def test_web3_estimates_after_a_replay(replayed):
-    call_state, web3 = replayed
-    account = call_state.account(bytes.fromhex(REPLAYS[SEALED][2:]))
-    assert (value(web3, "balance"), value(web3, "nonce")) == (account.balance, account.nonce)
-    assert value(web3, "estimate") == value(web3, "estimateOverridden") == 21_000
-    assert value(web3, "attached") == value(web3, "made")["result"]
-    assert value(web3, "attached")["gasLimit"] == "0x5208"

@@ -5,7 +5,7 @@
 `accounts` and `storage` contain the values before the first block. The `outcome` of each transaction lists the
 accounts and slots that the transaction accessed, with their values after the transaction, but before self-destructed
 accounts are removed. Some captures are JSON text inside a JSON string, and some have bytes and numbers as fields of
-Java objects, see `feemodel.io._java`. Fields that execution does not need are ignored.
+Java objects, see `tests.helpers.java`. Fields that execution does not need are ignored.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
@@ -20,8 +20,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._transaction import Authorization
 from feemodel.io._documents import contents, encoded, parse_json
 from feemodel.io._files import PathLike, reading
-from feemodel.io._java import java_bytes
 from feemodel.io._values import WORD, cell
+from tests.helpers.java import java_bytes
 
 #: An account is (address, balance, nonce, code). A storage slot is (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]

@@ -19,8 +19,8 @@ from feemodel.execution._forks import Fork, fork_named
 from feemodel.execution._message import Message, Request
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._state import EMPTY, Account, Block, CallState
-from feemodel.io._replay import Replay, ReplayBlock, ReplayState, ReplayTransaction
 from feemodel.linea._node import offered_price
+from tests.helpers.captures import Replay, ReplayBlock, ReplayState, ReplayTransaction
 
 Accounts = Mapping[bytes, Account]
 

@@ -6,7 +6,23 @@ from functools import partial
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.estimates._replay import (
+from feemodel.estimates._rollup import Measuring, RollupEstimate, priced
+from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.execution._clients import NodeClient, node_named
+from feemodel.execution._engines import Engine, engine_of
+from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution._limits import DEFAULT_LIMITS
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._search import TOLERANCE
+from feemodel.linea._node import Verdict, node_checks, verdicts
+from feemodel.linea._wallets import WALLETS, wallet_fees
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import linea_preset
+from feemodel.linea.pricing_forms import CostPerByte
+from feemodel.sizes._codecs import Codec
+from feemodel.sizes._lzss import packed_size
+from tests.helpers.captures import Replay, ReplayBlock, ReplayTransaction
+from tests.helpers.replays import (
     Step,
     call_of,
     estimate_request,
@@ -16,22 +32,6 @@ from feemodel.estimates._replay import (
     same_outcome,
     steps,
 )
-from feemodel.estimates._rollup import Measuring, RollupEstimate, priced
-from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
-from feemodel.execution._clients import NodeClient, node_named
-from feemodel.execution._engines import Engine, engine_of
-from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
-from feemodel.execution._limits import DEFAULT_LIMITS
-from feemodel.execution._outcome import Outcome
-from feemodel.execution._search import TOLERANCE
-from feemodel.io._replay import Replay, ReplayBlock, ReplayTransaction
-from feemodel.linea._node import Verdict, node_checks, verdicts
-from feemodel.linea._wallets import WALLETS, wallet_fees
-from feemodel.linea.extra_data import PricingRecord
-from feemodel.linea.parameters import linea_preset
-from feemodel.linea.pricing_forms import CostPerByte
-from feemodel.sizes._codecs import Codec
-from feemodel.sizes._lzss import packed_size
 
 Found = TypeVar("Found")
 
