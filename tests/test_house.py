@@ -45,13 +45,13 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 5_166,
+    "cli": 5_101,
     "estimates": 942,
     "ethereum": 2_792,
     "execution": 3_281,
     "explorer": 1_554,
     "io": 4_955,
-    "ledger": 5_615,
+    "ledger": 5_231,
     "linea": 3_131,
     "plots": 962,
     "rollups": 8_333,
@@ -59,8 +59,8 @@ CEILINGS = {
     "simulation": 13_352,
     "sizes": 1_012,
     "top level": 1_720,
-    "package": 55_526,
-    "tests": 49_867,
+    "package": 55_077,
+    "tests": 49_701,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_414,
     "modules": 280,

@@ -49,7 +49,7 @@ VERBS = {
     "train": "train a zstd dictionary on a file of transactions",
     "follow": "import blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
-    "ledger": "operate a ledger: info, verify, backup, prune, export, rollback",
+    "ledger": "operate a ledger: info, verify, backup",
     "prove": "prove an account and its storage slots from a ledger",
     "check-proof": "check a proof against a state root and print what it proves",
     "serve": "start the JSON-RPC server",

@@ -45,7 +45,6 @@ from feemodel.ethereum._quantities import (
     hash_bytes,
     slot_bytes,
     to_hex,
-    to_quantity,
 )
 from feemodel.ethereum._transaction_fields import misspelt
 from feemodel.io._bounds import bounded_lines
@@ -326,40 +325,6 @@ def parse_block(block: Any) -> BlockChanges:
         hash=hash_bytes(block["hash"], "hash") if "hash" in block else None,
         parent_hash=hash_bytes(block["parentHash"], "parentHash") if "parentHash" in block else None,
     )
-
-
-def show_block(block: BlockChanges) -> dict[str, Any]:
-    """Return the changes of a block as a JSON object in the format that `parse_block` reads.
-
-    >>> show_block(BlockChanges(1, (AccountChange(bytes(20), same=True, storage=(SlotChange(bytes(32), 0, 2),)),)))
-    {'number': '0x1', 'accounts': {'0x0000000000000000000000000000000000000000': {'storage': {'0x0': ['0x0', '0x2']}}}}
-    """
-    shown: dict[str, Any] = {"number": to_quantity(block.number)}
-    shown |= {name: to_hex(value) for name, value in (("hash", block.hash), ("parentHash", block.parent_hash)) if value}
-    return shown | {"accounts": {to_hex(change.address): _shown_account(change) for change in block.accounts}}
-
-
-def _shown_account(change: AccountChange) -> dict[str, Any]:
-    shown: dict[str, Any] = {}
-    if not change.same:
-        shown = {"before": _shown_fields(change.before), "after": _shown_fields(change.after)}
-    if change.code is not None:
-        shown["code"] = to_hex(change.code)
-    if change.cleared:
-        shown["cleared"] = True
-    if change.storage:
-        shown["storage"] = {
-            to_quantity(int.from_bytes(slot)): [to_quantity(before), to_quantity(after)]
-            for slot, before, after in change.storage
-        }
-    return shown
-
-
-def _shown_fields(fields: AccountFields | None) -> dict[str, str] | None:
-    if fields is None:
-        return None
-    nonce, balance, code_hash = fields
-    return {"nonce": to_quantity(nonce), "balance": to_quantity(balance), "codeHash": to_hex(code_hash)}
 
 
 def _account(text: str, change: Any) -> AccountChange:

@@ -1,10 +1,6 @@
-"""Copy, prune and verify a ledger.
+"""Copy and verify a ledger.
 
 A copy can be made while another process imports blocks.
-
-Pruning deletes the state of old blocks, and rows left over from a rollback, in one transaction. The remaining rows keep
-their numbers. The hashes and roots of all blocks are kept. Pruning keeps all contract code, because a later block may
-use the same code again.
 
 Verification checks each row against its hash, and all hashes against the roots of the blocks. Columns are read into
 arrays and hashed in batches. Only the first eight bytes of each hash are compared, which is enough to detect accidental
@@ -13,7 +9,7 @@ corruption. The verification of a ledger with a million accounts takes about 300
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +20,8 @@ from feemodel._records import printed_as_table
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import ADDRESS_SIZE, WORD_SIZE
-from feemodel.ledger._database import Database
 from feemodel.ledger._rows import (
     DIGIT_COLUMNS,
-    EMPTY,
-    FIRST_NODE,
     HEAD_KEY,
     TAIL_KEY,
     Version,
@@ -89,165 +82,8 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
 
 
 CHUNK = 50_000  # number of rows that are read at a time
-STORAGE_ROOT = 2 * WORD_SIZE  # offset of the storage root in the value of an account [byte]
 
 Numbers = NDArray[np.int64]
-
-
-class Pruned(NamedTuple):
-    """Result of pruning: the oldest block that still has its state, and the number of deleted rows."""
-
-    oldest: int
-    rows: int
-
-
-class _Numbering:
-    """Map from the row numbers of a table, in ascending order, to the indices 1, 2, 3, …; 0 means no row.
-
-    In a pruned ledger, the row numbers have gaps.
-    """
-
-    def __init__(self, database: Database, table: str) -> None:
-        parts = [np.zeros(1, dtype=np.int64)]
-        for rows in database.each(f"SELECT id FROM {table} ORDER BY id", CHUNK):
-            parts.append(np.array([number for (number,) in rows], dtype=np.int64))
-        self._database, self._table = database, table
-        self.numbers = np.concatenate(parts)
-
-    def indices(self, numbers: Numbers) -> Numbers:
-        """Return the indices of the rows with the given row numbers; raises `LedgerDamaged` if a row is missing."""
-        indices = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        missing = self.numbers[indices] != numbers
-        if missing.any():
-            self._database.damaged(f"{self._table} {numbers[missing].flat[0]} is missing")
-        return indices
-
-
-def prune(store: Store, keep: int) -> Pruned:
-    """Delete the state of old blocks, and keep the state of the `keep` newest blocks.
-
-    Parameters
-    ----------
-    store : ledger, open for writing. Other processes may read the ledger during pruning, but an import has to wait.
-    keep : number of newest blocks that keep their state. The newest final block and all later blocks always keep their
-        state.
-
-    Raises `InvalidInput` for `keep` below 1 or an empty ledger, and `LedgerDamaged` if a row that is kept refers to a
-    missing row.
-
-    >>> import tempfile
-    >>> from feemodel.ledger.blocks import BlockChanges, import_block
-    >>> from feemodel.ledger._genesis import import_genesis
-    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
-    ...     block = import_genesis(store, [])
-    ...     block = import_block(store, BlockChanges(1, ()))
-    ...     store.finalize(1)
-    ...     prune(store, keep=1).oldest
-    1
-    """
-    if keep < 1:
-        raise InvalidInput("keep", "expected at least 1 block", keep)
-    with store.transaction():
-        head = store.head
-        if head is None:
-            raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
-        newest_final = store.finalized if store.finalized is not None else 0
-        oldest = max(store.oldest, min(head.number - keep + 1, newest_final))
-        live = _Live(store, oldest)
-        deleted = live.delete_others()
-        if deleted or oldest > store.oldest:
-            store.mark_pruned(oldest)
-    store.database.run("VACUUM")
-    store.checkpoint()
-    return Pruned(oldest, deleted)
-
-
-class _Live:
-    """Rows in use: the rows of the state trees of all blocks that are not pruned."""
-
-    def __init__(self, store: Store, oldest: int) -> None:
-        self._database, self._store = store.database, store
-        self._numbering = {table: _Numbering(store.database, table) for table in ("node", "leaf", "key", "branch")}
-        self._live = {
-            table: np.zeros(len(numbering.numbers), dtype=bool) for table, numbering in self._numbering.items()
-        }
-        self._nodes = self._columns("SELECT left, right FROM node ORDER BY id", 2)
-        self._branches = self._columns(f"SELECT {', '.join(DIGIT_COLUMNS)} FROM branch ORDER BY id", len(DIGIT_COLUMNS))
-        self._leaf_keys = self._columns("SELECT key FROM leaf ORDER BY id", 1)
-        self._roots: set[bytes] = set()
-        self._mark("key", np.array([HEAD_KEY, TAIL_KEY]))
-        self._mark("leaf", np.array([HEAD_KEY, TAIL_KEY]))
-        self._mark("node", np.array([FIRST_NODE]))
-        query = "SELECT DISTINCT root FROM block WHERE number >= ?"
-        self._add_trees(root for (root,) in self._database.all(query, (oldest,)))
-        self._add_trees(self._storage_roots())
-
-    def delete_others(self) -> int:
-        """Delete all unused nodes, leaves, keys, branches and trees; return the number of deleted rows."""
-        deleted = 0
-        for table, live in self._live.items():
-            dead = self._numbering[table].numbers[~live][1:]  # skip index 0, which means no row
-            deleted += self._delete(table, "id", "id IN", [(int(number),) for number in dead])
-        return deleted + self._delete("tree", "root", "root NOT IN", [(root,) for root in self._roots])
-
-    def _delete(self, table: str, column: str, condition: str, values: Sequence[tuple[int | bytes]]) -> int:
-        count = f"SELECT count(*) FROM {table}"
-        before = self._database.one(count)[0]
-        self._database.run("CREATE TEMP TABLE chosen (value PRIMARY KEY) WITHOUT ROWID")
-        self._database.run_many("INSERT INTO chosen VALUES (?)", values)
-        self._database.run(f"DELETE FROM {table} WHERE {condition} (SELECT value FROM chosen)")
-        self._database.run("DROP TABLE chosen")
-        return int(before - self._database.one(count)[0])
-
-    def _columns(self, query: str, count: int) -> Numbers:
-        """Return all rows of a table, preceded by a row of zeros."""
-        parts = [np.zeros((1, count), dtype=np.int64)]
-        parts += [np.array(rows, dtype=np.int64) for rows in self._database.each(query, CHUNK)]
-        return np.concatenate(parts)
-
-    def _mark(self, table: str, numbers: Numbers) -> Numbers:
-        """Mark rows as used; return the indices of the rows in `_live[table]`."""
-        indices = self._numbering[table].indices(numbers)
-        self._live[table][indices] = True
-        return indices
-
-    def _add_trees(self, roots: Iterable[bytes]) -> None:
-        """Mark the trees with these roots as used, and all rows that these trees refer to."""
-        added = set(roots) - self._roots - {self._store.scheme.empty_root}
-        self._roots |= added
-        versions = [self._store.tree(root).version for root in sorted(added)]
-        self._add_nodes(versions)
-        self._add_branches(np.array([version.branch for version in versions if version.branch], dtype=np.int64))
-
-    def _add_nodes(self, versions: Sequence[Version]) -> None:
-        tops: dict[int, list[int]] = {}
-        for version in versions:
-            tops.setdefault(stored_height(version.next_free), []).append(version.node)
-        level = np.zeros(0, dtype=np.int64)
-        for height in range(DEPTH, 0, -1):
-            level = np.union1d(level, np.array(tops.get(height, []), dtype=np.int64))
-            children = self._nodes[self._mark("node", level)]
-            level = np.unique(children[children != EMPTY])
-        self._mark("key", self._leaf_keys[self._mark("leaf", level)].ravel())
-
-    def _add_branches(self, level: Numbers) -> None:
-        while len(level):
-            indices = self._numbering["branch"].indices(np.unique(level))
-            indices = indices[~self._live["branch"][indices]]
-            self._live["branch"][indices] = True
-            children = self._branches[indices]
-            self._mark("key", -children[children < 0])
-            level = children[children > 0]
-
-    def _storage_roots(self) -> set[bytes]:
-        """Return the storage roots of the accounts whose leaves are in use."""
-        query = f"""SELECT id, substr(value, {STORAGE_ROOT + 1}, {WORD_SIZE}) FROM leaf
-            WHERE length(value) = {ACCOUNT_SIZE} ORDER BY id"""
-        roots: set[bytes] = set()
-        for rows in self._database.each(query, CHUNK):
-            indices = self._numbering["leaf"].indices(np.array([number for number, _ in rows], dtype=np.int64))
-            roots.update(root for (_, root), live in zip(rows, self._live["leaf"][indices], strict=True) if live)
-        return roots
 
 
 PREFIX_DIGITS = 16  # number of hexadecimal digits in the first eight bytes of a key
@@ -304,15 +140,10 @@ class _Verification:
         self._rows = 0
         self._roots: set[bytes] = set()  # storage roots of accounts
         self._codes: set[bytes] = set()
-        self._numbering: dict[str, _Numbering] = {}  # stored row numbers by table; empty if the ledger was never pruned
 
     def run(self) -> Verified:
         try:
             self._file()
-            if self._store.prunes:
-                self._numbering = {
-                    table: _Numbering(self._store.database, table) for table in ("key", "leaf", "node", "branch")
-                }
             self._blocks()
             self._code()
             keys, hkeys = self._keys()
@@ -328,27 +159,16 @@ class _Verification:
         self._findings.append(f"{self._store.path}: {what}")
 
     def _each(self, table: str, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the rows of a table in batches, each with the number of rows before the batch.
-
-        Row numbers must be 1, 2, 3, …, unless the ledger was pruned.
-        """
+        """Yield the rows of a table, numbered 1, 2, 3, …, in batches, each with the number of rows before the batch."""
         before = 0
         query = f"SELECT id, {', '.join(columns)} FROM {table} ORDER BY id"
         for part in self._store.database.each(query, CHUNK):
             numbers = [row[0] for row in part]
-            if not self._numbering and numbers != list(range(before + 1, before + 1 + len(part))):
+            if numbers != list(range(before + 1, before + 1 + len(part))):
                 raise LedgerDamaged(f"{self._store.path}: the rows of {table} after {before} are not consecutive")
             yield before, [row[1:] for row in part]
             before += len(part)
             self._count(table, before, len(part))
-
-    def _indices(self, table: str, numbers: Numbers) -> Numbers:
-        """Return the indices of rows in their table; an index equals the row number unless the ledger was pruned."""
-        return self._numbering[table].indices(numbers) if self._numbering else numbers
-
-    def _number(self, table: str, index: int) -> int:
-        """Return the row number for an index in a table."""
-        return int(self._numbering[table].numbers[index]) if self._numbering else index
 
     def _count(self, table: str, done: int, more: int) -> None:
         self._rows += more
@@ -357,7 +177,7 @@ class _Verification:
     def _sound(self, table: str, before: int, rows: list[Any], is_sound: Callable[[Sequence[Any]], bool]) -> None:
         for index, row in enumerate(rows, before + 1):
             if not is_sound(row):
-                raise LedgerDamaged(f"{self._store.path}: {table} {self._number(table, index)} is malformed")
+                raise LedgerDamaged(f"{self._store.path}: {table} {index} is malformed")
 
     def _file(self) -> None:
         for (line,) in self._store.database.all(f"PRAGMA integrity_check({SQLITE_FINDINGS})"):
@@ -371,8 +191,7 @@ class _Verification:
         for number in range(head.number + 1 if head else 0):
             try:
                 self._store.block(number)
-                if number >= self._store.oldest:
-                    self._store.accounts(number)
+                self._store.accounts(number)
             except LedgerDamaged as error:
                 self._findings.append(str(error))
             self._count("block", number + 1, 1)
@@ -407,7 +226,7 @@ class _Verification:
     ) -> None:
         for index, one, other in zip(indices, found, expected, strict=True):
             if one != other:
-                self._found(f"{what}{table} {self._number(table, index)} has another hash")
+                self._found(f"{what}{table} {index} has another hash")
 
     def _leaves(self, hkeys: bytes) -> _Leaves:
         keys: list[Numbers] = [np.zeros(1, dtype=np.int64)]
@@ -415,7 +234,7 @@ class _Verification:
         plain, count = plain_suffix(self._scheme), len(hkeys) // HASH_SIZE
         for before, rows in self._each("leaf", ("key", "previous", "following", "hval", "value")):
             self._sound("leaf", before, rows, is_leaf)
-            key_positions = self._indices("key", np.array([row[0] for row in rows])).tolist()
+            key_positions = [row[0] for row in rows]
             rows = [(index, *row[1:]) for index, row in zip(key_positions, rows, strict=True)]
             self._sound("leaf", before, rows, lambda row: 0 < row[0] < count)
             shown = [
@@ -453,7 +272,7 @@ class _Verification:
                     self._codes_of(account.keccak_code_hash)
         for index, value, _ in values:
             if len(value) not in (ACCOUNT_SIZE, WORD_SIZE):
-                self._found(f"value of leaf {self._number('leaf', index)} has {len(value)} bytes")
+                self._found(f"value of leaf {index} has {len(value)} bytes")
 
     def _codes_of(self, keccak: bytes) -> None:
         if keccak != EMPTY_KECCAK and keccak not in self._codes:
@@ -468,7 +287,7 @@ class _Verification:
             digests = [_or_nothing(lambda pair: [self._scheme.digest(pair[0])], message) for message in listed]
             for index, digest in enumerate(digests, before + 1):
                 if digest == bytes(HASH_SIZE):
-                    self._found(f"{table} {self._number(table, index)} is out of the hash's field")
+                    self._found(f"{table} {index} is out of the hash's field")
             return _first_words(b"".join(digests))
 
     def _nodes(self) -> _Nodes:
@@ -488,9 +307,6 @@ class _Verification:
         for before, rows in self._each("branch", DIGIT_COLUMNS):
             self._sound("branch", before, rows, is_branch)
             indices = np.array(rows)
-            for table, sign in (("branch", 1), ("key", -1)):
-                chosen = indices * sign > 0
-                indices[chosen] = sign * self._indices(table, sign * indices[chosen])
             parts.append(indices)
         return np.concatenate(parts)
 
@@ -511,8 +327,8 @@ class _Verification:
             self._found(f"the storage tree {root.hex()} is missing")
         below = self._below_nodes(sound, keys, leaves, nodes)
         listed = self._below_branches(sound, words, branches)
-        top = self._indices("node", np.array([version.node for version in sound], dtype=np.int64))
-        branch = self._indices("branch", np.array([version.branch for version in sound], dtype=np.int64))
+        top = np.array([version.node for version in sound], dtype=np.int64)
+        branch = np.array([version.branch for version in sound], dtype=np.int64)
         ends = _mixed(np.array([HEAD_KEY, TAIL_KEY])).sum(keepdims=True)
         for index in np.flatnonzero(below[top] != listed[branch] + ends):
             self._found(f"the sorted index of the tree {sound[index].root.hex()} does not have the keys of its leaves")
@@ -531,15 +347,13 @@ class _Verification:
         index = np.zeros(len(nodes.digest), dtype=np.int64)  # position of each node in its level
         level = np.zeros(0, dtype=np.int64)
         for height in range(DEPTH, 0, -1):
-            levels[height] = level = np.union1d(
-                level, self._indices("node", np.array(tops.get(height, []), dtype=np.int64))
-            )
+            levels[height] = level = np.union1d(level, np.array(tops.get(height, []), dtype=np.int64))
             below = leaves.digest if height == 1 else nodes.digest
-            children = children_of[height] = self._indices("leaf" if height == 1 else "node", nodes.children[level])
+            children = children_of[height] = nodes.children[level]
             outside = (children >= len(below)).any(axis=1)
             expected = np.where(children == 0, zeros[height - 1], below[np.where(children < len(below), children, 0)])
             for number in level[outside | (expected != nodes.hashes[level]).any(axis=1)]:
-                self._found(f"node {self._number('node', number)} has another hash than a row below it")
+                self._found(f"node {number} has another hash than a row below it")
             children = np.where(children < len(below), children, 0)
             indices = 2 * index[level][:, None] + np.array([0, 1])
             there = children > 0
@@ -549,7 +363,7 @@ class _Verification:
             else:
                 wrong = keys[leaves.key[children]] != indices
                 for number in children[there & wrong]:
-                    self._found(f"leaf {self._number('leaf', number)} is not at the index in its key")
+                    self._found(f"leaf {number} is not at the index in its key")
         sums = np.where(np.arange(len(leaves.key)) > 0, _mixed(leaves.key), np.uint64(0))
         found = np.zeros(len(nodes.digest), dtype=np.uint64)
         for height in range(1, DEPTH + 1):
@@ -562,7 +376,7 @@ class _Verification:
     def _below_branches(self, versions: list[Version], words: Words, branches: Numbers) -> Words:
         """Check the leading digits of keys; return a checksum for each branch, over all keys below the branch."""
         numbers = np.array([version.branch for version in versions if version.branch], dtype=np.int64)
-        level = np.unique(self._indices("branch", numbers))
+        level = np.unique(numbers)
         prefix = np.zeros(len(branches), dtype=np.uint64)
         levels: list[Numbers] = []
         while len(level) and len(levels) < 2 * HASH_SIZE:
@@ -580,7 +394,7 @@ class _Verification:
             keys_here = -children[is_key_here]
             shift = np.uint64(64 - 4 * min(depth, PREFIX_DIGITS))
             for number in keys_here[words[keys_here] >> shift != prefixes[is_key_here] >> shift]:
-                self._found(f"key {self._number('key', number)} is at the wrong position in the sorted index")
+                self._found(f"key {number} is at the wrong position in the sorted index")
             further = children > 0
             if further.any() and children.max() >= len(branches):
                 raise LedgerDamaged(f"{self._store.path}: branch {children.max()} is missing")

@@ -73,7 +73,7 @@ def get_proof(
     ------
     InvalidInput : an invalid address, slot or block.
     LimitExceeded : more than `key_limit` slots.
-    NotFinalized : the block is unknown or not final, or its state was pruned.
+    NotFinalized : the block is unknown or not final.
     LedgerDamaged : stored rows contradict their hashes.
 
     >>> import tempfile

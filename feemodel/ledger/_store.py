@@ -5,8 +5,7 @@ blocks and never change, so that other processes can read while one process writ
 an account tree by the state root of the block, and a storage tree by the storage root of the account.
 
 Values that are not part of a hash tree are stored in rows with a digest, which detects corruption. The values with a
-digest are the number and hash of each block, the head, the newest final block, the finality rule, the oldest block with
-state, and the number of prunings. When the number of prunings changes, other processes drop their cached rows.
+digest are the number and hash of each block, the head, the newest final block, and the finality rule.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ from feemodel.ledger._scheme import HASH_SIZE, SCHEMES, AccountLeaf, Scheme, acc
 from feemodel.ledger._tree import Tree, proven, save_all
 
 APPLICATION_ID = 0x6665656D  # the text "feem", in the header of the file
-FORMAT = 4
+FORMAT = 5
 SCHEMA = f"""{ROWS_SCHEMA}
 CREATE TABLE tree (
     root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, branch INTEGER
@@ -34,8 +33,7 @@ CREATE TABLE tree (
 CREATE TABLE code (keccak BLOB PRIMARY KEY, code BLOB) STRICT;
 CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB, digest BLOB) STRICT;
 CREATE TABLE chain (
-    hashing TEXT, finalized INTEGER, head INTEGER, finality TEXT, chain_id INTEGER, oldest INTEGER, prunes INTEGER,
-    digest BLOB
+    hashing TEXT, finalized INTEGER, head INTEGER, finality TEXT, chain_id INTEGER, digest BLOB
 ) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
@@ -61,8 +59,6 @@ class _Chain(NamedTuple):
     head: int | None = None
     finality: str | None = None
     chain_id: int | None = None
-    oldest: int = 0
-    prunes: int = 0
 
 
 class Store:
@@ -142,18 +138,8 @@ class Store:
         """Chain id of the blocks, or `None` if unknown."""
         return self._chain().chain_id
 
-    @property
-    def oldest(self) -> int:
-        """Number of the oldest block whose state is stored: 0 unless the store was pruned."""
-        return self._chain().oldest
-
-    @property
-    def prunes(self) -> int:
-        """Number of times that the store was pruned."""
-        return self._chain().prunes
-
     def block(self, number: int) -> StoredBlock:
-        """Return the block with this number. Pruned blocks keep their hash and root.
+        """Return the block with this number.
 
         Raises `NotFinalized` for a block that is not in the store.
         """
@@ -161,9 +147,8 @@ class Store:
             return known
         query = "SELECT number, hash, root, digest FROM block WHERE number = ?"
         row = self.database.one(query, (number,)) if number < 1 << 63 else None
-        chain = self._chain()
         if row is None:
-            head = chain.head
+            head = self._chain().head
             if head is not None and 0 <= number <= head:
                 self.database.damaged(f"block {number} is missing")
             held = "none" if head is None else f"0 to {head}"
@@ -171,11 +156,9 @@ class Store:
         block = StoredBlock(*row[:3])
         if row[3] != _digest(block):
             self.database.damaged(f"block {number} has changed since it was stored")
-        # Cache only final blocks, because another process may roll back later blocks.
-        if number <= (-1 if chain.finalized is None else chain.finalized):
-            if len(self._blocks) >= KEPT:
-                self._blocks.clear()
-            self._blocks[number] = block
+        if len(self._blocks) >= KEPT:
+            self._blocks.clear()
+        self._blocks[number] = block
         return block
 
     def number_of(self, block_hash: bytes) -> int | None:
@@ -191,13 +174,8 @@ class Store:
         return None if row is None else self.block(row[0]).number
 
     def accounts(self, number: int) -> Tree:
-        """Return the account tree of a block.
-
-        Raises `NotFinalized` for a block that is not in the store or was pruned.
-        """
+        """Return the account tree of a block. Raises `NotFinalized` for a block that is not in the store."""
         tree = self._tree(self.block(number).root, partial(account_message, self.scheme))
-        if tree is None and number < self.oldest:
-            raise NotFinalized(f"block {number} was pruned: the store has the state from block {self.oldest} on")
         return tree or self.database.damaged(f"the tree of block {number} is missing")
 
     def storage(self, root: bytes) -> Tree:
@@ -326,29 +304,6 @@ class Store:
                 raise InvalidInput("block", f"expected at least {finalized}, the newest final block", number)
             self._save_chain(finalized=number)
 
-    def rollback(self, number: int) -> int:
-        """Make an earlier block the head; return how many blocks were removed.
-
-        The rows of removed blocks stay until the next pruning.
-
-        Raises `NotFinalized` for a block that is not in the store, and `InvalidInput` for a block before the newest
-        final block.
-        """
-        with self.transaction():
-            self.block(number)
-            chain = self._chain()
-            if chain.finalized is not None and number < chain.finalized:
-                raise InvalidInput("block", f"expected at least {chain.finalized}, the newest final block", number)
-            removed = (chain.head or 0) - number
-            self.database.run("DELETE FROM block WHERE number > ?", (number,))
-            self._save_chain(head=number)
-        self._forget()
-        return removed
-
-    def mark_pruned(self, oldest: int) -> None:
-        """Record a pruning, and the oldest block with stored state. Call this method within a database transaction."""
-        self._save_chain(oldest=oldest, prunes=self.prunes + 1)
-
     def set_finality(self, rule: str) -> None:
         """Store the rule by which imported blocks become final."""
         with self.database.transaction():
@@ -378,9 +333,6 @@ class Store:
         chain = _Chain(*found[:-1]) if found else None
         if chain is None or found[-1] != _digest(chain) or chain.hashing not in SCHEMES:
             self.database.damaged("the row of its head and its final block has changed since it was stored")
-        if self._last_chain is not None and chain.prunes != self._last_chain[1].prunes:
-            self.rows.forget()
-            self._forget()
         self._last_chain = found, chain
         return chain
 
@@ -419,5 +371,5 @@ def _lay_out(database: Database, scheme: Scheme) -> None:
             for statement in SCHEMA.split(";"):
                 database.run(statement)
             chain = _Chain(scheme.name)
-            database.run("INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*chain, _digest(chain)))
+            database.run("INSERT INTO chain VALUES (?, ?, ?, ?, ?, ?)", (*chain, _digest(chain)))
             add_first_rows(SqlRows(database, scheme), scheme)

@@ -7,15 +7,11 @@ Accounts are updated in the order of their hashed addresses, and the slots of an
 destroyed account loses its leaf; if the account is created again, it gets a new leaf and an empty storage tree. Each
 block is imported in one database transaction.
 
-`get_stored_blocks` reconstructs the changes by comparing the trees of consecutive blocks. Trees share all rows that do
-not change, so that only subtrees with different row numbers are compared. Importing the reconstructed blocks into an
-empty ledger gives the state roots of the original ledger.
-
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,7 +19,6 @@ from typing import NamedTuple
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, to_hex
-from feemodel.ledger._rows import EMPTY, HEAD_KEY, TAIL_KEY, Leaf, stored_height
 from feemodel.ledger._scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
 from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger._tree import Tree, proven
@@ -284,113 +279,3 @@ def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
         )
     store.save_code(keccak, code)
     return store.scheme.code_hash(code), len(code)
-
-
-def get_stored_blocks(store: Store, first: int | None = None, last: int | None = None) -> Iterator[BlockChanges]:
-    """Yield the blocks of a ledger, reconstructed from the ledger's trees.
-
-    Parameters
-    ----------
-    first : first block; `None` means 0, or the block after the oldest block with state if the ledger was pruned.
-    last : last block; `None` means the head.
-
-    Raises `InvalidInput` for a range that is not in the store, and `LedgerDamaged` for missing rows.
-
-    >>> import tempfile
-    >>> from feemodel.ledger.blocks import GenesisAccount
-    >>> from feemodel.ledger._genesis import import_genesis
-    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
-    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
-    ...     [block] = get_stored_blocks(store)
-    >>> block.number, block.accounts[0].after.balance
-    (0, 5)
-    """
-    head = store.head
-    if head is None:
-        raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
-    minimum = store.oldest + 1 if store.oldest else 0
-    first, last = minimum if first is None else first, head.number if last is None else last
-    if not minimum <= first:
-        raise InvalidInput("first block", f"expected at least {minimum}, the oldest block with known changes", first)
-    if last > head.number:
-        raise InvalidInput("last block", f"expected at most {head.number}, the head", last)
-    for number in range(first, last + 1):
-        yield _changes_between(store, store.block(number), store.block(number - 1) if number else None)
-
-
-def _changes_between(store: Store, block: StoredBlock, parent: StoredBlock | None) -> BlockChanges:
-    after = store.accounts(block.number)
-    before = store.accounts(parent.number) if parent else store.tree(store.scheme.empty_root)
-    old, new = _unlike_leaves(before, after)
-    changes = (_account_change(store, address, old.get(address), new.get(address)) for address in sorted(old | new))
-    accounts = tuple(change for change in changes if change is not None)
-    return BlockChanges(block.number, accounts, block.hash, parent.hash if parent else None)
-
-
-def _account_change(
-    store: Store, address: bytes, old: tuple[int, Leaf] | None, new: tuple[int, Leaf] | None
-) -> AccountChange | None:
-    """Return the change of an account, or `None` if only the links of the account's leaf changed."""
-    before = AccountLeaf.from_bytes(old[1].value) if old else None
-    after = AccountLeaf.from_bytes(new[1].value) if new else None
-    # the account was destroyed, and recreated with a new leaf
-    cleared = old is not None and new is not None and old[0] != new[0]
-    if before == after and not cleared:
-        return None
-    empty = store.scheme.empty_root
-    roots = [account.storage_root if account else empty for account in (before, after)]
-    old_slots, new_slots = _unlike_leaves(*map(store.storage, roots), whole=cleared)
-    storage = []
-    for slot in sorted(old_slots | new_slots):
-        values = [int.from_bytes(side[slot][1].value) if slot in side else 0 for side in (old_slots, new_slots)]
-        if values[0] != values[1] or cleared:
-            storage.append(SlotChange(slot, *values))
-    code = None
-    if after is not None and after.keccak_code_hash not in (EMPTY_KECCAK, before and before.keccak_code_hash):
-        code = store.code(after.keccak_code_hash)
-    return AccountChange(
-        address, AccountFields.of(before), AccountFields.of(after), False, cleared, code, tuple(storage)
-    )
-
-
-def _unlike_leaves(
-    before: Tree, after: Tree, *, whole: bool = False
-) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, tuple[int, Leaf]]]:
-    """Return the leaves that differ between two trees, with their indices, by address or slot.
-
-    If `whole` is true, return all leaves of the trees `before` and `after`.
-    """
-    old: dict[int, int] = {}  # at one height of a tree: position of a node from the left → its row number
-    new: dict[int, int] = {}
-    tops = [(stored_height(tree.next_free), tree.version.node) for tree in (before, after)]
-    for height in range(max(tops)[0], 0, -1):
-        for side, (top, number) in zip((old, new), tops, strict=True):
-            if top == height:
-                side[0] = number
-        if not whole:
-            old, new = _unlike(old, new), _unlike(new, old)
-        old, new = _children(before, old), _children(after, new)
-    if not whole:
-        old, new = _unlike(old, new), _unlike(new, old)
-    return _named(before, old), _named(after, new)
-
-
-def _unlike(side: dict[int, int], other: dict[int, int]) -> dict[int, int]:
-    return {index: number for index, number in side.items() if other.get(index) != number}
-
-
-def _children(tree: Tree, numbers: dict[int, int]) -> dict[int, int]:
-    nodes = tree.rows.nodes.many(list(numbers.values()))
-    children = {
-        2 * index + side: number
-        for index, node in zip(numbers, nodes, strict=True)
-        for side, number in enumerate((node.left, node.right))
-    }
-    return {index: number for index, number in children.items() if number != EMPTY}
-
-
-def _named(tree: Tree, numbers: dict[int, int]) -> dict[bytes, tuple[int, Leaf]]:
-    leaves = tree.rows.leaves.many(list(numbers.values()))
-    found = [(index, leaf) for index, leaf in zip(numbers, leaves, strict=True) if leaf.key not in (HEAD_KEY, TAIL_KEY)]
-    keys = tree.rows.keys.many([leaf.key for _, leaf in found])
-    return {key.name: entry for key, entry in zip(keys, found, strict=True)}

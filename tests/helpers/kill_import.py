@@ -1,7 +1,7 @@
 """Kill an import again and again, and see that the ledger opens at its last whole block with the right root.
 
-`python -m tests.helpers.kill_import [KILLS] [WORK …]`, with WORK import, backup, prune or rollback: what the process
-does after each block that it imports; all four unless named. Each round forks a process that imports blocks and kills
+`python -m tests.helpers.kill_import [KILLS] [WORK …]`, with WORK import or backup: what the process does
+after each block that it imports; both unless named. Each round forks a process that imports blocks and kills
 it (SIGKILL) at a random moment, every other time at the first moment from there on that is inside a transaction. A
 witness imports the same blocks undisturbed. Every few rounds start a new file, so that the laying out of the tables
 and the genesis are hit as well.
@@ -26,7 +26,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger._follow import advance, depth
-from feemodel.ledger._maintenance import back_up, prune, verify
+from feemodel.ledger._maintenance import back_up, verify
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
@@ -64,22 +64,10 @@ def back_up_beside(store: Store) -> None:
         back_up(store, store.path.with_name(f"{store.path.stem}-{store.head.number}.copy"))
 
 
-def take_blocks_back(store: Store) -> None:
-    """Remove the newest block, mostly; every third time all that are not final."""
-    assert store.head
-    number = store.head.number
-    if number > 3:
-        store.rollback(number - 1 if number % 3 else max(store.finalized or 0, number - 2))
-        import_block(store, next_block(store))
-        import_block(store, next_block(store))
-
-
 #: What the process to be killed does after each block.
 WORK: dict[str, Callable[[Store], object]] = {
     "import": lambda store: None,
     "backup": back_up_beside,
-    "prune": lambda store: prune(store, keep=4),
-    "rollback": take_blocks_back,
 }
 
 

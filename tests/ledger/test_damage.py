@@ -159,11 +159,11 @@ def test_damaged_rows_never_give_a_wrong_root(ledger, tmp_path, statement):
     assert refused
 
 
-@pytest.mark.parametrize("found", [3, 5])
+@pytest.mark.parametrize("found", [3, 6])
 def test_a_ledger_of_another_format_is_refused(ledger, found):
     altered(ledger, f"PRAGMA user_version = {found}")
     for options in ({}, {"read_only": True}):
-        with pytest.raises(UnreadableFile, match=f"not a ledger of format 4: its format is {found}"):
+        with pytest.raises(UnreadableFile, match=f"not a ledger of format 5: its format is {found}"):
             Store(ledger, **options)
 
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from feemodel.errors import NotFinalized
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger._maintenance import prune, verify
-from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange, get_stored_blocks
+from feemodel.ledger._maintenance import verify
+from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from tests.helpers.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
@@ -33,7 +33,6 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
         self.path = Path(self.folder.name) / "ledger.db"
         self.store = Store(self.path)
         self.states = []
-        self.oldest = 0
 
     def teardown(self):
         """At the end every account of every block is proven once more, by a reader."""
@@ -42,7 +41,7 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
         self.store.close()
         with Store(self.path, read_only=True) as reader:
             assert verify(reader).findings == []
-            for number, state in enumerate(self.states[self.oldest :], self.oldest):
+            for number, state in enumerate(self.states):
                 for account in ACCOUNTS:
                     proof = get_proof(reader, to_hex(address(account)), [], hex(number))
                     proven = check_proof(proof, root=reader.block(number).root)
@@ -106,7 +105,7 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
     @precondition(lambda self: self.states and self.store.finalized is not None)
     @rule(data=st.data())
     def prove_every_key_of_a_final_block(self, data):
-        number = data.draw(st.integers(self.oldest, self.store.finalized))
+        number = data.draw(st.integers(0, self.store.finalized))
         root = self.store.block(number).root
         keys = [to_hex(slot(place)) for place in SLOTS]
         for account in data.draw(st.sets(st.sampled_from(ACCOUNTS), min_size=1, max_size=4)):
@@ -116,34 +115,6 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
             balance, storage = self.states[number].get(account, (None, {}))
             assert (proven.account.balance if proven.account else None) == balance
             assert proven.storage == {to_hex(slot(place)): storage.get(place, 0) for place in SLOTS}
-
-    @precondition(lambda self: self.states)
-    @rule(keep=st.integers(1, 6))
-    def prune(self, keep):
-        newest_final = self.store.finalized or 0
-        self.oldest = max(self.oldest, min(len(self.states) - keep, newest_final))
-        assert prune(self.store, keep).oldest == self.oldest
-        for number in range(self.oldest):
-            assert len(self.store.block(number).root) == 32
-
-    @precondition(lambda self: self.states)
-    @rule(data=st.data())
-    def roll_back(self, data):
-        number = data.draw(st.integers(self.store.finalized or 0, len(self.states) - 1))
-        assert self.store.rollback(number) == len(self.states) - 1 - number
-        del self.states[number + 1 :]
-
-    @precondition(lambda self: self.states)
-    @rule()
-    def export(self):
-        """What a fresh ledger makes of the exported blocks has the same roots."""
-        blocks = list(get_stored_blocks(self.store))
-        if self.oldest:
-            assert [block.number for block in blocks] == list(range(self.oldest + 1, len(self.states)))
-            return
-        with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "again.db") as again:
-            for number, block in enumerate(blocks):
-                assert import_block(again, block) == self.store.block(number)
 
     @invariant()
     def what_is_not_final_is_not_proven(self):
