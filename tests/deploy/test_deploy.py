@@ -195,13 +195,3 @@ def test_times_and_sizes_of_nginx_fit_the_server_s():
     assert seconds("proxy_read_timeout") > settings.batch_seconds
     assert "client_max_body_size 1m;" in SITE
     assert settings.body_limit == 1 << 20
-
-
-def test_the_limits_of_the_security_page_are_the_settings_and_their_defaults():
-    rows = re.findall(
-        r"\| `(\w+)` \| (\d+) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
-    limits = set(SECTIONS["limits"])
-
-    assert limits <= {name for name, _ in rows}
-    assert [(name, float(value)) for name, value in rows] == [(name, float(DEFAULTS[name])) for name, _ in rows]
