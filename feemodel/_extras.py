@@ -21,7 +21,6 @@ EXTRAS = {
         "simulation",
     ),
     "matplotlib": "plots",
-    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
     **dict.fromkeys(("distributed", "dask"), "dask"),
     **dict.fromkeys(("nbclient", "nbformat", "ipykernel"), "notebooks"),
     "ethereum": "execution",

@@ -53,7 +53,6 @@ VERBS = {
     "prove": "prove an account and its storage slots from a ledger",
     "check-proof": "check a proof against a state root and print what it proves",
     "serve": "start the JSON-RPC server",
-    "mcp": "serve the tools explain, compare, max_send, chains and forecast over the Model Context Protocol",
     "fetch": "download block headers from a node to a Parquet file",
 }
 #: Meaning of exit code 1, for the commands that can exit with code 1.

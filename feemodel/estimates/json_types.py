@@ -1,7 +1,6 @@
 """Types of JSON parameters and results, which parse and check values and provide JSON schemas.
 
-The JSON-RPC methods and the tools of the Model Context Protocol use the types of this module. Each parameter is parsed
-and checked once, so that methods and tools receive only valid values.
+Each parameter is parsed and checked once, so that methods receive only valid values.
 """
 
 import re
