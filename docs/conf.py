@@ -64,13 +64,12 @@ def commands_page() -> str:
 
 def methods_page() -> str:
     """The JSON-RPC methods, as the server describes them."""
-    from feemodel.explorer.extension import ExplorerMethods
     from feemodel.server.loaded import load
     from feemodel.server.service import Service
     from feemodel.server.settings import Settings
 
     async def methods() -> Mapping[str, Any]:
-        return Service(load(Settings(), None, extensions=(ExplorerMethods,))).methods
+        return Service(load(Settings(), None)).methods
 
     parts = [
         "# JSON-RPC methods\n",

@@ -73,13 +73,11 @@ def run(options: argparse.Namespace) -> int:
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
-    from feemodel.cli._serve_forecast import ForecastMethod
-    from feemodel.explorer.extension import ExplorerMethods
     from feemodel.server._workers import serve
     from feemodel.server.loaded import load
 
     with _ledger(settings) as folder:
-        loaded = load(settings, _store(settings, folder), extensions=(ExplorerMethods, ForecastMethod))
+        loaded = load(settings, _store(settings, folder))
         checked = _checked(loaded, ask_nodes=options.check)
         if options.check or options.check_settings:
             return _report(checked, as_json=options.json)

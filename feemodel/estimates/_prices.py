@@ -13,7 +13,7 @@ from feemodel.linea.parameters import COORDINATOR, NODE, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
 
 if TYPE_CHECKING:
-    from feemodel.io._l1_fees import FeeHistory
+    from feemodel.io.fee_history import FeeHistory
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The fee explorer: a static page, and the JSON-RPC methods that compute all of its numbers.
 
 explorer_methods, Explorer : the methods by name, and the class that implements them
-page : folder with the files of the page, and their content security policy
+STATIC, POLICY : folder with the files of the page, and a content security policy that allows only these files
 
 >>> from feemodel import explorer
 >>> "feemodel_fee" in explorer.explorer_methods()
@@ -15,5 +15,7 @@ from feemodel._lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.explorer._methods import Explorer as Explorer
     from feemodel.explorer._methods import explorer_methods as explorer_methods
+    from feemodel.explorer._page import POLICY as POLICY
+    from feemodel.explorer._page import STATIC as STATIC
 
 __getattr__, __dir__ = lazy_names(__name__)

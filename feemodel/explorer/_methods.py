@@ -31,7 +31,6 @@ from feemodel.explorer._inputs import (
     read_point,
     to_wire,
 )
-from feemodel.explorer._month import simulate_month
 from feemodel.explorer._presets import hourly_means, presets
 from feemodel.explorer._subject import AskNode, Estimate, Subjects
 from feemodel.io.shipped import L1_FEES as SHIPPED
@@ -79,7 +78,7 @@ def explorer_methods(
 
     >>> sorted(explorer_methods())
     ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_feeHistory', \
-'feemodel_presets', 'feemodel_simulateMonth']
+'feemodel_presets']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
@@ -90,7 +89,6 @@ def explorer_methods(
         "feemodel_fee": explorer.fee,
         "feemodel_curve": explorer.curve,
         "feemodel_feeHistory": explorer.history,
-        "feemodel_simulateMonth": simulate_month,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
     }

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from feemodel.io._fetch import get_blocks as get_blocks
     from feemodel.io._fetch import parse_block_range as parse_block_range
     from feemodel.io._finished import FinishedFolder as FinishedFolder
-    from feemodel.io._l1_fees import FeeHistory as FeeHistory
-    from feemodel.io._l1_fees import parse_fee_history as parse_fee_history
     from feemodel.io._l1_fees import read_l1_fees as read_l1_fees
     from feemodel.io._node import Node as Node
     from feemodel.io._tips import add_tips as add_tips
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from feemodel.io._transactions import parse_transactions as parse_transactions
     from feemodel.io._transactions import read_raw_transactions as read_raw_transactions
     from feemodel.io._transactions import read_transactions as read_transactions
+    from feemodel.io.fee_history import FeeHistory as FeeHistory
+    from feemodel.io.fee_history import parse_fee_history as parse_fee_history
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
 

@@ -16,10 +16,10 @@ from feemodel.ethereum._quantities import from_quantity, to_quantity
 from feemodel.io._async_node import NodeError
 from feemodel.io._blocks import block_cells
 from feemodel.io._files import PathLike, written_whole
-from feemodel.io._l1_fees import FeeHistory, parse_fee_history
 from feemodel.io._node import Node
 from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
 from feemodel.io._tips import checked_percentile
+from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # number of blocks held in memory at a time, which take a few megabytes

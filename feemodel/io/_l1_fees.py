@@ -1,22 +1,17 @@
 """Histories of L1 fees, from files and from `eth_feeHistory` responses."""
 
-import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 
-from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import implausible
 from feemodel.io._blocks import parse_blocks
-from feemodel.io._documents import contents, parse_json
+from feemodel.io._documents import contents
 from feemodel.io._files import PathLike, column_names, column_units, container_of, reading
 from feemodel.io._formats import L1_FEE_FILES, parse_columns, read_format, rows_of_json, table_of_objects
 from feemodel.io._tables import L1_FEES, in_order
-from feemodel.io._values import cell
 
 FEES = ("base_fee", "blob_base_fee", "tip")
 #: Columns that may be empty before an upgrade of L1; after the first value of such a column, no value may be missing.
@@ -142,132 +137,3 @@ def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
         reason = f"expected at most the gas limit, {table['gas_limit'].iloc[row]}"
         raise InvalidInput(f"row {row + 1}: gas_used", reason, int(table["gas_used"].iloc[row]))
     return table.assign(gas_used_ratio=(table["gas_used"] / table["gas_limit"]).astype("Float64"))
-
-
-@dataclass(frozen=True, slots=True)
-class FeeHistory:
-    """Response of `eth_feeHistory` for `n` blocks, oldest block first."""
-
-    oldest_block: int
-    base_fees: tuple[int, ...]  #: n + 1 values; the last value is for the next block [wei / gas]
-    gas_used_ratios: tuple[float, ...]  #: n values of gas used / gas limit [1]
-    blob_base_fees: tuple[int, ...]  #: n + 1 fees, 0 before Cancun; empty if the node returns no blob fees [wei / gas]
-    blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
-    rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
-
-    def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
-        """Return the columns that `feemodel.simulation.scenarios.replay` needs, one row per block.
-
-        Blob base fees are left out if all of them are 0, because geth returns 0 for blocks before Cancun.
-
-        Parameters
-        ----------
-        reward : index of the percentile that is used as the tip, counted from 0; required if the history has several
-            percentiles.
-
-        Returns
-        -------
-        dict : name of a column → list of `n` values; fees [wei / gas], ratios [1].
-
-        Raises
-        ------
-        InvalidInput : `reward` is out of range, or is missing although the history has several percentiles.
-
-        >>> FeeHistory(16, (7, 8), (0.5,), (), (), ((3,),)).as_table()["tip"]
-        [3]
-        """
-        count, asked = len(self.gas_used_ratios), len(self.rewards[0]) if self.rewards else 0
-        if (asked > 1 and reward is None) or (reward is not None and not 0 <= reward < asked):
-            raise InvalidInput(
-                "reward", f"expected the index (from 0) of the percentile that is the tip, below {asked}", reward
-            )
-        table: dict[str, Any] = {
-            "slot": list(range(count)),
-            "block_number": [self.oldest_block + index for index in range(count)],
-            "base_fee": list(self.base_fees[:count]),
-            "gas_used_ratio": list(self.gas_used_ratios),
-        }
-        if any(self.blob_base_fees[:count]):
-            table["blob_base_fee"] = list(self.blob_base_fees[:count])
-            if self.blob_gas_used_ratios:
-                table["blob_gas_used_ratio"] = list(self.blob_gas_used_ratios)
-        if asked:
-            table["tip"] = [row[reward or 0] for row in self.rewards]
-        return table
-
-
-def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
-    """Parse a response of `eth_feeHistory`.
-
-    Parameters
-    ----------
-    answer : result of the method, or the whole JSON-RPC response, as JSON text or as the parsed object.
-
-    Returns
-    -------
-    The fee history; fees [wei / gas], ratios [1].
-
-    Raises
-    ------
-    InvalidInput : invalid JSON, a missing or invalid field, or lists whose lengths do not match; the message names the
-        field.
-
-    >>> history = parse_fee_history('{"oldestBlock": "0x10", "baseFeePerGas": ["0x7", "0x8"], "gasUsedRatio": [0.5]}')
-    >>> history.base_fees, history.gas_used_ratios
-    ((7, 8), (0.5,))
-    """
-    result = parse_json(answer, "the fee history") if isinstance(answer, (bytes, str)) else answer
-    if isinstance(result, Mapping) and "result" in result:
-        result = result["result"]
-    if not isinstance(result, Mapping):
-        raise InvalidInput("the fee history", "expected the answer of eth_feeHistory", result)
-    ratios = _ratios(result, "gasUsedRatio")
-    blob_ratios = _ratios(result, "blobGasUsedRatio") if result.get("blobGasUsedRatio") is not None else ()
-    _check_length("blobGasUsedRatio", blob_ratios, len(ratios), may_be_empty=True)
-    blob_fees = result.get("baseFeePerBlobGas")
-    history = FeeHistory(
-        oldest_block=cell("whole", result.get("oldestBlock"), "oldestBlock"),
-        base_fees=_fees("baseFeePerGas", result.get("baseFeePerGas")),
-        gas_used_ratios=ratios,
-        blob_base_fees=_fees("baseFeePerBlobGas", blob_fees) if blob_ratios or blob_fees is not None else (),
-        blob_gas_used_ratios=blob_ratios,
-        rewards=_rewards(result, ratios),
-    )
-    _check_length("baseFeePerGas", history.base_fees, len(ratios) + 1)
-    _check_length("baseFeePerBlobGas", history.blob_base_fees, len(ratios) + 1, may_be_empty=not blob_ratios)
-    return history
-
-
-def _fees(name: str, values: Any) -> tuple[int, ...]:
-    return tuple(cell("whole", value, f"{name}[{index}]") for index, value in enumerate(sequence(name, values)))
-
-
-def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
-    ratios = sequence(name, result.get(name))
-    for index, ratio in enumerate(ratios):
-        if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= sys.float_info.max:
-            raise InvalidInput(f"{name}[{index}]", "expected a ratio of at least 0", ratio)
-    return tuple(map(float, ratios))
-
-
-def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    if not result.get("reward"):  # if no percentile was requested, `reward` is absent, null or empty
-        return ()
-    rows = sequence("reward", result["reward"])
-    _check_length("reward", rows, len(ratios))
-    asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
-    # For a block without transactions, go-ethereum returns a list of zeros as rewards, and other nodes return null.
-    rewards = tuple(
-        (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
-        for index, (row, used) in enumerate(zip(rows, ratios, strict=True))
-    )
-    for index, row in enumerate(rewards):
-        _check_length(f"reward[{index}]", row, len(rewards[0]))
-    return rewards if asked else ()
-
-
-def _check_length(name: str, values: Any, length: int, *, may_be_empty: bool = False) -> None:
-    if len(values) != length and not (may_be_empty and not values):
-        raise InvalidInput(
-            name, f"expected {length} values, because of the length of gasUsedRatio, not {len(values)}", values
-        )

@@ -1,13 +1,11 @@
 """ASGI application that each worker process runs.
 
 POST /                  JSON-RPC 2.0
-GET  /                  WebSocket with the same methods
+GET  /                  the explorer's page
 GET  /openrpc.json      OpenRPC description of the methods
 GET  /health            200 if the process is alive
 GET  /ready             200 if estimates and proofs can be answered, else 503
 GET  /metrics           Prometheus metrics of all workers
-
-Extensions may add their own routes.
 """
 
 import asyncio
@@ -30,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from feemodel.server import _metrics as metrics
+from feemodel.server import explorer
 from feemodel.server._deadlines import Connections
 from feemodel.server.service import Service
 
@@ -74,7 +73,7 @@ class App:
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openrpc.json", self._openrpc, methods=["GET"]),
             WebSocketRoute("/", self._websocket),
-            *(route for extension in service.extensions for route in extension.routes),
+            *explorer.ROUTES,
         ]
         self._others = Starlette(routes=routes, lifespan=self._lifespan)
         self._inner: ASGIApp = self._route

@@ -13,6 +13,7 @@ from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_t
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
+from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 
@@ -147,8 +148,6 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
 
     Raises `UpstreamError` if the node serves another chain than before.
     """
-    from feemodel.io._l1_window import fetch_fee_history  # imports pandas, needed only for prices from L1 fees
-
     history, timestamp = await fetch_fee_history(
         node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile
     )
@@ -157,6 +156,34 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
         margin=settings.margin, l1_margin=settings.l1_margin,
     )  # fmt: skip
     return replace(prices, timestamp=timestamp)
+
+
+async def fetch_fee_history(
+    node: AsyncNode, chain: ChainId, *, blocks: int, percentile: float
+) -> tuple[FeeHistory, int]:
+    """Return the fee history of a node's newest blocks, and the Unix time of the newest block [s].
+
+    Parameters
+    ----------
+    node : node of L1.
+    chain : chain id that the node must have.
+    blocks : number of blocks in the history.
+    percentile : percentile of the tips in a block, weighted by gas used [%].
+
+    Raises `UpstreamError` if the node has another chain id, or returns a block that was not requested.
+    """
+    asked = [to_quantity(blocks), "latest", [percentile]]
+    chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))
+    chain.check(chain_id)
+    try:
+        history = parse_fee_history(answer)
+    except InvalidInput as error:
+        raise UpstreamError(f"the node: eth_feeHistory: {error}") from None
+    newest = history.oldest_block + len(history.gas_used_ratios) - 1
+    head = Head.parse(node.own(await node.outcome("eth_getBlockByNumber", [to_quantity(newest), False])))
+    if head.number != newest:
+        raise UpstreamError(f"the node: expected block {newest}, it returned block {head.number}")
+    return history, head.timestamp
 
 
 def _camel(name: str) -> str:

@@ -1,8 +1,6 @@
 """Files that only the parent process reads; workers receive their contents from the parent."""
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,30 +16,6 @@ from feemodel.ledger._store import Store, StoredBlock
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Codec
 
-if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
-    from feemodel.server.dispatch import Method
-
-
-class Extension(Protocol):
-    """Methods and pages from outside `feemodel.server`. Each worker creates its own extensions from its `Service`."""
-
-    @property
-    def methods(self) -> Mapping[str, "Method"]:
-        """Methods by name."""
-
-    @property
-    def reasons(self) -> Mapping[str, str]:
-        """Error messages for methods that are known but not served."""
-
-    @property
-    def routes(self) -> Sequence["BaseRoute"]:
-        """HTTP and WebSocket routes, see `starlette.routing`."""
-
-    async def close(self) -> None:
-        """Close open files and connections."""
-
 
 class Loaded(msgspec.Struct, frozen=True):
     """Contents of the files that the parent has read."""
@@ -52,17 +26,15 @@ class Loaded(msgspec.Struct, frozen=True):
     held: StoredBlock | None  #: newest block of the ledger; the node's block with this number must have the same hash
     chain_id: int | None  #: chain id of the ledger
     codec: Codec
-    extensions: tuple[Callable[[Any], Extension], ...] = ()  #: functions that create an extension from the `Service`
 
 
-def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[Any], Extension], ...] = ()) -> Loaded:
+def load(settings: Settings, store: Path | None) -> Loaded:
     """Read the files that the settings name.
 
     Parameters
     ----------
     settings : settings with the chain, the codec and its dictionary.
     store : path of the ledger for proofs; `None` for no ledger.
-    extensions : functions or classes defined at module level, because workers import them by name.
 
     Raises `UnreadableFile` for a file that cannot be read, `InvalidInput` for contents or settings that are not valid.
     """
@@ -78,7 +50,7 @@ def load(settings: Settings, store: Path | None, *, extensions: tuple[Callable[[
                 check_same_chain(chain, opened)
     else:
         chain = _chain(settings, None)
-    return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary), extensions)
+    return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary))
 
 
 def _chain(settings: Settings, state_root: bytes | None) -> ChainState | None:

@@ -13,6 +13,7 @@ from feemodel.estimates._rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
 from feemodel.server import _metrics as metrics
+from feemodel.server import explorer
 from feemodel.server._errors import as_call_error
 from feemodel.server._eth import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server._execute import Executor
@@ -56,7 +57,6 @@ class Service:
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None
-        self.extensions = [extension(self) for extension in loaded.extensions]
         self.methods = self._methods()
 
     def dispatcher(self) -> Dispatcher:
@@ -76,8 +76,6 @@ class Service:
             reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
             proofs = [f"{prefix}_getProof" for prefix in prefixes]
             reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
-        for extension in self.extensions:
-            reasons |= extension.reasons
         return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
@@ -106,8 +104,7 @@ class Service:
         if self.ledger is not None:
             methods |= both_names(settings.prefix, "getProof", Method(self.ledger.proof))
         methods["feemodel_pricing"] = Method(self.pricing.describe)
-        for extension in self.extensions:
-            methods |= extension.methods
+        methods |= explorer.methods_of(self)
         methods["rpc.discover"] = Method(self._discover)
         return methods
 
@@ -148,8 +145,6 @@ class Service:
             self._executor.close()
         for node in self._nodes:
             await node.close()
-        for extension in self.extensions:
-            await extension.close()
         if self.ledger is not None:
             self.ledger.close()
 

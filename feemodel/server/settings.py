@@ -104,7 +104,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gas_price_ratio: Ratio | None = _pricing(None, "L1 gas price divided by L2 gas price, verification-cost form [1]")
     l1_node: Text | None = _pricing(None, "URL of an L1 node, for costs = l1")
     fallback_node: Text | None = _pricing(None, "URL of a second node, which gives the costs while the first fails")
-    l1_history: Text | None = _pricing(None, "FILE of L1 fees for feemodel_forecast, in place of the L1 node's fees")
     l1_blocks: Few = _pricing(50, "number of L1 blocks over which fees are averaged")
     l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "percentile of the L1 tips of a block [%]")
     l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel import rollups
-from feemodel.cli import main
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
@@ -195,40 +194,6 @@ def test_whole_numbers_of_a_curve_are_taken_once():
     curve = METHODS["feemodel_curve"]({**TRANSFER, "axis": "compressedSize", "from": 1, "to": 10, "points": 100})
 
     assert curve["values"] == list(range(1, 11))
-
-
-def test_a_month_has_every_series_hour_by_hour():
-    month = METHODS["feemodel_simulateMonth"]({"pricing": "linea-unbounded", "elasticity": 0.5})
-    series, hours = month["series"], len(month["series"]["price"]["values"])
-
-    assert {"price", "l1Cost", "backlog", "balance"} == series.keys()
-    assert {hours} == {len(one["values"]) for one in series.values()}
-    assert (hours, len(month["days"]), month["days"][0]["date"]) == (724, 31, "2026-01-07")
-    assert 0.0 <= min(series["backlog"]["values"]) <= max(series["backlog"]["values"]) <= 2 * 130_048
-
-
-def test_a_month_agrees_with_the_command(capsys):
-    month = METHODS["feemodel_simulateMonth"]({"pricing": "vault-p", "posting": "price-cap", "slaHours": 8})
-    assert main(["simulate", "--pricing", "vault-p", "--posting", "price-cap", "--sla", "8", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-
-    assert (said["recovery"], said["meanWaitHours"]) == pytest.approx((month["recovery"], month["meanWaitHours"]))
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ([], "choices: expected an object of pricing, posting, slaHours, elasticity, got []"),
-        ({"price": 1}, "choices.price: expected one of pricing, posting, slaHours, elasticity, got 1"),
-        ({"pricing": "lineal"}, "choices.pricing: expected one of fixed, linea"),
-        ({"pricing": ["linea"]}, "choices.pricing: expected one of fixed, linea"),
-        ({"slaHours": 3}, "choices.slaHours: expected one of 0.5, 1, 2, 4, 8, 16, 32, got 3"),
-        ({"elasticity": "much"}, "choices.elasticity: expected"),
-    ],
-)
-def test_what_no_month_shows_is_refused(asked, message):
-    with pytest.raises(InvalidInput, match=re.escape(message)):
-        METHODS["feemodel_simulateMonth"](asked)
 
 
 def curved(**options):

@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from feemodel.estimates._chain import copy_development_ledger
-from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server.loaded import load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
@@ -32,4 +31,4 @@ def real_service(loop: asyncio.AbstractEventLoop, settings: Settings = SETTINGS)
 
 
 async def _started(settings: Settings, store: Path) -> Service:
-    return Service(load(settings, store, extensions=(ExplorerMethods,)))
+    return Service(load(settings, store))

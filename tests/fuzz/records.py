@@ -5,7 +5,7 @@ from typing import Any
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_KWEI
-from feemodel.io._l1_fees import FeeHistory, parse_fee_history
+from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.linea.extra_data import LENGTH, PricingRecord, latest_variable_cost
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal

@@ -40,7 +40,6 @@ PARAMS: dict[str, list[Any]] = {
         {"compressedSize": 128, "gas": "0x5208", "axis": "compressedSize", "from": 1, "to": 9, "points": 3}
     ],
     "feemodel_explain": [CALL],
-    "feemodel_simulateMonth": [{"pricing": "fixed", "posting": "price-cap", "slaHours": 4, "elasticity": 0.5}],
     "feemodel_fee": [{"compressedSize": 128, "gas": "0x5208"}],
     "feemodel_feeHistory": [{"compressedSize": 128, "gas": "0x5208"}],
     "feemodel_presets": [],

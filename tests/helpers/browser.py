@@ -121,11 +121,6 @@ class Tab:
         self.page.locator("#history-facts div").first.wait_for()
         return self.answer("feemodel_feeHistory")
 
-    def month(self) -> dict[str, Any]:
-        """Wait until the month that was asked for last is shown, and return the server's answer."""
-        self.page.locator("#month-facts div").first.wait_for(timeout=120_000)
-        return self.answer("feemodel_simulateMonth")
-
     def fields(self) -> list[str]:
         """Return the names of the fields that have a control now."""
         self.page.locator("#more").evaluate("(details) => { details.open = true; }")

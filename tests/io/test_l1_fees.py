@@ -268,14 +268,14 @@ def test_text_of_java_and_of_r(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"oldestBlock": None}, "oldestBlock: expected a whole number, got None"),
+        ({"oldestBlock": None}, "oldestBlock: expected an integer, got None"),
         ({"oldestBlock": "0x01"}, "oldestBlock: expected a quantity"),
         ({"baseFeePerGas": None}, "baseFeePerGas: expected a list"),
         (
             {"baseFeePerGas": ["0x64", "0x6e"]},
             "baseFeePerGas: expected 3 values, because of the length of gasUsedRatio, not 2",
         ),
-        ({"baseFeePerGas": ["0x64", None, "0x1"]}, r"baseFeePerGas\[1\]: expected a whole number, got None"),
+        ({"baseFeePerGas": ["0x64", None, "0x1"]}, r"baseFeePerGas\[1\]: expected an integer, got None"),
         ({"baseFeePerGas": ["0x64", "1e3", "0x1"]}, r"baseFeePerGas\[1\]: expected a quantity.*got '1e3'"),
         ({"gasUsedRatio": None}, "gasUsedRatio: expected a list"),
         ({"gasUsedRatio": [0.5, -0.1]}, r"gasUsedRatio\[1\]: expected a ratio of at least 0, got -0\.1"),

@@ -13,11 +13,10 @@ from typing import Any
 from uvicorn import Server
 
 from feemodel.estimates._chain import ChainState
-from feemodel.explorer.extension import ExplorerMethods
 from feemodel.server._app import App
 from feemodel.server._workers import bound, config_of
 from feemodel.server.dispatch import Method
-from feemodel.server.loaded import Extension, Loaded, load
+from feemodel.server.loaded import Loaded, load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Zstd
@@ -138,7 +137,7 @@ def gauge(client: Client, name: str) -> Any:
 @contextmanager
 def opened(settings: Settings | None = None, *, store: Path | None = None, started: bool = True) -> Iterator[Client]:
     """The application of these settings."""
-    with serving(load(settings or Settings(), store, extensions=(ExplorerMethods,)), started=started) as client:
+    with serving(load(settings or Settings(), store), started=started) as client:
         yield client
 
 
@@ -170,11 +169,9 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
 
 
 @contextmanager
-def behind(
-    settings: Settings, *, store: Path | None = None, extensions: tuple[Callable[[Any], Extension], ...] = ()
-) -> Iterator[str]:
+def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
     """A server of these settings, in a thread, to be the node of another one; gives its address."""
-    loaded = load(settings, store, extensions=extensions)
+    loaded = load(settings, store)
     with bound("127.0.0.1", 0) as listener:
         server = Server(config_of(loaded))
         thread = threading.Thread(target=server.run, args=([listener],))

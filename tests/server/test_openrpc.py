@@ -3,16 +3,11 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from feemodel.cli import _serve_forecast
-from feemodel.cli._serve_forecast import ForecastMethod
 from feemodel.estimates._chain import LEDGER
-from feemodel.explorer import extension
-from feemodel.explorer.extension import ExplorerMethods
-from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.io.shipped import shipped_path
 from feemodel.server._errors import FAILURES
 from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
-from tests.helpers.in_process import InProcess
 from tests.server.parts import serving
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
@@ -37,24 +32,16 @@ CALLS = {
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
     "rpc.discover": [[]],
     "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
-    "feemodel_simulateMonth": [[{}], [{"pricing": "vault-p", "posting": "deadline", "slaHours": 2}]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
     "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}],
                          [TRANSFER, {"at": "2026-02-01", "parameters": {"celo": {"token_per_eth": 12_000.5}}}]],
-    "feemodel_forecast": [[{"method": "seasonal", "paths": 20}], [{"horizons": ["20min"], "method": "blend"}]],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def client():
-    settings = Settings(l1_history=str(shipped_path(L1_FEES)))
-    with pytest.MonkeyPatch.context() as patched:
-        for module in (_serve_forecast, extension):
-            patched.setattr(module, "ChildProcess", InProcess)
-        with serving(
-            load(settings, shipped_path(LEDGER), extensions=(ExplorerMethods, ForecastMethod)), started=False
-        ) as client:
-            yield client
+    with serving(load(Settings(), shipped_path(LEDGER)), started=False) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -203,7 +203,6 @@ def measures() -> list[Attack]:
         ("two-valued calldata explained", always("feemodel_explain", call), ANY_END | INVALID),
         ("two-valued calldata compared", always("feemodel_compare", call, prices), ANY_END | INVALID),
         ("a curve of 500 points", always("feemodel_curve", curve), ANY_END),
-        ("a month with a price cap", always("feemodel_simulateMonth", {"posting": "price-cap"}), ANY_END),
         ("the metrics", get("/metrics"), frozenset({"ok"})),
         ("the OpenRPC document", get("/openrpc.json"), frozenset({"ok"})),
         ("the page", get("/"), frozenset({"ok"})),

@@ -8,7 +8,6 @@ import urllib3
 
 from feemodel.explorer._inputs import SOURCES
 from feemodel.explorer._methods import explorer_methods
-from feemodel.explorer._month import CHOICES, DEFAULTS
 from feemodel.explorer._page import POLICY, STATIC
 from tests.helpers.browser import Tab
 from tests.system.start import serving
@@ -255,11 +254,3 @@ def test_every_field_is_on_the_page(open_tab):
     sources = tab.text("#defaults")
     for name in tab.fields():
         assert SOURCES[name] in sources
-
-
-def test_every_policy_is_on_the_page(open_tab):
-    tab = open_tab()
-    for name, values in CHOICES.items():
-        options = tab.page.locator(f"#month-{name} option").evaluate_all("(all) => all.map(({ value }) => value)")
-        assert [str(value).removesuffix(".0") for value in values] == options
-        assert tab.page.locator(f"#month-{name}").input_value() == str(DEFAULTS[name]).removesuffix(".0")

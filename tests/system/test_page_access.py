@@ -25,13 +25,11 @@ def test_axe_finds_nothing(open_tab, context):
         ({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))])"""
     assert tab.page.evaluate(found) == []
     tab.history()
-    tab.page.get_by_role("button", name="Simulate the month").click()
-    tab.month()
     tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}), parameters="mantle.token_ratio=many")
     tab.page.locator("#rate").fill("-1")
     tab.page.locator("#gas").fill("0.5")
     tab.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for name in ("curve", "history", "month"):
+    for name in ("curve", "history"):
         tab.page.locator(f"#{name} table td").first.wait_for()
     tab.settled()
     assert tab.page.locator("#subject-warning").is_visible()
@@ -73,8 +71,6 @@ def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing, width):
     )  # fmt: skip
     tab.history()
     tab.page.locator("#history summary").click()
-    tab.page.get_by_role("button", name="Simulate the month").click()
-    tab.month()
     tab.page.locator("#l1BaseFee").fill("123456.123456789")
     tab.page.locator("#curve summary").click()
     tab.page.locator("#more summary").click()

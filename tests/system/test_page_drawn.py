@@ -1,4 +1,4 @@
-"""What the explorer's page draws: the curve, a month of a policy, the fee over time, in a currency too."""
+"""What the explorer's page draws: the curve, the fee over time, in a currency too."""
 
 import re
 
@@ -55,37 +55,6 @@ def test_every_field_has_a_curve(open_tab, pricing, costs):
         tab.settled()
         assert tab.answer("feemodel_curve")["axis"] == name
         assert tab.page.locator("#curve-card .error").is_hidden()
-
-
-def test_a_month_of_a_policy_is_the_servers(open_tab):
-    tab = open_tab()
-    tab.page.get_by_role("button", name="Simulate the month").click()
-    tab.month()
-    tab.page.select_option("#month-pricing", "vault-pi")
-    tab.page.select_option("#month-posting", "price-cap")
-    tab.page.select_option("#month-slaHours", "4")
-    asked = {"pricing": "vault-pi", "posting": "price-cap", "slaHours": 4}
-    expected = explorer_methods()["feemodel_simulateMonth"](asked)
-
-    assert expected == tab.month()
-    assert f"{expected['recovery']:.2f}×" in tab.text("#month-facts")
-    assert f"{expected['underRecoveryDays']} of {expected['wholeDays']}" in tab.text("#month-facts")
-    hour = tab.page.get_by_label("Hour of the month")
-    hour.press("Home")
-    assert "2026-01-07 14:10" in tab.text("#month .readout")
-    hour.press("ArrowRight")
-    hour.press("ArrowRight")
-    assert f"Backlog{expected['series']['backlog']['values'][2] / 130_048:.4g} blobs" in tab.text("#month .readout")
-    assert f"Recovery of the day{expected['days'][0]['recovery']:.4g} ×" in tab.text("#month .readout")
-    assert "month-pricing=vault-pi&month-posting=price-cap&month-slaHours=4&month=shown" in tab.link()
-
-
-def test_a_link_shows_its_month_on_a_phone(open_tab):
-    tab = open_tab("#month-pricing=arbitrum&month-elasticity=0.5&month=shown", viewport={"width": 360, "height": 740})
-
-    assert (tab.month()["pricing"], tab.month()["elasticity"]) == ("arbitrum", 0.5)
-    assert tab.page.locator("#month-slaHours").is_disabled()
-    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_the_fee_over_time_is_the_servers(open_tab):

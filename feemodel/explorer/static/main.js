@@ -5,7 +5,6 @@ import { $, fillTable } from "./dom.js";
 import { startExplain } from "./explain.js";
 import { startFee } from "./fee.js";
 import { startHistory } from "./history.js";
-import { startMonth } from "./month.js";
 import { call } from "./server.js";
 import { startState } from "./state.js";
 
@@ -24,5 +23,4 @@ fillTable($("defaults"), "Every default", ["Input", "Default", "Source of the de
 startState();
 startFee();
 startHistory();
-startMonth();
 startExplain(presets);
