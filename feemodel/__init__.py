@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from feemodel.simulation._backtest import backtest as backtest
     from feemodel.simulation._calibrate import calibrate as calibrate
     from feemodel.simulation._reduce import over as over
-    from feemodel.simulation._sensitivity import morris_screening as morris_screening
     from feemodel.simulation._sensitivity import sobol_indices as sobol_indices
     from feemodel.simulation._summarize import summarize as summarize
     from feemodel.simulation._sweep import sweep as sweep

@@ -24,7 +24,6 @@ EXTRAS = {
     **dict.fromkeys(("distributed", "dask"), "dask"),
     **dict.fromkeys(("nbclient", "nbformat", "ipykernel"), "notebooks"),
     "ethereum": "execution",
-    "SALib": "sensitivity",
     "feemodel_native": "native",
 }
 

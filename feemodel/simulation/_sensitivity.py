@@ -1,4 +1,4 @@
-"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals, and Morris elementary effects."""
+"""Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._extras import install_command
 from feemodel._records import compared_by_value
 from feemodel.checks import (
     EMPTY,
-    RealArray,
     check_limit,
     flag,
     mapping,
@@ -23,7 +21,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation._axes import SAMPLE, Listed, Rng, Rows, SobolPoints, columns_at, is_frozen, stream_of
+from feemodel.simulation._axes import SAMPLE, Listed, Rng, SobolPoints, columns_at, stream_of
 from feemodel.simulation._executors import Where
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation._sweep import sweep
@@ -267,127 +265,3 @@ def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) ->
     }
     made = described_dataset(variables, coordinates)
     return made if len(names) > 1 else made.squeeze("result")
-
-
-MAX_LEVELS = 1_000_000  # maximum number of grid levels of an input
-
-
-def morris_screening(
-    function: Callable[..., Any],
-    trajectories: int,
-    /,
-    *,
-    rng: Rng = None,
-    levels: int = 4,
-    confidence: float = 0.95,
-    resamples: int = 1_000,
-    executor: "Where" = None,
-    workers: int | None = None,
-    inputs: Mapping[str, Any] = EMPTY,
-    **ranges: Any,
-) -> "xarray.Dataset":
-    """Compute Morris elementary effects: how much a result changes if one input changes and the others stay constant.
-
-    In each step of a trajectory, one input changes by more than half of its range. The function is evaluated
-    `trajectories · (inputs + 1)` times. SALib computes the trajectories and the estimates (Morris 1991,
-    doi:10.1080/00401706.1991.10484804; Campolongo et al. 2007, doi:10.1016/j.envsoft.2006.10.004).
-
-    Parameters
-    ----------
-    function : function that takes the inputs by name, as arrays, and returns an array or a mapping from names to
-        arrays.
-    trajectories : number of trajectories, at least 2.
-    rng : seed, `SeedSequence` or `Generator` of the trajectories and of the bootstrap.
-    levels : number of values of each input, an even number. The values of a range include both ends. The values of a
-        distribution are the midpoints of equally probable intervals. The values of `rows` are evenly spaced rows.
-    confidence : confidence level of the interval of `mu_star` [1].
-    resamples : number of resamples of the bootstrap.
-    executor, workers : executor of the evaluations, and its number of workers, see `feemodel.sweep`.
-    inputs, ranges : as in `feemodel.sobol_indices`.
-
-    Returns
-    -------
-    Dataset of effects over "input", and over "result" if the function returns several results, in the unit of the
-    result. An effect is (change of the result / change of the input) · width of the input's range. `mu_star` is the
-    mean absolute effect, with the confidence interval from `mu_star_low` to `mu_star_high`; `mu` is the mean effect
-    with its sign; and `sigma` is the standard deviation of the effects. If the result is linear in the input and the
-    effect does not depend on other inputs, `sigma` is 0.
-
-    Raises
-    ------
-    InvalidInput : `feemodel.sobol` or `feemodel.sweep` rejects an argument, `levels` is odd, a result is not finite, or
-        SALib is not installed.
-    LimitExceeded : a design of more than 67,108,864 numbers, or more than 1,000,000 resamples.
-
-    For y = 2·x + z with x and z between 0 and 1, the effects are 2 and 1:
-
-    >>> found = morris_screening(lambda x, z: 2.0 * x + z, 10, rng=1, x=(0.0, 1.0), z=(0.0, 1.0))
-    >>> found.mu_star.round(6).values.tolist(), found.sigma.round(6).values.tolist()
-    ([2.0, 1.0], [0.0, 0.0])
-    """
-    count = whole_scalar("trajectories", trajectories, minimum=2)
-    grid_levels = whole_scalar("levels", levels, minimum=2, maximum=MAX_LEVELS)
-    if grid_levels % 2:
-        raise InvalidInput("levels", "expected an even number", levels)
-    level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2)
-    check_limit(draws, "resamples", MAX_RESAMPLES)
-    samples, points = _points(1, rng, _all_ranges(inputs, ranges))
-    sample, analyze = _salib()
-    names_of_inputs = list(points.ranges)
-    size = count * (len(names_of_inputs) + 1) * len(points.names)
-    check_limit(size, "numbers of a design", LARGEST_DESIGN, ": take fewer trajectories")
-    problem = {
-        "num_vars": len(names_of_inputs),
-        "names": names_of_inputs,
-        "bounds": [[0.0, 1.0]] * len(names_of_inputs),
-    }
-    design = sample(problem, count, num_levels=grid_levels, seed=stream_of(points.seed, 0))
-    columns: dict[str, Any] = {}
-    for index, (name, within) in enumerate(points.ranges.items()):
-        columns |= columns_at(name, within, _units(design[:, index], within, grid_levels))
-    described = f"{count:,} Morris trajectories of {grid_levels} levels"
-    evaluated = sweep(
-        function, Samples((Listed(SAMPLE, columns, described),), samples.constants), executor=executor, workers=workers
-    )
-    found: dict[str, list[Any]] = {name: [] for name in ("mu_star", "mu_star_low", "mu_star_high", "mu", "sigma")}
-    names = [str(name) for name in evaluated.data_vars]
-    for name in names:
-        values = _finite(name, evaluated[name].to_numpy())
-        indices = analyze(
-            problem, design, values, num_resamples=draws, conf_level=level, num_levels=grid_levels,
-            seed=stream_of(points.seed, 1),
-        )  # fmt: skip
-        width = np.asarray(indices["mu_star_conf"], np.float64)
-        effects = {key: np.asarray(indices[key], np.float64) for key in ("mu_star", "mu", "sigma")}
-        effects |= {"mu_star_low": effects["mu_star"] - width, "mu_star_high": effects["mu_star"] + width}
-        for key, column in effects.items():
-            found[key].append(column)
-    unit = evaluated[names[0]].attrs.get("units")
-    made = described_dataset(
-        {key: (("result", "input"), np.array(values), unit) for key, values in found.items()},
-        {"result": names, "input": names_of_inputs},
-        {**evaluated.attrs, **points.attributes(), "sampling": described, "confidence": level, "resamples": draws},
-    )
-    return made if len(names) > 1 else made.squeeze("result")
-
-
-def _units(levels: RealArray, within: Any, count: int) -> RealArray:
-    """Convert levels in [0, 1] to points for `columns_at`.
-
-    For distributions and rows, the points are the midpoints of `count` equal parts of [0, 1].
-    """
-    if isinstance(within, Rows) or is_frozen(within):
-        return (levels * (count - 1) + 0.5) / count
-    if isinstance(within[0], int) and isinstance(within[1], int):
-        return levels * (1.0 - 0.5**52)  # lower a level of 1 slightly, so that it selects the last integer
-    return levels
-
-
-def _salib() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    try:
-        from SALib.analyze.morris import analyze
-        from SALib.sample.morris import sample
-    except ImportError:
-        reason = f"expected SALib to be installed: {install_command('SALib')}"
-        raise InvalidInput("morris_screening", reason, "no module SALib") from None
-    return sample, analyze

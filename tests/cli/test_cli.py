@@ -451,7 +451,6 @@ def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatc
     [
         ("prometheus_client", "-e '.[serve,execution]'", "'feemodel[serve,execution]'"),
         ("distributed", "-e '.[dask]'", "'feemodel[dask]'"),
-        ("SALib", "-e '.[sensitivity]'", "'feemodel[sensitivity]'"),
         ("nbclient", "-e '.[notebooks]'", "'feemodel[notebooks]'"),
         ("ethereum.state", "-e '.[execution]'", "'feemodel[execution]'"),
         ("feemodel_native", "./native", "'feemodel[native]'"),

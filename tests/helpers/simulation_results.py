@@ -39,7 +39,7 @@ from feemodel.simulation import (
 )
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation._calibrate import calibrate
-from feemodel.simulation._sensitivity import morris_screening, sobol_indices
+from feemodel.simulation._sensitivity import sobol_indices
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.closed_loop._choices import PRICINGS
 from feemodel.simulation.closed_loop.observations import policy_state
@@ -139,7 +139,6 @@ SWEPT = {
     "Sobol indices, second order": lambda: sobol_indices(
         linear, 256, rng=1, resamples=20, tolerance=9.0, second_order=True, x=(0.0, 1.0), z=(0.0, 2.0)
     ),
-    "Morris screening": lambda: morris_screening(linear, 20, rng=1, resamples=50, x=(0.0, 1.0), z=(0.0, 2.0)),
     "backtest": lambda: backtest(workload(), beginning(month(), DAY), arrival_rate=0.5, rng=5),
     "backtest, deadline and pressure": lambda: backtest(
         workload(), bootstrap(month(), paths=2, block_seconds=DAY, horizon=DAY, rng=2),

@@ -12,7 +12,6 @@ from feemodel.simulation._sensitivity import (
     NotConverged,
     _estimates,
     _Matrices,
-    morris_screening,
     sobol_indices,
 )
 from feemodel.simulation.samples import rows
@@ -191,34 +190,6 @@ def test_second_orders_are_the_closed_form():
     assert "second_order" not in plain
 
 
-def test_morris_effects_are_those_of_a_straight_line_and_show_what_interacts():
-    def line(x, y, z):
-        return {"line": 3.0 * x - y + 0.0 * z, "product": x * y + 0.0 * z}
-
-    found = morris_screening(line, 40, rng=1, x=(0.0, 1.0), y=(0.0, 2.0), z=(0, 9))
-
-    np.testing.assert_allclose(found.mu.sel(result="line"), [3.0, -2.0, 0.0], atol=1e-9)
-    np.testing.assert_allclose(found.mu_star.sel(result="line"), [3.0, 2.0, 0.0], atol=1e-9)
-    np.testing.assert_allclose(found.sigma.sel(result="line"), 0.0, atol=1e-9)
-    assert (found.sigma.sel(result="product") > 0.1).values.tolist() == [True, True, False]
-    assert found.attrs["evaluations"] == 40 * 4
-
-
-def test_morris_is_salibs_own_on_the_same_trajectories():
-    from SALib.analyze.morris import analyze
-    from SALib.sample.morris import sample
-
-    found = morris_screening(ishigami, 50, rng=0, x1=PI, x2=PI, x3=PI, resamples=20)
-    problem = {"num_vars": 3, "names": ["x1", "x2", "x3"], "bounds": [[0.0, 1.0]] * 3}
-    stream = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0,)))
-    design = sample(problem, 50, num_levels=4, seed=stream)
-    theirs = analyze(problem, design, ishigami(*(-np.pi + 2 * np.pi * design).T), num_levels=4, num_resamples=20)
-
-    np.testing.assert_allclose(found.mu_star, theirs["mu_star"])
-    np.testing.assert_allclose(found.sigma, theirs["sigma"])
-    assert morris_screening(ishigami, 50, rng=0, x1=PI, x2=PI, x3=PI, resamples=20).identical(found)
-
-
 def test_rows_count_as_one_input():
     """Two fees that move together explain as one what neither explains alone."""
     fee = np.linspace(1.0, 3.0, 500)
@@ -228,37 +199,9 @@ def test_rows_count_as_one_input():
         return base_fee + blob_base_fee + gas
 
     found = sobol_indices(cost, 4_096, rng=1, l1=joint, gas=(0.0, 6.0), resamples=50)
-    screened = morris_screening(cost, 10, rng=1, l1=joint, gas=(0.0, 6.0))
 
     assert found.input.values.tolist() == ["l1", "gas"]
     np.testing.assert_allclose(found.first_order, [0.5, 0.5], atol=0.01)
-    assert screened.input.values.tolist() == ["l1", "gas"]
-    assert screened.sigma.max() < 1e-6 + 0.05 * screened.mu_star.max()
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "named"),
-    [
-        (lambda: morris_screening(ishigami, 1, x1=PI, x2=PI, x3=PI), InvalidInput, "trajectories"),
-        (
-            lambda: morris_screening(ishigami, 9, levels=5, x1=PI, x2=PI, x3=PI),
-            InvalidInput,
-            "levels: expected",
-        ),
-        (lambda: morris_screening(ishigami, 9, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),
-        (lambda: morris_screening(lambda x: x / 0, 9, x=(0, 1)), InvalidInput, "expected finite results everywhere"),
-        (
-            lambda: morris_screening(ishigami, 1 << 24, x1=PI, x2=PI, x3=PI),
-            LimitExceeded,
-            "numbers of a design are more than",
-        ),
-        (lambda: ishigami_indices(64, second_order="yes"), InvalidInput, "second_order"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_what_cannot_be_screened_is_named(call, error, named):
-    with pytest.raises(error, match=named):
-        call()
 
 
 def test_inputs_named_as_options_are_given_in_a_mapping():
