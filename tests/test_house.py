@@ -45,26 +45,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_561,
+    "cli": 4_558,
     "estimates": 941,
     "ethereum": 2_792,
     "execution": 3_281,
     "explorer": 1_215,
-    "io": 4_765,
-    "ledger": 5_231,
+    "io": 4_254,
+    "ledger": 5_160,
     "linea": 3_131,
     "plots": 962,
     "rollups": 8_333,
     "server": 2_795,
-    "simulation": 13_352,
+    "simulation": 13_223,
     "sizes": 1_012,
-    "top level": 1_719,
-    "package": 54_090,
-    "tests": 48_978,
+    "top level": 1_717,
+    "package": 53_374,
+    "tests": 48_438,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
-    "modules": 275,
-    "exported names": 239,
+    "modules": 271,
+    "exported names": 235,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -27,7 +27,6 @@ import feemodel
 from feemodel._extras import install_command
 from feemodel.cli._compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnreadableFile, UpstreamError
-from feemodel.io._bounds import showing_progress
 
 VERBS = {
     "demo": "price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure",
@@ -177,7 +176,7 @@ def _run(given: Sequence[str]) -> int:
             for action in options.parser._actions
             if action.option_strings and (value := getattr(options, action.dest, None)) is not None
         }
-        with compiled_kernels(), showing_progress(True):
+        with compiled_kernels():
             return int(options.run(options))
     except FeeModelError as error:
         code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)

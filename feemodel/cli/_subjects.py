@@ -69,14 +69,12 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
         return _of_text(text, columns)
     if text != "-":
         return _of_file(text, columns)
-    from feemodel.io._bounds import bounded, max_bytes
-
     with NamedTemporaryFile(prefix="feemodel-") as file:
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             file.write(sys.stdin.read().encode())
         else:
-            copyfileobj(bounded(stream, "standard input", max_bytes()), file)
+            copyfileobj(stream, file)
         file.flush()
         try:
             return _of_file(file.name, columns)

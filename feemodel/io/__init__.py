@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from feemodel.io._async_node import NodeError as NodeError
     from feemodel.io._blocks import parse_blocks as parse_blocks
     from feemodel.io._blocks import read_blocks as read_blocks
-    from feemodel.io._bounds import max_bytes as max_bytes
-    from feemodel.io._bounds import max_json_bytes as max_json_bytes
-    from feemodel.io._bounds import max_seconds as max_seconds
     from feemodel.io._datasets import read_dataset as read_dataset
     from feemodel.io._datasets import write_dataset as write_dataset
     from feemodel.io._fetch import fetch_blocks as fetch_blocks

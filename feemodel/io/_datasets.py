@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from feemodel.errors import InvalidInput
-from feemodel.io._files import PathLike, reading, written_whole
-from feemodel.io._netcdf_process import ENGINE, read_netcdf
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.io._files import PathLike, check_regular, reading, written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
 DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
+ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers, unlike the format that SciPy writes
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
@@ -76,8 +76,6 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 def read_dataset(path: PathLike) -> "xarray.Dataset":
     """Read a Dataset from a NetCDF file into memory.
 
-    A separate process reads the file, so that a damaged file cannot block or crash the calling process.
-
     Parameters
     ----------
     path : NetCDF 4 file.
@@ -88,12 +86,18 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
 
     Raises
     ------
-    UnreadableFile : the file is missing or is not NetCDF, or reading the file exceeds a limit of
-        `feemodel.io._bounds`.
+    UnreadableFile : the file is missing or is not NetCDF.
 
     >>> read_dataset("no such file.nc")
     Traceback (most recent call last):
     feemodel.errors.UnreadableFile: no such file.nc: no such file
     """
+    import xarray
+
     with reading(path):
-        return read_netcdf(path)
+        check_regular(path)
+        try:
+            with xarray.open_dataset(path, engine=ENGINE) as dataset:
+                return dataset.load()
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise UnreadableFile(f"{path}: not a NetCDF file: {type(error).__name__}: {error}") from None

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io._bounds import bounded, max_bytes, max_json_bytes, reported, too_large
 
 GZIP_MAGIC = b"\x1f\x8b"
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names; a quoted sign such as '=' is no name
@@ -46,28 +45,18 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed: bool = False) -> Iterator[BinaryIO]:
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for reading from start to end; a gzip file is decompressed.
 
-    Parameters
-    ----------
-    path : the file.
-    maximum : maximum number of decompressed bytes; `None` means `feemodel.io._bounds.max_bytes()`.
-    streamed : whether the file may have any length, because the caller limits the size of each line or value.
-
-    Raises `UnreadableFile` if gzip data is truncated or corrupt, or if the file exceeds the limit. Raises `OSError` if
-    the file cannot be opened.
+    Raises `UnreadableFile` if gzip data is truncated or corrupt, and `OSError` if the file cannot be opened.
     """
-    maximum = max_bytes() if maximum is None else maximum
-    with Path(path).open("rb") as file, reported(file, path) as read:
-        if not read.peek(2).startswith(GZIP_MAGIC):  # type: ignore[attr-defined]  # a pipe cannot be read twice
-            if not streamed and os.fstat(file.fileno()).st_size > maximum:
-                raise too_large(path, maximum)
-            yield read if streamed else bounded(read, path, maximum)
+    with Path(path).open("rb") as file:
+        if not file.peek(2).startswith(GZIP_MAGIC):  # a pipe cannot be read twice
+            yield file
             return
         try:
-            with gzip.open(read) as unpacked:
-                yield unpacked if streamed else bounded(unpacked, path, maximum)  # type: ignore[arg-type, misc]
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]
         except EOFError:
             raise UnreadableFile(f"{path}: the compressed data ends too early: the file is cut off") from None
         except (gzip.BadGzipFile, zlib.error) as error:
@@ -75,7 +64,7 @@ def opened(path: str | os.PathLike[str], *, maximum: int | None = None, streamed
 
 
 def contents(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file; a gzip file is decompressed. The maximum is `max_json_bytes()`.
+    """Return the content of a file; a gzip file is decompressed.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +72,7 @@ def contents(path: str | os.PathLike[str]) -> bytes:
     ...     contents(pathlib.Path(folder, "call.json"))
     b'{"value": "0x1"}'
     """
-    with opened(path, maximum=max_json_bytes()) as file:
+    with opened(path) as file:
         return file.read()
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from feemodel._extras import need
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
-from feemodel.io._bounds import check_rows, max_bytes, too_large
 from feemodel.io._documents import GZIP_MAGIC, encoded, opened, parse_json
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 te
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 _OTHER_SEPARATORS = {b";": "semicolons", b"\t": "tabs", b"|": "bars"}
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-BATCH, SMALL_BATCH = 1 << 16, 1 << 10  # maximum number of Parquet rows per batch
-BATCHES_IN_BOUND = 4  # a batch of Parquet rows has at most 1/4 of the maximum size of a file
 CSV_BLOCK = 1 << 26  # number of bytes that the CSV parser reads at a time; a longer row cannot be read
 
 
@@ -60,7 +57,7 @@ def container_of(path: PathLike) -> Container:
     check_regular(path)
     with Path(path).open("rb") as file:
         packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    with opened(path, streamed=True) as file:
+    with opened(path) as file:
         start = file.read(4096)
     if not start:
         raise UnreadableFile(f"{path}: the file is empty")
@@ -123,51 +120,10 @@ def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> 
 
 
 def _read_parquet(path: PathLike, names: Sequence[str]) -> "pa.Table":
-    """Read columns. Bytes and text are dictionary-encoded, so that each distinct value is stored only once."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    maximum = max_bytes()
-    with pq.ParquetFile(path) as file:
-        check_rows(path, file.metadata.num_rows)
-        columns = [file.schema.column(index) for index in range(len(file.schema))]
-        wanted = [column for column in columns if column.path.split(".")[0] in names]
-        repeated = [column.path for column in wanted if column.physical_type == "BYTE_ARRAY"]
-        any_size = any(column.max_repetition_level or "BYTE_ARRAY" in column.physical_type for column in wanted)
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        longest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)  # mean row size
-        rows_at_once = min(SMALL_BATCH if any_size else BATCH, max(1, maximum // BATCHES_IN_BOUND // max(1, longest)))
-    batches, size, rows = [], 0, 0
-    with pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=repeated) as file:
-        try:
-            for batch in file.iter_batches(rows_at_once, columns=list(names)):
-                size, rows = size + sum(_unpacked(column) for column in batch.columns), rows + batch.num_rows
-                check_rows(path, rows)
-                if size > maximum:
-                    raise too_large(path, maximum)
-                batches.append(batch)
-        except KeyError as error:  # in a damaged Parquet file, row groups may have different column names
-            raise UnreadableFile(f"{path}: damaged: no column {error}") from None
-        if rows != file.metadata.num_rows:
-            raise UnreadableFile(f"{path}: damaged: {rows:,} of {file.metadata.num_rows:,} rows can be read")
-        return pa.Table.from_batches(batches, None if batches else _schema(file, names)).combine_chunks()
-
-
-def _schema(file: Any, names: Sequence[str]) -> "pa.Schema":
-    import pyarrow as pa
-
-    return pa.schema([file.schema_arrow.field(name) for name in names])
-
-
-def _unpacked(array: "pa.Array") -> int:
-    """Return the size that a column would have without dictionary encoding [byte]."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_dictionary(array.type):
-        return int(array.nbytes)
-    lengths = pc.binary_length(array.dictionary).take(array.indices)
-    return int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read(columns=list(names)).combine_chunks()
 
 
 def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
@@ -201,7 +157,6 @@ def _read_csv(path: PathLike, names: Sequence[str]) -> "pa.Table":
             raise UnreadableFile(
                 f"{path}: line {row.number}: expected {row.expected_columns} values, found {row.actual_columns}"
             ) from None
-    check_rows(path, table.num_rows)
     if not source.complete:
         text = "the last line has no line break: if the file was cut off, its last value may be too"
         warnings.warn(f"{path}: {text}", stacklevel=2)

@@ -3,16 +3,17 @@
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._records import array_digest
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io._arrays import read_arrays
 from feemodel.io._files import PathLike, reading, written_whole
 
 EXPERIMENT = "experiment.json"
@@ -75,11 +76,12 @@ class FinishedFolder:
         """Return the arrays of a part by name; raises `UnreadableFile` if the part is missing or corrupt."""
         file = self._file(number)
         try:
-            columns = read_arrays(file)
+            with reading(file), file.open("rb") as stored:
+                columns = dict(np.load(stored))
             if CHECKSUM not in columns or str(columns.pop(CHECKSUM)) != self._checksum(number, columns):
                 raise UnreadableFile("the checksum does not match")
             return columns
-        except UnreadableFile as error:
+        except (UnreadableFile, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
             raise UnreadableFile(f"{file}: not a finished part ({error}); remove this file") from None
 
     def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:

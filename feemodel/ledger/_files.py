@@ -24,10 +24,9 @@ Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed;
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from io import BufferedReader, BytesIO, RawIOBase, TextIOWrapper
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
@@ -47,12 +46,9 @@ from feemodel.ethereum._quantities import (
     to_hex,
 )
 from feemodel.ethereum._transaction_fields import misspelt
-from feemodel.io._bounds import bounded_lines
 from feemodel.io._documents import contents, opened, parse_json
-from feemodel.io._large_json import JsonText
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
-PARSED_WHOLE = 1 << 26  # maximum size of a genesis file parsed at once [byte]; parsed objects take ten times this size
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
@@ -60,9 +56,6 @@ ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
 
 def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """Read the allocation of a geth genesis file.
-
-    A file of more than 64 MiB is read one account at a time. Duplicate addresses in a file of more than 64 MiB are
-    detected only by `import_genesis`.
 
     Parameters
     ----------
@@ -84,14 +77,8 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     ...     [account.balance for account in read_genesis(path)]
     [5]
     """
-    with reading(path), opened(path, streamed=True) as file:
-        start = file.read(PARSED_WHOLE + 1)
-        if len(start) <= PARSED_WHOLE:
-            yield from parse_genesis(parse_json(start))
-            return
-        with _text_after(start, file) as large:
-            for text, fields in _alloc_members(large):
-                yield _genesis_account(text, fields)
+    with reading(path):
+        yield from parse_genesis(parse_json(contents(path)))
 
 
 def read_genesis_chain_id(path: str | Path) -> int | None:
@@ -99,66 +86,8 @@ def read_genesis_chain_id(path: str | Path) -> int | None:
 
     Raises `UnreadableFile` if the file is missing, its JSON is invalid, or its chain id is invalid.
     """
-    with reading(path), opened(path, streamed=True) as file:
-        start = file.read(PARSED_WHOLE + 1)
-        if len(start) <= PARSED_WHOLE:
-            return genesis_chain_id(parse_json(start))
-        with _text_after(start, file) as large:
-            return genesis_chain_id({"config": _config_of(large)})
-
-
-def _alloc_members(file: TextIO) -> Iterator[tuple[str, Any]]:
-    """Yield the addresses and accounts in `alloc` of a geth genesis object; duplicate addresses are not detected.
-
-    Raises `InvalidInput` for text that is not a JSON object with `alloc`.
-    """
-    text = JsonText(file)
-    names = set()
-    for name in text.members():
-        if name in names:
-            raise InvalidInput("JSON", "expected each name only once", name)
-        names.add(name)
-        if name != "alloc":
-            text.value()
-            continue
-        for address in text.members():
-            yield address, text.value()
-    text.end()
-    if "alloc" not in names:
-        raise InvalidInput("genesis", "expected an object with alloc", sorted(names))
-
-
-def _config_of(file: TextIO) -> Any:
-    """Return the `config` of a geth genesis object, or `None` if there is no `config`; text after `config` is not read.
-
-    Raises `InvalidInput` for text that is not an object.
-    """
-    text = JsonText(file)
-    for name in text.members():
-        if name == "config":
-            return text.value()
-        if name == "alloc":
-            for _ in text.members():
-                text.value()
-        else:
-            text.value()
-    return None
-
-
-def _text_after(start: bytes, file: BinaryIO) -> TextIOWrapper:
-    """Return a text stream of a file from which the first bytes, `start`, have already been read."""
-    return TextIOWrapper(BufferedReader(_After(start, file)), encoding="utf-8-sig")
-
-
-class _After(RawIOBase):
-    def __init__(self, start: bytes, file: BinaryIO) -> None:
-        self._start, self._file = BytesIO(start), file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        return self._start.readinto(buffer) or self._file.readinto(buffer)  # type: ignore[attr-defined]
+    with reading(path):
+        return genesis_chain_id(parse_json(contents(path)))
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -403,8 +332,8 @@ def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Itera
     """Parse each line of a file, except empty lines."""
     is_input = str(path) == "-"
     name = "standard input" if is_input else path
-    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path, streamed=True) as file:
-        for number, line in enumerate(bounded_lines(file, name), 1):
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path) as file:
+        for number, line in enumerate(file, 1):
             if line.strip():
                 yield _parsed_line(f"{name}, line {number}", line, parse)
 

@@ -12,10 +12,8 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.estimates._chain import read_genesis_document
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
-from feemodel.io import _large_json as large_json
-from feemodel.ledger import _files as files
 from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
-from feemodel.ledger._files import genesis_chain_id, parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
+from feemodel.ledger._files import parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
 from feemodel.ledger._scheme import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
 from tests.helpers.ledger_blocks import address, slot
@@ -158,7 +156,7 @@ def test_a_genesis_as_the_guides_of_besu_write_it():
     assert list(parse_genesis({"alloc": {A: fields | {"storage": None}}})) == [GenesisAccount(address(1), 0, 0)]
 
 
-def test_files_of_the_ledger_may_be_gzipped_or_pipes(tmp_path, monkeypatch):
+def test_files_of_the_ledger_may_be_gzipped_or_pipes(tmp_path):
     alloc = {to_hex(address(n)): {"balance": n} for n in range(1, 40)}
     genesis = json.dumps({"config": {"chainId": 7}, "alloc": alloc}).encode()
     proof = {"accountProof": {}, "storageProofs": []}
@@ -179,10 +177,8 @@ def test_files_of_the_ledger_may_be_gzipped_or_pipes(tmp_path, monkeypatch):
         pool.submit(pipe.write_bytes, gzip.compress(json.dumps(BLOCK).encode()))
         assert len(list(read_blocks(pipe))) == 1
     packed.write_bytes(gzip.compress(genesis)[:-9])
-    for whole in (files.PARSED_WHOLE, 0):
-        monkeypatch.setattr(files, "PARSED_WHOLE", whole)
-        with pytest.raises(UnreadableFile, match="packed: the compressed data ends too early: the file is cut off"):
-            list(read_genesis(packed))
+    with pytest.raises(UnreadableFile, match="packed: the compressed data ends too early: the file is cut off"):
+        list(read_genesis(packed))
 
 
 @pytest.mark.parametrize(
@@ -209,60 +205,6 @@ def test_a_wrong_genesis_is_refused(genesis, message, tmp_path):
         list(parse_genesis(genesis))
     path = tmp_path / "genesis.json"
     path.write_text(json.dumps(genesis))
-    with pytest.raises(UnreadableFile, match=r"genesis.json: .*" + message):
-        list(read_genesis(path))
-
-
-@pytest.mark.parametrize("part", [1, 7, 1 << 20])
-def test_a_large_genesis_is_read_an_account_at_a_time_and_is_the_same(tmp_path, monkeypatch, part):
-    """Wherever a part of the text ends."""
-    accounts = [GenesisAccount(address(n), n, 10**n, b"\x60" * n, {slot(m): m for m in range(n)}) for n in range(1, 9)]
-    alloc = {
-        to_hex(account.address)[2 * (account.nonce % 2) :]: {
-            "balance": account.balance if account.nonce % 3 else hex(account.balance),
-            "nonce": str(account.nonce),
-            "code": to_hex(account.code),
-            "storage": {to_hex(key): to_hex(value.to_bytes(32)) for key, value in account.storage.items()},
-            "comment": 'ü, {"}\\" [',
-        }
-        for account in accounts
-    }
-    documents = [
-        {"alloc": alloc, "nonce": 12345, "config": {"chainId": 1337}},
-        {"nonce": [{}], "config": {"chainId": 1337}, "alloc": alloc, "gasLimit": 7},
-        {"alloc": {}, "config": {}},
-    ]
-    monkeypatch.setattr(files, "PARSED_WHOLE", 0)
-    monkeypatch.setattr(large_json, "PART", part)
-    for number, document in enumerate(documents):
-        for written in (json.dumps(document), json.dumps(document, indent=1, ensure_ascii=False) + " \n"):
-            path = tmp_path / f"{number}.json"
-            path.write_text(written, encoding="utf-8")
-            assert list(read_genesis(path)) == list(parse_genesis(document))
-            assert read_genesis_chain_id(path) == genesis_chain_id(document)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"alloc": {', "not JSON at character 11 .expected a name.*"),
-        ('{"alloc": {}} 1', "not JSON at character 14 .extra data., got '1'"),
-        ('{"alloc": {"0x": 1 2}}', "alloc 0x: expected an object with balance, got 1"),
-        ('{"alloc": {}, "alloc": {}}', "JSON: expected each name only once, got 'alloc'"),
-        ('{"nonce": {"a": 1, "a": 2}}', "JSON: expected each name only once, got 'a'"),
-        ('{"alloc" {}}', "not JSON at character 9 .expected :., got '{}}'"),
-        ('{"config": {}}', r"genesis: expected an object with alloc, got \['config'\]"),
-        ('{"nonce": 12', "not JSON at character 12 .expected ,"),
-        ('{"nonce": ' + "[" * 100_000, "not JSON at character 10 "),
-        ("[]", "JSON: expected an object"),
-        ("", "JSON: expected an object"),
-        ("\udcff", "not UTF-8"),
-    ],
-)
-def test_a_large_genesis_that_is_wrong_is_refused(tmp_path, monkeypatch, text, message):
-    monkeypatch.setattr(files, "PARSED_WHOLE", -1)
-    path = tmp_path / "genesis.json"
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UnreadableFile, match=r"genesis.json: .*" + message):
         list(read_genesis(path))
 

@@ -1,0 +1,27 @@
+"""Files of tables and results: what cannot be read twice is refused, and each kind of text in Parquet is read."""
+
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from feemodel.errors import UnreadableFile
+from feemodel.io import read_blocks, read_dataset, read_l1_fees, read_transactions
+
+
+@pytest.mark.parametrize("read", [read_blocks, read_l1_fees, read_transactions, read_dataset])
+def test_a_table_from_a_pipe_is_refused_before_it_is_opened(tmp_path, read):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)  # to open it would wait for a writer
+
+    with pytest.raises(UnreadableFile, match="a pipe or a device"):
+        read(path)
+
+
+def test_the_text_of_a_parquet_file_is_read_in_each_of_its_types(tmp_path):
+    path = tmp_path / "blocks.parquet"
+    numbers = {"block_number": [1, 2], "timestamp": [1, 2], "gas_used": [1, 1]}
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
+        pq.write_table(pa.table({**numbers, "extra_data": pa.array(["0x01", "0x0203"], kind)}), path)
+        assert read_blocks(path)["extra_data"].to_list() == [b"\1", b"\2\3"]
