@@ -35,7 +35,6 @@ NOT_CALLED = {
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"TaikoChain"},
     "feemodel.rollups._what_if": {"WhatIf", "read_rules"},
-    "feemodel.simulation.attacks.denial": {"Victim"},
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
     "feemodel.simulation.forecast._recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},

@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_558,
+    "cli": 4_557,
     "estimates": 941,
     "ethereum": 2_792,
     "execution": 3_281,
@@ -53,18 +53,18 @@ CEILINGS = {
     "io": 4_254,
     "ledger": 5_160,
     "linea": 3_131,
-    "plots": 962,
+    "plots": 880,
     "rollups": 8_333,
     "server": 2_795,
-    "simulation": 13_223,
+    "simulation": 11_596,
     "sizes": 1_012,
     "top level": 1_717,
-    "package": 53_374,
-    "tests": 48_438,
+    "package": 51_664,
+    "tests": 47_454,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
-    "modules": 271,
-    "exported names": 235,
+    "modules": 262,
+    "exported names": 231,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

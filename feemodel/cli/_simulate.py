@@ -27,7 +27,7 @@ from feemodel.cli._output import FIGURES, add_out, checked_out, print_json, prin
 from feemodel.cli._subjects import read_columns
 from feemodel.errors import InvalidInput
 from feemodel.io._documents import read_toml
-from feemodel.simulation.closed_loop._choices import POSTINGS, PRICINGS, WITH_DELAY_COST, WITH_SLA
+from feemodel.simulation.closed_loop._choices import POSTINGS, PRICINGS, WITH_SLA
 
 if TYPE_CHECKING:
     import xarray
@@ -127,9 +127,9 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
                        help=f"price elasticity of demand (default: {own['elasticity']:g})")  # fmt: skip
     group.add_argument("--posting", choices=POSTINGS, help=f"posting policy (default: {own['posting']})")
     group.add_argument("--sla", type=above_0, metavar="HOURS", help="target delay of price-cap;"
-                       " maximum wait of deadline, forecast and clairvoyant (default: 16)")  # fmt: skip
+                       " maximum wait of deadline and clairvoyant (default: 16)")  # fmt: skip
     group.add_argument("--delay-cost", type=_at_least_0, metavar="SHARE", help="cost of an hour of waiting / median"
-                       " cost of a submission (default: 0.25 for forecast, 0 for clairvoyant)")  # fmt: skip
+                       " cost of a submission with clairvoyant (default: 0)")  # fmt: skip
     group.add_argument("--tip", choices=("paid", "constant"),
                        help="tip of price-cap: paid (what the cap leaves above the L1 base fee), or constant (0.1 gwei)"
                        f" (default: {own['tip']})")  # fmt: skip
@@ -179,7 +179,7 @@ def run(options: argparse.Namespace) -> int:
         said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
         found = found.assign_attrs(price=said)
     finality = None
-    if made.posting.kind in ("price-cap", "forecast", "clairvoyant"):
+    if made.posting.kind in ("price-cap", "clairvoyant"):
         finality = price_of_finality(made.l1_fees, made.posting, step=options.step)
     if out is not None:
         write_dataset(found, out, overwrite=options.overwrite)
@@ -211,9 +211,8 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
     sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
     posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
     if options.delay_cost is not None:
-        if options.posting not in WITH_DELAY_COST:
-            reason = f"expected only with --posting {' or '.join(WITH_DELAY_COST)}"
-            raise InvalidInput("--delay-cost", reason, options.delay_cost)
+        if options.posting != "clairvoyant":
+            raise InvalidInput("--delay-cost", "expected only with --posting clairvoyant", options.delay_cost)
         posting = replace(posting, delay_cost=options.delay_cost)
     what_if = read_rules_option(options)
     gas = {} if what_if is None else submission_gas(what_if)

@@ -11,11 +11,9 @@ if TYPE_CHECKING:
     from feemodel.plots._figures import plot_padding as plot_padding
     from feemodel.plots._figures import plot_posting as plot_posting
     from feemodel.plots._figures import plot_recovery as plot_recovery
-    from feemodel.plots._figures import plot_surge as plot_surge
     from feemodel.plots._forecast import plot_forecast as plot_forecast
     from feemodel.plots._forecast import plot_loss_probability as plot_loss_probability
     from feemodel.plots._forecast import plot_recommended_price as plot_recommended_price
-    from feemodel.plots._simulation import plot_attack as plot_attack
     from feemodel.plots._simulation import plot_charges as plot_charges
     from feemodel.plots._simulation import plot_fee_fan as plot_fee_fan
     from feemodel.plots._simulation import plot_path as plot_path

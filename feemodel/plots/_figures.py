@@ -151,44 +151,6 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
     return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
-def plot_surge(paths: Mapping[str, NDArray[np.int64]], ax: Axes | None = None) -> Axes:
-    """Plot the base fee after each second, with one line per rule and a label at the peak (log axis).
-
-    Parameters
-    ----------
-    paths : label → base fee after each second, of shape (seconds,) [wei / gas].
-    ax : axes to draw on; `None` makes a new figure.
-
-    Returns
-    -------
-    The axes.
-
-    Raises
-    ------
-    InvalidInput : `ax` is not an `Axes`.
-
-    >>> from matplotlib.figure import Figure
-    >>> ax = plot_surge({"rule": np.array([10**9, 3 * 10**9, 2 * 10**9])}, Figure().subplots())
-    >>> ax.texts[0].get_text()
-    '3 gwei after 2 s'
-    """
-    ax = axes_or_new(ax)
-    for colour, (label, path) in zip(cycle(COLOURS), paths.items(), strict=False):
-        fees = path / WEI_PER_GWEI
-        ax.plot(np.arange(1, len(fees) + 1), fees, color=colour, linewidth=1.6, label=label)
-        second, peak = int(fees.argmax()) + 1, float(fees.max())
-        ax.plot([second], [peak], "o", color=colour, markersize=5)
-        ax.annotate(
-            f"{peak:.3g} gwei after {second} s", (second, peak), (4, 6), textcoords="offset points", fontsize=8,
-            color=colour,
-        )  # fmt: skip
-    ax.set(yscale="log", xlabel="time [s]", ylabel="L2 base fee [gwei per gas]")
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high * 1.6)
-    log_ticks(ax.yaxis, span=100)
-    return finished(ax, loc="upper left")
-
-
 def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
     """Plot the mean fee of a transaction for each chain and day: a dot for the total, and a dash for the data fee.
 

@@ -3,8 +3,7 @@
 The figure of a backtest has a caption that states how transactions were resampled and which L1 fees were used.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,6 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.plots._figures import (
     BLUE,
-    COLOURS,
     GREY,
     ORANGE,
     VERMILION,
@@ -35,11 +33,6 @@ if TYPE_CHECKING:
 HOURS_A_DAY = 24
 BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
-ATTACK_NAMES = {
-    "paid": "paid by the attacker",
-    "data": "data fees of the attacker",
-    "posting": "posting costs of the operator",
-}
 
 
 def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
@@ -248,41 +241,6 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     if logarithmic:
         log_ticks(ax.xaxis)
     return _caption(finished(ax, grid="x", loc="lower right"), swings)
-
-
-def plot_attack(runs: "Mapping[str, xarray.Dataset]", ax: Axes | None = None, *, variable: str = "paid") -> Axes:
-    """Plot the cumulative cost in ETH, or a fee in gwei, over L1 blocks, with one line per attack (log axis).
-
-    Parameters
-    ----------
-    runs : mapping from the label of a line to a result of `feemodel.simulation.attacks.denial`, with costs [wei] and
-        fees [wei / gas] of each block.
-    ax : axes to draw on; `None` makes a new figure.
-    variable : "paid", "data" or "posting" for a cumulative cost; "base_fee" or "blob_base_fee" for a fee.
-
-    Returns
-    -------
-    The axes.
-
-    Raises
-    ------
-    InvalidInput : `ax` is not an `Axes`.
-
-    >>> import xarray
-    >>> from matplotlib.figure import Figure
-    >>> run = xarray.Dataset({"paid": ("block", [1e18, 2e18])}, {"block": [1, 2]})
-    >>> plot_attack({"fill blobs": run}, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # [ETH]
-    [1.0, 3.0]
-    """
-    ax = axes_or_new(ax)
-    is_fee = variable in FEE_NAMES
-    for (label, run), colour in zip(runs.items(), cycle((*COLOURS, GREY, "black")), strict=False):
-        values = run[variable]
-        drawn = values / WEI_PER_GWEI if is_fee else values.cumsum("block") / WEI_PER_ETH
-        ax.plot(run["block"], drawn, color=colour, label=label)
-    ax.set(yscale="log", xlabel="L1 blocks since the attack began", xlim=(0, None))
-    ax.set_ylabel(FEE_NAMES[variable] if is_fee else f"{ATTACK_NAMES[variable]} so far [ETH]")
-    return finished(ax, plain="y")
 
 
 def _trailing(values: RealArray) -> RealArray:

@@ -6,8 +6,6 @@ from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.simulation.closed_loop._costs import Costs as Costs
-    from feemodel.simulation.closed_loop._profit import linea_surplus as linea_surplus
-    from feemodel.simulation.closed_loop._profit import profit_and_loss as profit_and_loss
     from feemodel.simulation.closed_loop.baseline import baseline_pricing as baseline_pricing
     from feemodel.simulation.closed_loop.baseline import break_even as break_even
     from feemodel.simulation.closed_loop.baseline import fitted as fitted

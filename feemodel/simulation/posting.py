@@ -29,12 +29,8 @@ from feemodel.simulation.surfaces import Submission
 
 MAX_SUBMISSIONS = 1 << 26  # maximum number of submissions of a path, which need about 2 GB
 MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot contain more
-KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant", "forecast")
-WITH_DEADLINE = ("deadline", "clairvoyant", "forecast")  # kinds that have a deadline
-MAX_FORECAST_WAIT = 7 * 86_400.0  # maximum deadline of the kind "forecast" [s]
-#: (Cost of an hour of delay) / (median cost of a submission) [1 / h]. With a ratio of 0.25 per hour and a deadline of
-#: 16 h, the mean delay of submissions in January 2026 is 0.95 h, about as long as with the price cap (0.90 h).
-DELAY_COST = 0.25
+KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
+WITH_DEADLINE = ("deadline", "clairvoyant")  # kinds that have a deadline
 TIP_KINDS = ("paid", "constant")
 
 
@@ -72,8 +68,7 @@ class Posting:
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
     - "alternative-layer": when blobs are full, to another data availability layer;
     - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. The policy knows all
-      future fees, so its cost is a lower bound for real policies;
-    - "forecast": in the best block according to a fee forecast, see `feemodel.simulation.closed_loop._stopping`.
+      future fees, so its cost is a lower bound for real policies.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -82,10 +77,9 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    #: Maximum waiting time of a byte [s]. For "clairvoyant" and "forecast", the waiting time starts when the submission
-    #: is full.
+    #: Maximum waiting time of a byte [s]. For "clairvoyant", the waiting time starts when the submission is full.
     deadline: float | None = None
-    #: (Cost of an hour of waiting) / (median cost of a submission), for "clairvoyant" and "forecast" [1 / h].
+    #: (Cost of an hour of waiting) / (median cost of a submission), for "clairvoyant" [1 / h].
     delay_cost: float = 0.0
     #: Size of all transactions compressed together / sum of the sizes of transactions compressed one by one [1].
     stream_ratio: float = 1.0
@@ -109,14 +103,10 @@ class Posting:
         if (self.deadline is None) == (self.kind in WITH_DEADLINE):
             expected = "a deadline" if self.deadline is None else "no deadline"
             raise InvalidInput("deadline", f"expected {expected} with kind {self.kind}", self.deadline)
-        if self.kind == "forecast" and self.deadline is not None and self.deadline > MAX_FORECAST_WAIT:
-            reason = f"expected at most {MAX_FORECAST_WAIT:,.0f} s with kind forecast"
-            raise InvalidInput("deadline", reason, self.deadline)
-        waits = self.kind in ("clairvoyant", "forecast")
-        if self.blobs > 1 and waits:
-            raise InvalidInput("blobs", f"expected 1 with kind {self.kind}", self.blobs)
-        if self.delay_cost and not waits:
-            raise InvalidInput("delay_cost", "expected 0 unless kind is clairvoyant or forecast", self.delay_cost)
+        if self.blobs > 1 and self.kind == "clairvoyant":
+            raise InvalidInput("blobs", "expected 1 with kind clairvoyant", self.blobs)
+        if self.delay_cost and self.kind != "clairvoyant":
+            raise InvalidInput("delay_cost", "expected 0 unless kind is clairvoyant", self.delay_cost)
         instance("cap", self.cap, PriceCap)
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from feemodel.plots._simulation import plot_attack, plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
+from feemodel.plots._simulation import plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
 from feemodel.simulation._backtest import backtest
-from feemodel.simulation.attacks.denial import PUBLISHED, denial
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -106,14 +105,3 @@ def test_the_largest_swing_is_on_top(ax, logarithmic):
     ends = sorted(bar.get_x() + bar.get_width() for bar in ax.patches)
     assert ends == pytest.approx([0.5, 0.9, 1.1, 1.2, 1.2, 2.0])
     assert {text.get_text() for text in ax.texts} == set("123456")
-
-
-def test_an_attack_is_drawn_as_money_spent_so_far_or_as_a_fee(ax):
-    run = denial(PUBLISHED[0], 20)
-    plot_attack({"Scroll": run}, ax)
-    plot_attack({"fee": run}, ax, variable="blob_base_fee")
-    spent, fee = ax.get_lines()
-
-    assert spent.get_ydata()[-1] == pytest.approx(float(run["paid"].sum()) / 1e18)
-    assert fee.get_ydata().tolist() == (run["blob_base_fee"] / 1e9).values.tolist()
-    assert ax.get_ylabel() == "blob base fee [gwei per gas]"

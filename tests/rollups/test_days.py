@@ -11,9 +11,7 @@ from matplotlib import pyplot as plt
 from feemodel import rollups
 from feemodel.errors import InvalidInput
 from feemodel.io.shipped import shipped_path
-from feemodel.plots._figures import plot_days, plot_posting, plot_surge
-from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
-from feemodel.simulation.attacks.surge import Surge, surge_path
+from feemodel.plots._figures import plot_days, plot_posting
 
 DAYS = pd.DataFrame(
     {"day": ["2024-03-20", "2026-02-01"], "base_fee": [10**10, 10**8], "blob_base_fee": [1, 10**7],
@@ -59,17 +57,13 @@ def test_days_without_fees_are_refused(transactions, l1_fees, message):
 
 
 def test_the_figures_are_of_the_numbers(transactions):
-    paths = {"old": surge_path(Surge()), "new": surge_path(Surge(), constraints=DIA_CONSTRAINTS)}
-    figure, axes = plt.subplots(3)
-    plot_surge({name: path.base_fees for name, path in paths.items()}, axes[0])
-    plot_days(rollups.compare_days(transactions, DAYS), axes[1], transactions=len(transactions))
-    plot_posting([("blobs", 21_000, 15_000)], axes[2])
+    figure, axes = plt.subplots(2)
+    plot_days(rollups.compare_days(transactions, DAYS), axes[0], transactions=len(transactions))
+    plot_posting([("blobs", 21_000, 15_000)], axes[1])
 
-    drawn = [line.get_ydata() for line in axes[0].get_lines() if len(line.get_ydata()) > 1]
-    assert [fees.max() * 10**9 for fees in drawn] == pytest.approx([path.peak for path in paths.values()])
-    assert len([text for text in axes[1].get_xticklabels() if text.get_text()]) == 7
-    assert [line.get_xdata().tolist() for line in axes[2].get_lines()] == [[21_000], [15_000]]
-    assert "-29%" in [text.get_text().strip() for text in axes[2].texts]
+    assert len([text for text in axes[0].get_xticklabels() if text.get_text()]) == 7
+    assert [line.get_xdata().tolist() for line in axes[1].get_lines()] == [[21_000], [15_000]]
+    assert "-29%" in [text.get_text().strip() for text in axes[1].texts]
     plt.close(figure)
 
 
@@ -82,4 +76,4 @@ def test_the_script_says_which_l1_fees_are_given(tmp_path):
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     assert "given, not recorded" not in said
-    assert {path.name for path in tmp_path.glob("*.png")} == {"surge.png", "days.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"days.png"}

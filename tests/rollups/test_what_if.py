@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from models.saturation import L1State, saturate
 
 from feemodel import rollups
 from feemodel.cli import main
@@ -14,7 +15,6 @@ from feemodel.rollups import _balance as balance
 from feemodel.rollups._what_if import blobs_at, parse_rules
 from feemodel.rollups.chains import CHAINS, chain
 from feemodel.rollups.padding import padding_table
-from feemodel.simulation.attacks.saturation import L1State, saturate
 from tests.conftest import ROOT
 
 SHIPPED = sorted((ROOT / "data" / "rules").glob("*.toml"))

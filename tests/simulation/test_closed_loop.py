@@ -47,7 +47,7 @@ def of_path(found, name):
 @pytest.mark.parametrize("posting", [
     Posting(), Posting(blobs=3, further_blob_gas=5_000.0), Posting(deadline=300.0), Posting(kind="price-cap"),
     Posting(kind="blob-or-calldata"), Posting(kind="alternative-layer", layer_cost_per_mib=1e13),
-    Posting(kind="clairvoyant", deadline=7_200.0), Posting(kind="forecast", deadline=7_200.0),
+    Posting(kind="clairvoyant", deadline=7_200.0),
 ], ids=lambda posting: posting.kind)  # fmt: skip
 def test_every_byte_is_posted_once_and_carries_its_cost(posting):
     costs = Costs(finalization_gas=66_500.0, finalize_blobs=2)

@@ -1,7 +1,5 @@
 """Parameters in another unit than theirs are refused with a hint at the unit."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,15 +8,11 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation import l1_demand, samples
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.attacks.denial import PUBLISHED, finality_delay, published_finality_delay
-from feemodel.simulation.attacks.saturation import L1State, published_saturation, saturate
-from feemodel.simulation.attacks.surge import Surge, sustained_use
 from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.demand import Attack, attack_cost, pressure_path
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.eip1559 import Eip1559
 from feemodel.simulation.policies.execution import FixedExecution
@@ -75,8 +69,6 @@ SLIPS = {
         lambda: Demand(elasticity=1.0, reference_fee=300.0),
         "reference_fee: .*300 gwei = 3e11",
     ),
-    "gwei of an attack": (lambda: L1State(tip=2), "tip: .*in wei"),
-    "gwei of an attacked base fee": (lambda: L1State(base_fee=30), "base_fee: .*in wei"),
     "hours of a deadline": (lambda: Posting(deadline=16.0), "deadline: .*in seconds; 16 h = 57,600"),
     "hours between submissions": (lambda: price_of_finality(FEES, CAP, interval=1.0), "interval: .*in seconds"),
     "days before the first": (lambda: price_of_finality(FEES, CAP, first_due=7.0), "first_due: .*7 days = 604,800"),
@@ -102,27 +94,6 @@ SLIPS = {
     "thousands of gas": (lambda: Demand(gas_per_transaction=165.0), "gas_per_transaction: .*165 kgas ="),
     "minutes of a window": (lambda: PricingRule(window=10.0), "window: .*in seconds"),
     "gwei of a fixed cost": (lambda: PricingRule(fixed_cost=30), "fixed_cost: .*in wei"),
-    "gwei of a victim": (lambda: replace(PUBLISHED[0], gas_price=0.039), "gas_price: .*in wei"),
-    "ETH of a budget": (lambda: saturate(10), "budget: .*in wei; 1 ETH are"),
-    "ETH of a published budget": (lambda: published_saturation(10.0), "budget: .*in wei; 1 ETH are"),
-    "ETH of a delay": (lambda: finality_delay(PUBLISHED[0], 10), "budget: .*in wei; 1 ETH are"),
-    "ETH of a published delay": (lambda: published_finality_delay(PUBLISHED[0], 10.0), "budget: .*in wei"),
-    "per cent of growth": (lambda: published_saturation(1e18, growth=115.0), "growth: .*15 % more = 1.15"),
-    "millions of a surge": (lambda: Surge(demand=200), "demand: .*in gas per second; 7 Mgas ="),
-    "millions of sustained use": (lambda: sustained_use(120.0, 0.5, min_base_fee=10**7), "gas_per_second: .*in gas"),
-    "gwei of calldata pressure": (lambda: pressure_path([1], variable_cost=0.1), "variable_cost: .*in wei"),
-    "gwei of an attack's L1": (
-        lambda: attack_cost(
-            Attack(),
-            hours=0.5,
-            variable_cost=1e9,
-            fixed_cost=30_000_000,
-            margin=1.0,
-            l1_base_fee=0.07,
-            l1_blob_base_fee=4e6,
-        ),
-        "l1_base_fee: .*in wei",
-    ),
     "transactions of a day in a backtest": (
         lambda: backtest(TRANSFERS, FEES, arrival_rate=125_280.0, rng=1),
         "rate: .*per second; 125,280 per day = 1.45",

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
-from feemodel.simulation.closed_loop._stopping import StoppingLimits
 
 #: Kinds of costs of the operator [wei].
 LINES = (
@@ -138,7 +137,6 @@ class Caps(NamedTuple):
     blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
     hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
     cheapest: NDArray[np.int64]  #: element i: cheapest step at which to post a submission that is full at step i
-    limits: StoppingLimits  #: maximum costs at which the policy "forecast" posts
 
 
 class PolicyTerms(NamedTuple):

@@ -3,6 +3,5 @@
 from feemodel.simulation.policies import POLICIES
 
 PRICINGS = tuple(POLICIES)
-POSTINGS = ("fill", "deadline", "price-cap", "forecast", "clairvoyant")
-WITH_SLA = ("deadline", "price-cap", "forecast", "clairvoyant")  # policies that need a target delay or a maximum wait
-WITH_DELAY_COST = ("forecast", "clairvoyant")
+POSTINGS = ("fill", "deadline", "price-cap", "clairvoyant")
+WITH_SLA = ("deadline", "price-cap", "clairvoyant")  # policies that need a target delay or a maximum wait

@@ -9,7 +9,6 @@ from feemodel.checks import RealArray, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
-from feemodel.simulation.closed_loop._stopping import HOUR_SECONDS, StoppingLimits, posting_limits
 from feemodel.simulation.posting import KINDS, Posting
 from feemodel.simulation.scenarios import check_scenario, tips_of
 
@@ -104,6 +103,7 @@ def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
 
 
 MIB = 1 << 20
+HOUR_SECONDS = 3_600.0
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
@@ -168,7 +168,6 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
     ([10.0, 11.0], [100000000.0, 100000000.0])
     """
     base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
-    limits = StoppingLimits(np.empty((0, 0)), 1)
     if posting.kind == "price-cap":
         window = max(1, round(posting.cap.window / step))
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
@@ -178,11 +177,8 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, 
         cost = posting.submission.cost(base_fee, tip, blob_base_fee)
         waiting = posting.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
         cheapest = cheapest_step(cost + waiting * np.arange(len(cost)), round((posting.deadline or 0.0) / step))
-    if posting.kind == "forecast":
-        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
-        limits = posting_limits(cost, step=step, deadline=posting.deadline or 0.0, delay_cost=posting.delay_cost)
     hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
-    return Caps(base, blob, hours, cheapest, limits)
+    return Caps(base, blob, hours, cheapest)
 
 
 def posting_terms(posting: Posting) -> PostingTerms:

@@ -21,7 +21,7 @@ from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import POLICIES
 from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
 from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.posting import DELAY_COST, Posting, PriceCap
+from feemodel.simulation.posting import Posting, PriceCap
 
 FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
@@ -108,7 +108,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     Parameters
     ----------
     kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
-    sla : for "price-cap", the target delay; for "deadline", "forecast" and "clairvoyant", the maximum wait; "fill"
+    sla : for "price-cap", the target delay; for "deadline" and "clairvoyant", the maximum wait; "fill"
         ignores this value [s].
     tip : L1 tip that "price-cap" pays, see `PriceCap`.
 
@@ -118,8 +118,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
     choice("posting", kind, POSTINGS)
     if kind == "price-cap":
         return Posting(kind=kind, cap=PriceCap(target_delay=sla, tip=tip))
-    delay_cost = DELAY_COST if kind == "forecast" else 0.0
-    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None, delay_cost=delay_cost)
+    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None)
 
 
 def fitted(

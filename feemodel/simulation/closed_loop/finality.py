@@ -9,7 +9,7 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop._accounts import SubmissionFees
 from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps, posting_terms
-from feemodel.simulation.closed_loop.loop import capped_tip, within_limit
+from feemodel.simulation.closed_loop.loop import capped_tip
 from feemodel.simulation.posting import Posting
 
 INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
@@ -29,7 +29,7 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario with dates, and of one path that is longer than `first_due`.
-    posting : posting policy of a kind that waits for lower fees: "price-cap", "forecast" or "clairvoyant".
+    posting : posting policy of a kind that waits for lower fees: "price-cap" or "clairvoyant".
     interval : time from when one submission is due until the next submission is due. The first byte of a submission
         arrives when the previous submission is due [s].
     first_due : time at which the first submission is due [s].
@@ -78,10 +78,7 @@ def price_of_finality(
         sent = caps.cheapest[due]
         paid_tip = tip[sent]
     fees = SubmissionFees(base_fee, blob_base_fee, tip)
-    if posting.kind == "forecast":
-        sent = _sent_under_limits(due, step, fees, posting_terms(posting), caps.limits)
-        paid_tip = tip[sent]
-    elif posting.kind == "price-cap":
+    if posting.kind == "price-cap":
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
         sent, paid_tip = _sent_under_caps(due, since, start_time, step, fees, posting_terms(posting), caps)
     cost = submission.cost(base_fee[sent], paid_tip, blob_base_fee[sent])
@@ -121,19 +118,3 @@ def _sent_under_caps(due, since, start_time, step, fees, terms, caps):  # type: 
         sent[i] = k
         paid[i] = found if found >= 0.0 and terms.tip_paid else fees.tip[k]
     return sent, paid
-
-
-@cached_njit(nogil=True, error_model="numpy")
-def _sent_under_limits(due, step, fees, terms, limits):  # type: ignore[no-untyped-def]
-    """Return the step in which each submission is sent. Submissions are sent in the last step at the latest."""
-    sent = np.empty(due.size, dtype=np.int64)
-    last = fees.base_fee.size - 1
-    for i in range(due.size):
-        k = due[i]
-        while k < last:
-            now = SubmissionFees(fees.base_fee[k], fees.blob_base_fee[k], fees.tip[k])
-            if within_limit(k, due[i], step, terms, now, limits):
-                break
-            k += 1
-        sent[i] = k
-    return sent

@@ -18,7 +18,7 @@ from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
 from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
 from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
 
-FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT, FORECAST = range(7)  # kinds of posting
+FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT = range(6)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, which was a Thursday
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a nonzero calldata byte at the floor price
 
@@ -55,17 +55,6 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
         price_cap.MAX_FINALIZATION_TIP if final else price_cap.MAX_TIP,
         price_cap.MAX_BLOB_FEE,
     )
-
-
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def within_limit(k, full, step, terms, fees, limits):  # type: ignore[no-untyped-def]
-    """Return whether a submission that became full in step `full` should be sent in step `k`."""
-    waited = k - full
-    if waited * step >= terms.deadline:
-        return True
-    cost = (fees.base_fee + fees.tip) * terms.execution_gas + fees.blob_base_fee * terms.blob_gas
-    left = limits.costs.shape[1] - 1 - waited // limits.steps
-    return cost <= limits.costs[k // limits.steps, left]
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -151,7 +140,7 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
         overdue = terms.kind == BY_DEADLINE and (k - front) * clock.step >= terms.deadline
         accounts.at_deadline += pending if overdue else 0.0
         return pending if overdue or last else 0.0, fees.tip
-    if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT, FORECAST):
+    if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT):
         return need, fees.tip
     full = max(accounts.full, front)
     while arrived[full] < accounts.posted + need:
@@ -159,8 +148,6 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     accounts.full = full
     if terms.kind == CLAIRVOYANT:
         return need if k >= path.caps.cheapest[full] else 0.0, fees.tip
-    if terms.kind == FORECAST:
-        return need if within_limit(k, full, clock.step, terms, fees, path.caps.limits) else 0.0, fees.tip
     since = front if terms.from_first_byte else full
     time = clock.start + k * clock.step
     paid = capped_tip(k, terms, fees, path.caps, (k - since) * clock.step, time, False)

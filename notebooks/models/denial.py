@@ -30,7 +30,7 @@ from feemodel.ethereum.fee_market import (
 )
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.attacks.saturation import (
+from models.saturation import (
     MAX_BLOCKS,
     PUBLISHED_BLOBS,
     PUBLISHED_GROWTH,

@@ -4,7 +4,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint
-from feemodel.simulation.attacks.surge import Surge, surge_path
+from models.surge import Surge, surge_path
 
 GWEI = 10**9
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from feemodel.checks import check_limit, instance, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
-from feemodel.simulation.attacks.saturation import MAX_BLOCKS, L1State, base_fee_after_block
+from models.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
 HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the last fee may be higher, but fits in 64 bits
 
@@ -44,7 +44,7 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     in EIP-7762, the excess must rise to 63,070,646 gas, which takes 63,070,646 / 393,216 = 160.4 blocks. After 161
     blocks, the blob base fee has reached the price:
 
-    >>> from feemodel.simulation.attacks.saturation import upgrade
+    >>> from models.saturation import upgrade
     >>> path = price_discovery(160_217_286, L1State(rules=upgrade("Cancun")))
     >>> len(path) - 1, int(path[-2]) < 160_217_286 <= int(path[-1])
     (161, True)

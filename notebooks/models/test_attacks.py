@@ -7,7 +7,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import blob_base_fee
-from feemodel.simulation.attacks.denial import (
+from models.denial import (
     ERA_CALLDATA_GAS,
     PUBLISHED,
     PUBLISHED_ARBITRUM,
@@ -18,15 +18,15 @@ from feemodel.simulation.attacks.denial import (
     published_denial,
     published_finality_delay,
 )
-from feemodel.simulation.attacks.saturation import (
+from models.pressure import Attack, attack_cost
+from models.saturation import (
     L1State,
     base_fee_after_block,
     published_saturation,
     saturate,
     upgrade,
 )
-from feemodel.simulation.attacks.surge import surge_prices, sustained_use
-from feemodel.simulation.demand import Attack, attack_cost
+from models.surge import surge_prices, sustained_use
 
 ETHER = 10**18
 VICTIMS = {victim.name: victim for victim in PUBLISHED}

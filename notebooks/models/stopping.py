@@ -17,10 +17,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 
 from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
 from feemodel.errors import InvalidInput
+from feemodel.simulation.closed_loop._l1_steps import fees_by_step
+from feemodel.simulation.closed_loop.finality import price_of_finality
+from feemodel.simulation.posting import Posting
 
 MIN_STEP = 1e-3  # minimum length of a step [s]
 BIN_SECONDS = 1_200.0  # length of a bin, in which one maximum cost applies; at least one step [s]
@@ -40,6 +44,33 @@ class StoppingLimits(NamedTuple):
 
     costs: RealArray  #: element i, n: maximum cost in bin i if the deadline is n bins later [wei]
     steps: int  #: number of steps in a bin
+
+
+def posted_by_forecast(l1_fees: xr.Dataset, *, deadline: float, delay_cost: float, step: float = 12.0) -> xr.Dataset:
+    """Compare submissions that leave by forecast with submissions that are sent when they are due.
+
+    The result is that of `feemodel.simulation.closed_loop.finality.price_of_finality`, whose submissions these are. A
+    submission waits at most `deadline` seconds; an hour of waiting costs `delay_cost` of the median submission [1 / h].
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [1767795167, 1767795167 + 700_000], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}
+    >>> found = posted_by_forecast(replay(rows, source="by hand"), deadline=3_600.0, delay_cost=0.25)
+    >>> found.sizes["submission"], found.saving.item(), found.mean_delay.item()
+    (127, 0.0, 0.0)
+    """
+    posting = Posting(kind="clairvoyant", deadline=deadline)
+    found = price_of_finality(l1_fees, posting, step=step)
+    (base_fee, blob_base_fee, tip), _ = fees_by_step(l1_fees, step, posting.submission.tip)
+    costs = np.asarray(posting.submission.cost(base_fee, tip, blob_base_fee))
+    limits = posting_limits(costs, step=step, deadline=deadline, delay_cost=delay_cost)
+    due_times = found["due"].to_numpy()
+    due = np.ceil(due_times / step - 1e-9).astype(np.int64)
+    sent = _sent(due, step, deadline, costs, limits)
+    cost, delay = costs[sent], np.where(sent > due, sent * step - due_times, 0.0)
+    named = {"sent": sent * step, "delay": delay, "cost": cost}
+    found = found.assign({name: ("submission", values, found[name].attrs) for name, values in named.items()})
+    saving = float(1.0 - cost.sum() / found["cost_when_due"].to_numpy().sum())
+    return found.assign(saving=((), saving, found["saving"].attrs), mean_delay=((), float(delay.mean())))
 
 
 class _Model(NamedTuple):
@@ -183,3 +214,19 @@ def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
             before, after = waiting[i - 1] - costs[i - 1], costs[i] - waiting[i]
             return costs[i - 1] + (costs[i] - costs[i - 1]) * before / (before + after)
     return np.inf
+
+
+@cached_njit(nogil=True, error_model="numpy")
+def _sent(due, step, deadline, costs, limits):  # type: ignore[no-untyped-def]
+    """Return the step in which each submission is sent. Submissions are sent in the last step at the latest."""
+    sent = np.empty(due.size, dtype=np.int64)
+    for i in range(due.size):
+        k = due[i]
+        while k < costs.size - 1:
+            waited = k - due[i]
+            left = limits.costs.shape[1] - 1 - waited // limits.steps
+            if waited * step >= deadline or costs[k] <= limits.costs[k // limits.steps, left]:
+                break
+            k += 1
+        sent[i] = k
+    return sent

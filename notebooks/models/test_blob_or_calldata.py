@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from feemodel.errors import InvalidInput
-from feemodel.simulation.blob_or_calldata import calldata_threshold, posting_interval, shared_blob_payment
+from models.blob_or_calldata import calldata_threshold, posting_interval, shared_blob_payment
 
 
 def cost_a_second(rate: float, fixed: float, per_byte: float, delay_cost: float) -> float:

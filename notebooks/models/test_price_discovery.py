@@ -7,8 +7,8 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, excess_behind, fake_exponential
-from feemodel.simulation.attacks.saturation import L1State, upgrade
-from feemodel.simulation.price_discovery import price_discovery
+from models.price_discovery import price_discovery
+from models.saturation import L1State, upgrade
 
 
 def test_count_of_eip_7762() -> None:
@@ -69,6 +69,6 @@ def test_what_is_no_climb_is_refused(price: int, blobs: tuple[int, ...] | None, 
 
 
 def test_a_climb_of_too_many_blocks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feemodel.simulation.price_discovery.MAX_BLOCKS", 100)
+    monkeypatch.setattr("models.price_discovery.MAX_BLOCKS", 100)
     with pytest.raises(LimitExceeded, match="blocks until the price"):
         price_discovery(10**9, L1State())

@@ -7,7 +7,7 @@ from feemodel.errors import InvalidInput
 from feemodel.linea.extra_data import HIGHEST_COST
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.announced import CalldataPressure
-from feemodel.simulation.demand import Attack, attack_cost, doubling_blocks, pressure_path
+from models.pressure import Attack, attack_cost, doubling_blocks, pressure_path
 
 FULL, GWEI = 109_000, 10**9
 TERMS = {"variable_cost": 1e9, "fixed_cost": 30_000_000, "margin": 1.0}
