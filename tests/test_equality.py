@@ -17,7 +17,6 @@ from feemodel.linea.priority import Breakdown
 from feemodel.rollups.arbitrum import PosterCharge
 from feemodel.rollups.factors import Fees
 from feemodel.rollups.kernels import Sums
-from feemodel.rollups.taiko import SharedFee
 from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
 from feemodel.simulation._backtest import Traffic
 from feemodel.simulation._reduce import Over, over
@@ -69,7 +68,7 @@ def test_reductions_are_equal_by_value_and_can_be_keys():
 
 
 ARRAY_TUPLES = [
-    Breakdown, Fees, Sums, PosterCharge, SharedFee, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic,
+    Breakdown, Fees, Sums, PosterCharge, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic,
 ]  # fmt: skip
 
 

@@ -28,13 +28,9 @@ NOT_CALLED = {
     "feemodel.rollups._chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
-    "feemodel.rollups.optimism_operator": {"TransactionMix"},
-    "feemodel.rollups.polygon_zkevm": {"GasPricing"},
     "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
-    "feemodel.rollups.rigid": {"Declaration"},
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"TaikoChain"},
-    "feemodel.rollups._what_if": {"WhatIf", "read_rules"},
     "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
     "feemodel.simulation.forecast._recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},

@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_557,
+    "cli": 4_298,
     "estimates": 941,
     "ethereum": 2_792,
     "execution": 3_281,
@@ -53,18 +53,18 @@ CEILINGS = {
     "io": 4_254,
     "ledger": 5_160,
     "linea": 3_131,
-    "plots": 880,
-    "rollups": 8_333,
+    "plots": 797,
+    "rollups": 6_037,
     "server": 2_795,
     "simulation": 11_596,
     "sizes": 1_012,
     "top level": 1_717,
-    "package": 51_664,
-    "tests": 47_454,
+    "package": 49_026,
+    "tests": 45_689,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
-    "modules": 262,
-    "exported names": 231,
+    "modules": 250,
+    "exported names": 225,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}
@@ -125,7 +125,7 @@ FORMULAS = [
     for path in MODULES
     if path.relative_to(PACKAGE).parts[0] in {"ethereum", "linea", "integers.py", "rollups"}
     and path.stem not in {"_transaction_table", "_measure", "tables"}  # tables of transactions in
-    and path.stem not in {"chains", "_chain_files", "_what_if", "padding"}  # files of chains in; a table out
+    and path.stem not in {"chains", "_chain_files"}  # files of chains in; a table out
 ]
 
 

@@ -35,8 +35,6 @@ VERBS = {
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
     "report": "price a project's transactions and functions on every chain, with an optional limit for CI",
     "chains": "list the known chains, the dated rows of one chain, or rows not checked for a long time",
-    "padding": "compute the factor on the current fee that makes the fee sufficient some blocks later",
-    "rules": "write a chain's rule in a machine-readable format",
     "max-send": "compute the largest value that a balance can send on a rollup, and the amount reserved for fees",
     "sweep": "evaluate a formula over a grid, Sobol points or random draws, as described in a file",
     "backtest": "compute fees and posting costs on real or simulated L1 fees",

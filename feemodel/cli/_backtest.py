@@ -9,11 +9,9 @@ from feemodel.cli._options import (
     above_0,
     add_codec,
     add_l1,
-    add_rules,
     count,
     number,
     read_codec,
-    read_rules_option,
     whole_from_0,
 )
 from feemodel.cli._output import add_out, checked_out, print_json, print_table
@@ -24,7 +22,6 @@ from feemodel.ethereum._quantities import WEI_PER_ETH
 if TYPE_CHECKING:
     import xarray
 
-    from feemodel.rollups._what_if import WhatIf
     from feemodel.simulation._reduce import Over
     from feemodel.simulation.surfaces import Workload
 
@@ -129,7 +126,6 @@ def add_experiment(parser: argparse.ArgumentParser, *, scenario: str, paths: int
     )
     traffic.add_argument("--seed", type=whole_from_0, default=1, help="seed of the random numbers")
     _add_rule(parser)
-    add_rules(parser)
 
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
@@ -180,38 +176,11 @@ def read_experiment(options: argparse.Namespace) -> BacktestArguments:
         reason = "expected a column calldata_bytes, which --calldata-pressure needs"
         raise InvalidInput("--transactions", reason, options.transactions)
     pressure, calldata = (CalldataPressure(), workload.calldata) if options.calldata_pressure else (None, None)
-    what_if = read_rules_option(options)
-    gas = {} if what_if is None else submission_gas(what_if)
-    if what_if is not None and not gas and options.scenario != "demand":
-        reason = "expected tables [[linea.rows]]: a blob schedule has an effect only with --scenario demand"
-        raise InvalidInput("--rules", reason, options.rules)
-    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure, **gas)
-    submission = Submission(tip=tip, **gas)
+    rule = PricingRule(**{name: getattr(options, name) for name in OF_RULE}, tip=float(tip), pressure=pressure)
+    submission = Submission(tip=tip)
     posting = Posting(submission=submission, deadline=options.deadline, stream_ratio=options.stream_ratio)
-    l1_fees = _scenario(options, what_if)
+    l1_fees = _scenario(options)
     return BacktestArguments(workload, l1_fees, rule, posting, options.arrival_rate, calldata, options.seed)
-
-
-SUBMISSION_GAS = ("execution_gas", "blob_gas")
-
-
-def submission_gas(what_if: "WhatIf") -> dict[str, int]:
-    """Return the gas and blob gas of a Linea submission under custom rules; empty if no rule of Linea is changed.
-
-    Raises `InvalidInput` for parameters that have no effect in a simulation.
-    """
-    from feemodel.rollups.rules import parameters_of
-
-    for chain, names in what_if.changed.items():
-        if chain not in ("linea", "ethereum"):
-            raise InvalidInput("--rules", "expected tables [[linea.rows]] or [[ethereum.rows]] in a simulation", chain)
-        for name in names if chain == "linea" else ():
-            if name not in SUBMISSION_GAS:
-                expected = f"expected only {' and '.join(SUBMISSION_GAS)} in [[linea.rows]]; options set the rest"
-                raise InvalidInput("--rules", expected, name)
-    if "linea" not in what_if.changed:
-        return {}
-    return parameters_of(what_if.chains["linea"]).known(*SUBMISSION_GAS)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -310,8 +279,7 @@ def _read_workload(options: argparse.Namespace) -> "Workload":
     return replace(workload, name="; ".join([workload.name, *left_out]))
 
 
-def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.Dataset":
-    from feemodel.ethereum.fee_market import MAINNET
+def _scenario(options: argparse.Namespace) -> "xarray.Dataset":
     from feemodel.simulation import l1_demand, scenarios
 
     if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
@@ -327,17 +295,12 @@ def _scenario(options: argparse.Namespace, what_if: "WhatIf | None") -> "xarray.
         return scenarios.bootstrap(history, paths=options.paths, block_seconds=block, horizon=horizon, rng=options.seed)
     begin = int(history["time"].to_numpy()[0].astype("datetime64[s]").astype(int))
     model = l1_demand.fit(history)
-    schedule = MAINNET
-    if what_if is not None and "ethereum" in what_if.changed:
-        schedule = what_if.schedule
-        begin = max(begin, schedule.rows[-1].timestamp)
     return l1_demand.simulate(
         model,
         paths=options.paths,
         horizon=horizon or scenarios.duration(history),
         timestamp=begin,
         blocks_per_step=5,
-        schedule=schedule,
         rng=options.seed,
     )
 

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from feemodel.cli._options import (
     add_codec,
     add_l1_fees,
-    add_rules,
     count,
     given_parameters,
     read_codec,
-    read_rules_option,
     whole_from_0,
     whole_numbers,
 )
@@ -56,7 +54,6 @@ def add_chains(parser: argparse.ArgumentParser) -> None:
     from feemodel.rollups.rules import PUBDATA
 
     parser.add_argument("--chains", metavar="FOLDER", help="also use the chains of a folder of TOML files")
-    add_rules(parser)
     parser.add_argument(
         "--set", metavar="CHAIN.PARAMETER=VALUE", action="append", default=[],
         help="set a parameter; may be repeated",
@@ -71,13 +68,13 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import comparison, measured_sizes
 
     out = checked_out(options, (".png", ".svg", ".pdf"))
-    rules, without, of_file = compared_rules(options)
+    rules, without = compared_rules(options)
     carried = [one for one in rules if one.no_set_code is None]
     transactions, gas, senders, said = _transactions(options, set_code=carried == rules)
     if options.only is None and carried and any(one.type == SET_CODE for one in transactions):
         without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
         rules = carried
-    said += of_file + [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
+    said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     table = measured_sizes(
         transactions, gas=gas, senders=senders, pubdata=options.pubdata, linea_codec=read_codec(options)
     )
@@ -133,37 +130,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str], list[str]]":
-    """Return the rules to compare, the reasons why other rules are left out, and notes on a file of rules."""
+def compared_rules(options: argparse.Namespace) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
+    """Return the rules to compare, and the reasons why other rules are left out."""
     from feemodel.rollups._chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
     from feemodel.rollups.rules import all_rules, rule, rules_at
 
     own = {} if options.chains is None else read_chains(options.chains)
-    what_if, said = read_rules_option(options, {**CHAINS, **own}), []
-    if what_if is not None:
-        own = {**own, **{name: what_if.chains[name] for name in what_if.changed if name in what_if.chains}}
-        said = [f"{what_if.name}: {what_if.note}"] if what_if.note else []
-        if "ethereum" in what_if.changed:
-            blobs = what_if.schedule.rows[-1].name
-            said.append(f"{what_if.name}: the blob schedule of {blobs} changes no fee at given L1 fees; `feemodel "
-                        "backtest --scenario demand` also uses the schedule")  # fmt: skip
     given = given_by_chain(options.set)
     if options.only is None:
         found, without = rules_at(options.at, chains={**CHAINS, **own}, parameters=given)
-        return list(found), dict(without), said
+        return list(found), dict(without)
     names = options.only.split(",")
     for chain in given:
         if chain not in names:
             raise InvalidInput("--set", "expected a parameter of a chain that is compared", f"{chain}.…")
     if options.only == "all" and options.at is None:
-        if what_if is not None:
-            raise InvalidInput(
-                "--only", "expected names of chains, because --rules does not change past upgrades", "all"
-            )
-        return list(all_rules().values()), {}, said
+        return list(all_rules().values()), {}
     chosen = [rule(own.get(one, one), at=options.at, parameters=given.get(one, {})) for one in names]
-    return chosen, {}, said
+    return chosen, {}
 
 
 def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -6,11 +6,9 @@ from feemodel.cli._options import (
     MissingOption,
     add_l1_fees,
     add_parameters,
-    add_rules,
     count,
     default_of,
     given_parameters,
-    read_rules_option,
     whole_from_0,
 )
 from feemodel.cli._output import print_json, print_table
@@ -46,11 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--at", metavar="DATE", help="use the rule of this day (default: the newest rule)")
     add_parameters(parser)
-    add_rules(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from feemodel.ethereum.fee_market import MAINNET
     from feemodel.io._documents import parse_json
     from feemodel.rollups import Now, max_send
     from feemodel.rollups._sending import needs_l1_fees
@@ -58,9 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.rules import parameters_of
 
     call = parse_json(options.call, "call")
-    what_if = read_rules_option(options)
-    chain = options.chain if what_if is None else what_if.chains.get(options.chain, options.chain)
-    if needs_l1_fees(chain, options.price_per_unit):
+    if needs_l1_fees(options.chain, options.price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(options, name) is None:
                 option = "--" + name.replace("_", "-")
@@ -71,20 +65,16 @@ def run(options: argparse.Namespace) -> int:
         price_per_unit=options.price_per_unit,
     )  # fmt: skip
     given = given_parameters(options.set)
-    terms = parameters_of(chain, at=options.at, parameters=given)
+    terms = parameters_of(options.chain, at=options.at, parameters=given)
     found = max_send(
-        chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
+        options.chain, options.balance, call, now=now, gas_limit=options.gas, blocks_ahead=options.blocks_ahead,
         max_priority_fee=options.priority_fee, max_fee_per_gas=options.max_fee, at=options.at,
-        parameters=given, schedule=MAINNET if what_if is None else what_if.schedule,
+        parameters=given,
     )  # fmt: skip
     if options.json:
-        print_json({
-            **({} if what_if is None else {"rules": what_if.name}),
-            "chain": options.chain, "token": terms.chain.token, **found.as_dict(),
-        })  # fmt: skip
+        print_json({"chain": options.chain, "token": terms.chain.token, **found.as_dict()})
         return 0
-    title = "" if what_if is None else f"{what_if.name}: "
-    title += f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
+    title = f"{options.chain}, blocks ahead: {options.blocks_ahead:,}; gas limit {found.gas_limit:,}, "
     title += f"max fee {found.max_fee_per_gas:,} wei per gas"
     gas = found.held - found.l1_fee - found.operator_fee
     rows = [("balance", options.balance), ("gas limit · max fee", gas), ("data fee (L1 part)", found.l1_fee),

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from inspect import signature
@@ -20,8 +20,6 @@ from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, fo
 
 if TYPE_CHECKING:
     from feemodel.io._finished import FinishedFolder
-    from feemodel.rollups._what_if import WhatIf
-    from feemodel.rollups.chains import Chain
     from feemodel.sizes._codecs import Codec
 
 
@@ -72,9 +70,9 @@ def add_pricing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_pricing(options: argparse.Namespace, preset: LineaPreset | None = None) -> tuple[LineaPreset, Form]:
+def read_pricing(options: argparse.Namespace) -> tuple[LineaPreset, Form]:
     """Return the preset and the fee form that the options name. Options replace single values of the preset."""
-    preset = linea_preset(options.preset) if preset is None else preset
+    preset = linea_preset(options.preset)
     if options.record is not None:
         record = PricingRecord.from_bytes(from_hex(options.record, "--record"))
         preset = replace(preset, **asdict(record))
@@ -280,23 +278,6 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
         "--set", metavar="PARAMETER=VALUE", action="append", default=[],
         help="set a parameter of the chain; may be repeated",
     )  # fmt: skip
-
-
-def add_rules(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """Add the option for a file of custom rules."""
-    parser.add_argument(
-        "--rules",
-        metavar="FILE",
-        help="file of custom rules, such as a blob schedule or scalars; data/rules/ has examples",
-    )
-
-
-def read_rules_option(options: argparse.Namespace, chains: "Mapping[str, Chain] | None" = None) -> "WhatIf | None":
-    """Return the chains with the rules of `--rules` added, or `None` without this option."""
-    from feemodel.rollups._what_if import read_rules
-    from feemodel.rollups.chains import CHAINS
-
-    return None if options.rules is None else read_rules(options.rules, chains=CHAINS if chains is None else chains)
 
 
 def given_parameters(texts: Iterable[str]) -> dict[str, Any]:

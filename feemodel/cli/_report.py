@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     from feemodel.rollups.tables import MEASURED
 
     _check(options)
-    rules, without, said = compared_rules(options)
+    rules, without = compared_rules(options)
     missing = {one.name: [column for column in one.columns if column not in MEASURED] for one in rules}
     without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
     rules = [one for one in rules if not missing[one.name]]
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         )
     read = [read_project(path, statistic=options.gas, artifacts=options.artifacts) for path in options.paths]
     uses = [use for one in read for use in one.uses]
-    said += [text for one in read for text in one.said]
+    said = [text for one in read for text in one.said]
     if any(use.kind == "function" for use in uses):
         said.append("assumed: example arguments of the functions; a broadcast has the real ones")
     if any(use.kind == "deployment" for use in uses):

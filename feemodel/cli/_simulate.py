@@ -8,19 +8,17 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from feemodel.cli._backtest import HOUR, l1_history, submission_gas
+from feemodel.cli._backtest import HOUR, l1_history
 from feemodel.cli._options import (
     above_0,
     add_executor,
     add_l1,
     add_resume,
-    add_rules,
     check_known,
     checked_resume,
     count,
     default_of,
     number,
-    read_rules_option,
     whole_from_0,
 )
 from feemodel.cli._output import FIGURES, add_out, checked_out, print_json, print_table
@@ -31,8 +29,6 @@ from feemodel.simulation.closed_loop._choices import POSTINGS, PRICINGS, WITH_SL
 
 if TYPE_CHECKING:
     import xarray
-
-    from feemodel.simulation.surfaces import Submission
 
 
 FIT = "fit"
@@ -152,7 +148,6 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
                        help="L1 gas of finalization per blob, about 66500 on Linea"
                        f" (default: {own['finalization_gas']:g})")  # fmt: skip
     group.add_argument("--seed", type=whole_from_0, help=f"seed of the random numbers (default: {own['seed']})")
-    add_rules(group)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -214,14 +209,6 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
         if options.posting != "clairvoyant":
             raise InvalidInput("--delay-cost", "expected only with --posting clairvoyant", options.delay_cost)
         posting = replace(posting, delay_cost=options.delay_cost)
-    what_if = read_rules_option(options)
-    gas = {} if what_if is None else submission_gas(what_if)
-    if what_if is not None and not gas:
-        raise InvalidInput(
-            "--rules", "expected tables [[linea.rows]]: simulate takes L1 fees from a history", options.rules
-        )
-    submission = replace(posting.submission, **gas)
-    posting = replace(posting, submission=submission)
     posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
     demand = with_fields("demand", Demand(rate=options.arrival_rate, poisson=options.poisson), tables.get("demand", {}))
     costs = Costs()
@@ -229,35 +216,18 @@ def read_experiment(options: argparse.Namespace, tables: dict[str, Any]) -> Simu
         costs = Costs(finalization_gas=options.finalization_gas, finalize_blobs=1)
     costs = with_fields("costs", costs, tables.get("costs", {}))
     l1_fees = unweighted(l1_history(options.l1, read_columns(options.l1_columns, "--l1-columns")))
-    even = break_even(l1_fees, Posting(submission=submission), demand, step=options.step)
+    even = break_even(l1_fees, Posting(submission=posting.submission), demand, step=options.step)
     reference = even.price * demand.bytes_per_transaction
     answering = replace(demand, elasticity=options.elasticity or demand.elasticity,
                         reference_fee=demand.reference_fee or reference)  # fmt: skip
     blocks = default_of(baseline_pricing, "window_blocks") if options.window is None else options.window
     pricing = baseline_pricing(options.pricing, even, window_blocks=blocks, step=options.step)
-    if gas:
-        pricing = _repriced(pricing, submission)
     pricing = with_fields("pricing-fields", pricing, tables.get("pricing-fields", {}))
     if options.level == FIT:
         pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
     elif options.level != 1.0:
         pricing = replace(pricing, level=options.level)  # type: ignore[type-var]
     return SimulationArguments(l1_fees, pricing, posting, answering, costs)
-
-
-def _repriced(pricing: Any, submission: "Submission") -> Any:
-    """Return the policy; prices that depend on the gas of a submission use the gas of `submission`."""
-    from feemodel.simulation.policies.linea import LineaPricing
-    from feemodel.simulation.policies.vault import VaultPricing
-
-    if isinstance(pricing, LineaPricing):
-        return replace(pricing, execution_gas=submission.execution_gas, blob_gas=submission.blob_gas)
-    if isinstance(pricing, VaultPricing):
-        return replace(
-            pricing, gas_per_byte=submission.execution_gas / submission.capacity,
-            blob_gas_per_byte=submission.blob_gas / submission.capacity,
-        )  # fmt: skip
-    return pricing
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
@@ -267,9 +237,8 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
     known = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest != "l1_columns"}
     said = {} if options.spec is None else read_toml(options.spec)
     spec = {name: _value(name, value, known) for name, value in said.items()}
-    for name in ("l1", "rules"):
-        if name in spec and getattr(options, name) is None:
-            spec[name] = str(Path(options.spec).parent / spec[name])
+    if "l1" in spec and options.l1 is None:
+        spec["l1"] = str(Path(options.spec).parent / spec["l1"])
     options.given, own = set(), _defaults()
     for action in known.values():
         name = action.dest

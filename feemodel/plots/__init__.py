@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from feemodel.plots._figures import plot_comparison as plot_comparison
     from feemodel.plots._figures import plot_days as plot_days
     from feemodel.plots._figures import plot_distributions as plot_distributions
-    from feemodel.plots._figures import plot_padding as plot_padding
-    from feemodel.plots._figures import plot_posting as plot_posting
     from feemodel.plots._figures import plot_recovery as plot_recovery
     from feemodel.plots._forecast import plot_forecast as plot_forecast
     from feemodel.plots._forecast import plot_loss_probability as plot_loss_probability

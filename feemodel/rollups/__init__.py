@@ -5,22 +5,16 @@ rules_at : the rules of all live chains at a date
 chains : the chains of the package, with dated parameters
 read_chains : chains from files of the user
 chains_table : the dated parameters of chains as a table
-read_rules : user-defined rules, such as a blob schedule, from a file
 measured_sizes : the transaction sizes that the rules need
 sizes_table : the transaction sizes as a table
 comparison : total fees of a set of transactions under each rule
 compare : the fee of each transaction under each rule, as a table
 compare_sums : sums of fees at many samples of L1 fees
 compare_days : total fees on several days
-optimism, arbitrum, scroll, zksync, zksync_os, taiko, polygon_zkevm, mantle, celo, starknet, base : fee formulas of a
-    chain, with the same results as the chain's nodes
-padding_table : factors by which the current fee must be multiplied to cover the fee some blocks later
-rigid : export of rules as gas market declarations (RIP-7993)
-preverification_gas : preVerificationGas of ERC-4337 bundlers; `erc4337` has the formulas
-arbitrum_node : gas for L1 data in a gas estimate of an Arbitrum node
+optimism, arbitrum, scroll, zksync, zksync_os, taiko, mantle, starknet : fee formulas of a chain, with the results of
+    the chain's nodes
 arbitrum_l1_pricing : Arbitrum's price of L1 data
 arbitrum_l2_pricing : Arbitrum's L2 base fee
-optimism_operator : parameters that the operator of an OP Stack chain sets
 max_send : the largest value that an account can send with a call that is included some blocks later
 factors : the common form of all rules
 rules : the rules of all chains
@@ -39,10 +33,6 @@ if TYPE_CHECKING:
     from feemodel.rollups._chain_files import read_chains as read_chains
     from feemodel.rollups._sending import Now as Now
     from feemodel.rollups._sending import max_send as max_send
-    from feemodel.rollups._what_if import WhatIf as WhatIf
-    from feemodel.rollups._what_if import read_rules as read_rules
-    from feemodel.rollups.erc4337 import preverification_gas as preverification_gas
-    from feemodel.rollups.padding import padding_table as padding_table
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.tables import chains_table as chains_table

@@ -8,13 +8,11 @@ from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, who
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
-from feemodel.ethereum.fee_market import MAINNET, Schedule
+from feemodel.ethereum.fee_market import MAINNET, BlobRules, Schedule
 from feemodel.rollups import _balance as balance
-from feemodel.rollups import optimism
 from feemodel.rollups._balance import Sendable
 from feemodel.rollups._base_fee_bounds import arbitrum_min_base_fee
-from feemodel.rollups._what_if import blobs_at
-from feemodel.rollups.chains import Chain, Parameters, When
+from feemodel.rollups.chains import Chain, Parameters, When, timestamp
 from feemodel.rollups.rules import FAMILIES, _arbitrum_price_per_unit, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
@@ -77,7 +75,7 @@ def max_send(
         assumed. Without `sign`, the result can be a few wei below the maximum if the chain's L1 fee depends on the
         bytes of the transaction.
     parameters : values that replace the chain's own values, by parameter name.
-    schedule : blob schedule of Ethereum, which bounds the blob base fee; see `feemodel.rollups.read_rules`.
+    schedule : blob schedule of Ethereum, which bounds the blob base fee.
 
     Returns
     -------
@@ -132,6 +130,15 @@ def max_send(
         )
 
     return _largest(balance_wei, held)
+
+
+def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
+    """Return the blob rules at a date; `None`: the newest. For a date before the first row, return the first row.
+
+    >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
+    ('BPO2', 'Prague', 'Cancun')
+    """
+    return schedule.rows[-1] if at is None else schedule.at(max(timestamp("at", at), schedule.rows[0].timestamp))
 
 
 def _l1_blocks_until(parameters: Parameters, blocks: int) -> int:
@@ -223,12 +230,21 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
     return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)
 
 
+def _largest_fastlz_size(size: int) -> int:
+    """Return the largest FastLZ length of a payload of this size, as `GasPriceOracle.getL1FeeUpperBound` [byte].
+
+    >>> _largest_fastlz_size(73)
+    89
+    """
+    return size + size // 255 + 16
+
+
 def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
     """Return the sizes that a rule needs, by column. Without `sign`, the sizes are upper bounds for any signature."""
     unsigned = transaction.unsigned()
     encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
     zeros = encoded.count(0)
-    fastlz = int(optimism.oracle_upper_bound_size(len(unsigned))) if sign is None else FastLz().size(encoded)
+    fastlz = int(_largest_fastlz_size(len(encoded))) if sign is None else FastLz().size(encoded)
     zstd = len(encoded) if sign is None else SCROLL_ZSTD.size(encoded)
     known = {
         "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,

@@ -18,7 +18,7 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 from dataclasses import dataclass
 from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole, whole_scalar
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -42,7 +42,6 @@ FASTLZ_INTERCEPT = 42_585_600
 FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
 
-SIGNATURE_BYTES = 68  # number of bytes that the oracle adds for a missing signature
 DEFAULT_FOOTPRINT_SCALAR = 400  # scalar that applies if the chain's configuration has 0 [gas / byte]
 
 
@@ -398,54 +397,6 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
 
 
 @overload
-def oracle_ecotone_l1_gas(zero_bytes: int, nonzero_bytes: int) -> int: ...
-@overload
-def oracle_ecotone_l1_gas(zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes]) -> Wholes: ...
-@formula
-def oracle_ecotone_l1_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike) -> Whole:
-    """Return the result of `GasPriceOracle.getL1GasUsed` for an unsigned transaction under Ecotone [gas].
-
-    The contract GasPriceOracle adds 68 non-zero bytes for the missing signature.
-
-    >>> oracle_ecotone_l1_gas(2, 3)
-    1144
-    """
-    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
-    return fee_market._calldata_gas(zero, add("nonzero_bytes", nonzero, SIGNATURE_BYTES))
-
-
-@overload
-def oracle_fastlz_size(unsigned_fastlz_size: int) -> int: ...
-@overload
-def oracle_fastlz_size(unsigned_fastlz_size: Numbers[Wholes]) -> Wholes: ...
-@formula
-def oracle_fastlz_size(unsigned_fastlz_size: ArrayLike) -> Whole:
-    """Return the FastLZ length that `GasPriceOracle.getL1Fee` uses since Fjord: unsigned_fastlz_size + 68 [byte].
-
-    >>> oracle_fastlz_size(167)
-    235
-    """
-    return add("fastlz_size", whole("unsigned_fastlz_size", unsigned_fastlz_size, unit="bytes"), SIGNATURE_BYTES)
-
-
-@overload
-def oracle_upper_bound_size(unsigned_size: int) -> int: ...
-@overload
-def oracle_upper_bound_size(unsigned_size: Numbers[Wholes]) -> Wholes: ...
-@formula
-def oracle_upper_bound_size(unsigned_size: ArrayLike) -> Whole:
-    """Return the maximum FastLZ length of a transaction after signing, as in `getL1FeeUpperBound` [byte].
-
-    The maximum length is t + t // 255 + 16, where t = unsigned_size + 68.
-
-    >>> oracle_upper_bound_size(5)
-    89
-    """
-    signed = add("unsigned_size", whole("unsigned_size", unsigned_size, unit="bytes"), SIGNATURE_BYTES)
-    return add("unsigned_size", signed, signed // 255, 16)
-
-
-@overload
 def next_base_fee(
     base_fee: int, gas_used: int, gas_limit: int, *, upgrade: str, elasticity: int = ...,
     denominator: int | None = ..., footprint: float = ..., min_base_fee: int = ...
@@ -504,6 +455,18 @@ def next_base_fee(
     own_denominator = row.base_fee_denominator if denominator is None else denominator
     fee = fee_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
     return maximum(fee, floor) if row.counts_footprint else fee
+
+
+def denim_parameters(gas_limit: int, denominator: int) -> tuple[int, int]:
+    """Return gas limit // 10 and denominator · 10, the parameters of Base's first block of 200 ms (Denim).
+
+    Sources: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof.
+
+    >>> denim_parameters(400_000_000, 100)
+    (40000000, 1000)
+    """
+    limit = whole_scalar("gas_limit", gas_limit, minimum=10, unit="gas")
+    return limit // 10, whole_scalar("denominator", denominator, minimum=1) * 10
 
 
 def upgrade_named(name: str) -> Upgrade:

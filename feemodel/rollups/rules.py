@@ -3,7 +3,7 @@
 | column                      | meaning                                         | used by                             |
 |-----------------------------|-------------------------------------------------|-------------------------------------|
 | gas                         | gas used on L2 [gas]                            | all chains except Starknet          |
-| zero_bytes, nonzero_bytes   | number of zero and of non-zero bytes [byte]     | early OP Stack and Scroll; Polygon  |
+| zero_bytes, nonzero_bytes   | number of zero and of non-zero bytes [byte]     | early OP Stack and Scroll           |
 | length                      | length [byte]                                   | Scroll at Curie and Feynman         |
 | fastlz_size                 | FastLZ length [byte]                            | OP Stack since Fjord                |
 | brotli_size                 | brotli length (level 1, window 22) [byte]       | Arbitrum                            |
@@ -32,7 +32,7 @@ from feemodel.integers import MILLION, NOTHING, FixedPoint, Whole, add, multiply
 from feemodel.linea import coordinator, priority
 from feemodel.linea.extra_data import _recorded_cost
 from feemodel.rollups import _base_fee_bounds as bounds
-from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, polygon_zkevm, scroll, zksync, zksync_os
+from feemodel.rollups import arbitrum, arbitrum_l1_pricing, optimism, scroll, zksync, zksync_os
 from feemodel.rollups.chains import CHAINS, Chain, Parameters, When, timestamp
 from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
 from feemodel.rollups.mantle import mantle_rule
@@ -287,36 +287,6 @@ def _taiko_rule(parameters: Parameters) -> Rule:
     return Rule.of(parameters, ("gas",), terms, taken_apart)
 
 
-PRICING = ("l1_gas_price_factor", "byte_gas_cost", "zero_byte_gas_cost", "net_profit")
-
-
-def _polygon_rule(parameters: Parameters) -> Rule:
-    """Return the rule of Polygon zkEVM for transactions with the gas price that the network suggests.
-
-    The L2 fee is gas · minimum L2 gas price. Raises `InvalidInput` if the L1 fees are so low that the gas price would
-    be below 1 wei.
-
-    >>> _polygon_rule(CHAINS["polygon-zkevm"].at()).fees({"zero_bytes": 5, "nonzero_bytes": 5, "gas": 200},
-    ...                                                 base_fee=100, blob_base_fee=1)
-    Fees(l1=11600, l2=5000)
-    """
-    terms = instance("parameters", parameters, Parameters).known(*PRICING)
-    pricing = polygon_zkevm.GasPricing(**terms)
-
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        gas, margin = columns["gas"], pricing.net_profit
-        require("gas", "expected at least 1, because the fee is divided by the gas", gas, gas > 0)
-        require("l1_gas_price", "expected an integer of at least 1", base_fee, base_fee > 0)
-        minimum = polygon_zkevm._min_l2_gas_price(base_fee, pricing)
-        gas_price = _with_margin(minimum, margin)
-        require("base_fee", "expected a base fee for which the gas price is at least 1 wei", base_fee, gas_price > 0)
-        units = polygon_zkevm._byte_gas(columns["zero_bytes"], columns["nonzero_bytes"], pricing)
-        return Factors(units, FixedPoint(base_fee, 0), gas, gas, gas_price, step=gas, fixed=minimum, margin=margin,
-                       check=polygon_zkevm._total_price)  # fmt: skip
-
-    return Rule.of(parameters, ("gas", "zero_bytes", "nonzero_bytes"), terms, taken_apart)
-
-
 def _scroll_parts(
     upgrade: str, counts: list[Whole], terms: Mapping[str, int], base_fee: Whole, blob_base_fee: Whole
 ) -> dict[str, Any]:
@@ -361,7 +331,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "zksync": Family(_zksync_rule, None, "in gas price"),
         "zksync-os": Family(_zksync_os_rule, bounds.zksync_os_bound, "in gas price"),
         "taiko": Family(_taiko_rule, bounds.taiko_bound, "in gas price"),
-        "polygon": Family(_polygon_rule, None, "in gas price"),
         "mantle": Family(mantle_rule, bounds.mantle_bound),
         "starknet": Family(starknet_rule, bounds.starknet_bound, sends_value=False),
     }

@@ -66,15 +66,6 @@ class L1Prices(NamedTuple):
     l1_data_gas: int  #: [wei / gas]
 
 
-class ResourceBounds(NamedTuple):
-    """For each resource, the maximum amount and the maximum price per unit that a transaction allows."""
-
-    l1_gas: tuple[int, int]
-    l1_data_gas: tuple[int, int]
-    l2_gas: tuple[int, int]
-    overall_fee: int  #: Σ amount · price [FRI]
-
-
 @overload
 def fee(
     *, l1_gas: int, l1_data_gas: int, l2_gas: int, l1_gas_price: int, l1_data_gas_price: int, l2_gas_price: int,
@@ -243,16 +234,6 @@ def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[
     return actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
 
 
-def proposal_accepted(proposal: int, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> bool:
-    """Return whether validators accept a proposal, which must be at or between the two `proposal_bounds`.
-
-    >>> proposal_accepted(8_016_000_000, 8 * 10**9), proposal_accepted(8_016_000_001, 8 * 10**9)
-    (True, False)
-    """
-    lower, upper = proposal_bounds(fee_actual_now, margin_ppt)
-    return lower <= whole_scalar("proposal", proposal) <= upper
-
-
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
     """Return the proposal of an honest proposer.
 
@@ -387,32 +368,6 @@ def fri_to_wei(price: int, rate: int) -> int:
     return product // whole_scalar("rate", rate, minimum=1)
 
 
-def price_accepted(proposed: int, own: int, margin_percent: int = 10) -> bool:
-    """Return whether a validator accepts a proposed L1 price.
-
-    The proposed price may differ from the validator's own price by 1 or by `margin_percent`, whichever is larger.
-
-    >>> price_accepted(1_100, 1_000), price_accepted(1_111, 1_000)
-    (True, False)
-    """
-    distance = abs(whole_scalar("proposed", proposed) - whole_scalar("own", own))
-    return distance <= 1 or distance <= own * whole_scalar("margin_percent", margin_percent) // 100
-
-
-def gateway_accepts(max_price_per_unit: int, previous_price: int, percentage: int = 100, flat_minimum: int = 0) -> bool:
-    """Return whether a gateway accepts a transaction with a given maximum price of L2 gas.
-
-    The maximum price must be at least `flat_minimum`, and at least previous_price · percentage // 100, where
-    `previous_price` is the price in the previous block. In the deployed gateway, the flat minimum is 8 · 10⁹.
-
-    >>> gateway_accepts(49, 100, 50), gateway_accepts(50, 100, 50)
-    (False, True)
-    """
-    share = whole_scalar("previous_price", previous_price) * whole_scalar("percentage", percentage) // 100
-    bound = whole_scalar("max_price_per_unit", max_price_per_unit)
-    return bound >= max(share, whole_scalar("flat_minimum", flat_minimum))
-
-
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
     """Return the L1 gas of a transaction that sets a bound only for L1 gas, and so pays for data in L1 gas.
 
@@ -424,40 +379,6 @@ def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_da
     price = whole_scalar("l1_gas_price", l1_gas_price, minimum=1)
     cost = whole_scalar("l1_data_gas", l1_data_gas) * whole_scalar("l1_data_gas_price", l1_data_gas_price)
     return whole_scalar("l1_gas", l1_gas) + -(-cost // price)
-
-
-def gas_of_fee(fee: int, price: int) -> int:
-    """Return ⌈fee / price⌉, the gas that a fee pays for.
-
-    >>> gas_of_fee(28, 3)
-    10
-    """
-    return -(-whole_scalar("fee", fee) // whole_scalar("price", price, minimum=1))
-
-
-def starknet_js_bounds(
-    *, l1_gas: tuple[int, int], l1_data_gas: tuple[int, int], l2_gas: tuple[int, int], overhead_percent: int = 50
-) -> ResourceBounds:
-    """Return the resource bounds that starknet.js sets: each amount and each price of an estimate times 1.5.
-
-    The maximum fee is 1.5 · 1.5 = 2.25 times the estimated fee.
-
-    Parameters
-    ----------
-    l1_gas, l1_data_gas, l2_gas : (amount, price) of each resource in the estimate [gas], [FRI / gas].
-    overhead_percent : percentage added to all amounts and all prices.
-
-    >>> starknet_js_bounds(l1_gas=(1_000, 100), l1_data_gas=(500, 50), l2_gas=(200, 20)).overall_fee
-    290250
-    """
-    factor = 100 + whole_scalar("overhead_percent", overhead_percent)
-    estimate = {"l1_gas": l1_gas, "l1_data_gas": l1_data_gas, "l2_gas": l2_gas}
-    gas, data, execution = (
-        (amount * factor // 100, price * factor // 100)
-        for amount, price in (_pair(name, value) for name, value in estimate.items())
-    )
-    total = sum(amount * price for amount, price in (gas, data, execution))
-    return ResourceBounds(gas, data, execution, total)
 
 
 def starknet_rule(parameters: Parameters) -> Rule:

@@ -4,19 +4,17 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 """
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, overload
+from typing import overload
 
-from feemodel._records import compared_by_value, printed_as_table
-from feemodel.checks import ArrayLike, Numbers, Part, Wholes, check_fields, check_int64, instance, whole
+from feemodel.checks import ArrayLike, Numbers, Wholes, check_fields, check_int64, instance, whole
 from feemodel.ethereum.fee_market import moved_base_fee
 from feemodel.formula import formula
-from feemodel.integers import Whole, maximum, minimum, multiply, multiply_divide, require
+from feemodel.integers import Whole, maximum, minimum, multiply_divide, require
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
 MAX_TARGET_PERCENT = 95  # maximum of the adjusted target [% of the gas limit]
 BLOCK_TIME_TARGET = 2  # s
-SHARING_PERCENT = 75  # share of the base fee that the proposer receives [%]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +33,6 @@ class TaikoChain:
 
 
 MAINNET = TaikoChain(name="taiko-mainnet", min_base_fee=10_000_000)
-OTHER = TaikoChain(name="taiko-other", min_base_fee=5_000_000)
-
-
-@compared_by_value
-@printed_as_table
-class SharedFee(NamedTuple, Generic[Part]):
-    """The proposer's and the treasury's shares of a base fee [wei]."""
-
-    proposer: Part
-    treasury: Part
 
 
 def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
@@ -128,23 +116,3 @@ def _next_base_fee(base_fee: Whole, gas_used: Whole, gas_limit: Whole, block_tim
     adjusted = _adjusted_target(gas_limit, block_time)
     moved = moved_base_fee(base_fee, gas_used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
-
-
-@overload
-def shared_base_fee(gas_used: int, base_fee: int, *, percent: int = ...) -> SharedFee[int]: ...
-@overload
-def shared_base_fee(
-    gas_used: Numbers[Wholes], base_fee: Numbers[Wholes], *, percent: Numbers[Wholes] = ...
-) -> SharedFee[Wholes]: ...
-@formula
-def shared_base_fee(gas_used: ArrayLike, base_fee: ArrayLike, *, percent: ArrayLike = SHARING_PERCENT) -> SharedFee:
-    """Split gas_used · base_fee: the proposer gets `percent` %, rounded down, and the treasury gets the rest.
-
-    >>> shared_base_fee(21_000, 10_000_001)
-    SharedFee(proposer=157500015750, treasury=52500005250)
-    """
-    share = whole("percent", percent)
-    require("percent", "expected at most 100", share, share <= 100)
-    total = multiply("base_fee", whole("gas_used", gas_used, unit="gas"), whole("base_fee", base_fee, unit="wei"))
-    proposer = multiply_divide("base_fee", total, share, 100)
-    return SharedFee(proposer, total - proposer)

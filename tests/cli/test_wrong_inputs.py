@@ -74,8 +74,6 @@ NEEDED = {
     "compare": {"subject": RAW},
     "report": {"paths": str(ROOT / "tests" / "data" / "reports" / "run-latest.json"), "--only": "linea"},
     "chains": {},
-    "padding": {"--chain": "taiko"},
-    "rules": {"action": "export", "name": "base"},
     "max-send": {"chain": "linea", "call": "{}", "--balance": "5", "--base-fee": "7"},
     "sweep": {"spec": "{folder}/sweep.toml"},
     "backtest": {"--hours": "1", "--arrival-rate": "0.02"},

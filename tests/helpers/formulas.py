@@ -39,8 +39,7 @@ NOT_BROADCAST = {"out"}
 NO_FORMULAS = {  # bytes, calls, transactions and tables of them in
     "feemodel.ethereum._call", "feemodel.ethereum._hashes", "feemodel.ethereum._quantities",
     "feemodel.ethereum._transaction", "feemodel.ethereum._transaction_fields", "feemodel.ethereum._transaction_table",
-    "feemodel.linea._explanation", "feemodel.linea._measure", "feemodel.rollups.optimism_operator.measured_mix",
-    "feemodel.rollups.optimism_operator.recovery",
+    "feemodel.linea._explanation", "feemodel.linea._measure",
     "feemodel.rollups.tables",
 }  # fmt: skip
 

@@ -14,13 +14,8 @@ from feemodel.rollups import (
 )
 from feemodel.rollups import (
     arbitrum_l1_pricing,
-    base,
-    celo,
-    erc4337,
     mantle,
     optimism,
-    optimism_operator,
-    polygon_zkevm,
     scroll,
     starknet,
     zksync,
@@ -29,9 +24,7 @@ from feemodel.rollups import (
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chains import chain
 from feemodel.sizes._codecs import SCROLL_ZSTD, FastLz
-from tests.helpers.optional import optional
 
-draft = optional("tests.helpers.glamsterdam", "draft")
 Inputs = Mapping[str, Any]
 
 
@@ -89,12 +82,6 @@ def _ecotone(inputs: Inputs) -> dict[str, int]:
     counts = _counts(from_hex(inputs["raw_tx"]))
     fee = optimism.ecotone_l1_fee(*counts, **_only(inputs, *ECOTONE))
     return {"fee": fee, "l1_gas_used": fee_market.calldata_gas(*counts)}
-
-
-def _oracle_ecotone(inputs: Inputs) -> dict[str, int]:
-    zero, nonzero = _counts(from_hex(inputs["unsigned_tx"]))
-    fee = optimism.ecotone_l1_fee(zero, nonzero + optimism.SIGNATURE_BYTES, **_only(inputs, *ECOTONE))
-    return {"fee": fee, "l1_gas_used": optimism.oracle_ecotone_l1_gas(zero, nonzero)}
 
 
 def _fjord_of_size(size: int, inputs: Inputs) -> dict[str, int]:
@@ -369,27 +356,6 @@ def _predicted_blob_fee(inputs: Inputs) -> int:
     )  # fmt: skip
 
 
-# Polygon zkEVM
-
-
-def _break_even(inputs: Inputs) -> int:
-    pricing = polygon_zkevm.GasPricing(
-        l1_gas_price_factor=inputs.get("l1_gas_price_factor", 0.25), byte_gas_cost=inputs.get("byte_gas_cost", 16),
-        zero_byte_gas_cost=inputs.get("zero_byte_gas_cost", 4), net_profit=float(inputs.get("net_profit", 1)),
-        transfer_gas_price=inputs.get("eth_transfer_gas_price", 0),
-        transfer_l1_factor=float(inputs.get("eth_transfer_l1_factor", 0)),
-    )  # fmt: skip
-    counts = _counts(from_hex(inputs["raw_tx"]))
-    prices = _only(inputs, "tx_gas_price", "l1_gas_price")
-    return int(polygon_zkevm.break_even_gas_price(*counts, inputs["gas_used"], **prices, pricing=pricing))
-
-
-def _effective(inputs: Inputs) -> int:
-    counts = _counts(from_hex(inputs["raw_tx"]))
-    prices = _only(inputs, "tx_gas_price", "l1_gas_price", "l2_gas_price")
-    return int(polygon_zkevm.effective_gas_price(*counts, inputs["gas_used"], **prices))
-
-
 # What a balance can send
 
 
@@ -426,32 +392,6 @@ def _arbitrum_max_send(inputs: Inputs) -> dict[str, Any]:
 def _total_rollup_cost(inputs: Inputs) -> int:
     held = op_stack_sendable(0, max_fee_per_gas=0, **inputs)
     return held.l1_fee + held.operator_fee
-
-
-# The operator of an OP Stack chain
-
-
-def _footprint_scalar(inputs: Inputs) -> int:
-    if "maximum_blobs" in inputs:
-        return optimism_operator.footprint_scalar_at_limit(**inputs)
-    renamed = {"block_seconds" if name == "block_time" else name: value for name, value in inputs.items()}
-    return optimism_operator.footprint_scalar(**renamed)
-
-
-def _scalar_word(inputs: Inputs) -> dict[str, str]:
-    word = optimism_operator.encode_scalars(**inputs)
-    assert optimism_operator.decode_scalars(word) == (inputs["base_fee_scalar"], inputs["blob_base_fee_scalar"])
-    return {"hex": "0x" + word.hex(), "uint": str(int.from_bytes(word, "big"))}
-
-
-def _published_scalars(inputs: Inputs) -> dict[str, int]:
-    mix = optimism_operator.MIXES[inputs["transaction_type"].removeprefix("General ").lower().replace(" ", "-")]
-    found = optimism_operator.scalars_for_margin(
-        inputs["transactions_per_day"], mix, margin=inputs["target_margin_percent"] / 100,
-        channel_hours=inputs["max_channel_hours"], output_hours=inputs["output_root_hours"],
-        fault_proofs=inputs["fault_proofs"], state_in_fees=inputs["state_in_fees"], as_published=True,
-    )  # fmt: skip
-    return found._asdict()
 
 
 def _parameters_at(inputs: Inputs) -> dict[str, Any]:
@@ -514,14 +454,7 @@ def _discounted_l1_gas(inputs: Inputs) -> dict[str, Any]:
     return {"gas": gas, "overdraft": gas > inputs["bound"]}
 
 
-def _starknet_js_bounds(inputs: Inputs) -> dict[str, Any]:
-    resources = ("l1_gas", "l1_data_gas", "l2_gas")
-    pairs = {name: (inputs[name], inputs[f"{name}_price"]) for name in resources}
-    bounds = starknet.starknet_js_bounds(**pairs, overhead_percent=inputs["overhead_percent"])
-    return {name: list(getattr(bounds, name)) for name in resources} | {"overall_fee": bounds.overall_fee}
-
-
-# Mantle, Celo, Base
+# Mantle, Base
 
 
 def _arsia(inputs: Inputs) -> dict[str, int]:
@@ -553,32 +486,9 @@ def _mantle_base_fee(inputs: Inputs) -> int:
     )  # fmt: skip
 
 
-def _celo_base_fee(inputs: Inputs) -> int:
-    terms = _only(inputs, "jovian", "elasticity", "denominator", "min_base_fee")
-    counts = inputs["base_fee"], inputs["gas_used"], inputs["gas_limit"]
-    return celo.next_base_fee(*counts, **terms, floor=inputs["base_fee_floor"])
-
-
-def _compare_fees(inputs: Inputs) -> int:
-    rates = {None: celo.CELO} | {name: celo.Rate(*rate) for name, rate in inputs["rates"].items()}
-    one, other = (rates[inputs[f"currency_{place}"]] for place in (1, 2))
-    return celo.compare_fees(inputs["value_1"], inputs["value_2"], rate=one, other_rate=other)
-
-
-def _fee_in_currency(inputs: Inputs) -> dict[str, int] | None:
-    try:
-        found = celo.fee_in_currency(
-            inputs["gas_used"], base_fee=inputs["base_fee"], rate=celo.Rate(*inputs["rate"]),
-            max_priority_fee=inputs["max_priority_fee_per_gas"], max_fee_per_gas=inputs["max_fee_per_gas"],
-        )  # fmt: skip
-    except InvalidInput:
-        return None
-    return found._asdict()
-
-
 def _denim_parameters(inputs: Inputs) -> dict[str, int | None]:
-    found = base.denim_parameters(inputs["gas_limit"], inputs["denominator"] or 1)
-    return {"gas_limit": found.gas_limit, "denominator": found.denominator if inputs["denominator"] else None}
+    gas_limit, denominator = optimism.denim_parameters(inputs["gas_limit"], inputs["denominator"] or 1)
+    return {"gas_limit": gas_limit, "denominator": denominator if inputs["denominator"] else None}
 
 
 def _denim_base_fee(inputs: Inputs) -> int:
@@ -596,47 +506,6 @@ def _feynman_l2_base_fee(inputs: Inputs) -> int:
     counts = inputs["parent_base_fee"], inputs["gas_used"], inputs["gas_limit"]
     first = not inputs["parent_is_feynman"]
     return scroll.feynman_l2_base_fee(*counts, overhead=inputs["overhead"], first=first)
-
-
-# ERC-4337
-
-
-def _rundler(inputs: Inputs) -> int:
-    counts = inputs["abi_bytes"] - inputs["nonzero_bytes"], inputs["nonzero_bytes"]
-    terms = _only(inputs, "entry_point", "bundle_size", "intrinsic_gas", "deploy_overhead", "authorization_gas")
-    return erc4337.rundler_gas(*counts, **terms, data_gas=inputs["da_gas"])
-
-
-def _rundler_floor(inputs: Inputs) -> int:
-    return erc4337.rundler_floor(
-        inputs["pre_verification_gas"], **_only(inputs, "execution_gas_limit", "verification_gas_limit"),
-        calldata_floor=inputs["calldata_floor_gas"], threshold_ppt=inputs["efficiency_threshold_ppt"],
-        data_gas=inputs["da_gas"],
-    )  # fmt: skip
-
-
-def _rundler_arbitrum(inputs: Inputs) -> dict[str, int]:
-    prices = _only(inputs, "l1_base_fee", "base_fee", "new_l1_base_fee", "new_base_fee")
-    return erc4337.arbitrum_data_gas(inputs["gas_estimate_for_l1"], **prices)._asdict()
-
-
-def _alto(inputs: Inputs) -> int:
-    return erc4337.alto_gas(
-        inputs["zero_bytes"], inputs["nonzero_bytes"], call_data_bytes=inputs["call_data_bytes"],
-        authorization=inputs["eip7702"], execute_user_op=inputs["execute_user_op"], calldata_floor=inputs["eip7623"],
-        assumed_gas_used=inputs["assumed_gas_used"],
-    )  # fmt: skip
-
-
-def _alto_l2(inputs: Inputs) -> int:
-    kind, most = inputs["chain_type"], inputs["max_fee_per_gas"]
-    if kind == "mantle":
-        terms = _only(inputs, "l1_base_fee", "token_ratio", "scalar")
-        return erc4337.alto_mantle_data_gas(inputs["rollup_data_gas"], **terms, max_fee_per_gas=most)
-    if kind == "etherlink":
-        return erc4337.alto_etherlink_data_gas(inputs["tx_bytes"], max_fee_per_gas=most)
-    fees = _only(inputs, "base_fee", "max_priority_fee_per_gas")
-    return erc4337.alto_data_gas(inputs["l1_fee"], max_fee_per_gas=most, **fees)
 
 
 # ZKsync OS
@@ -663,62 +532,6 @@ def _zksync_os_gas(inputs: Inputs) -> dict[str, int]:
     return zksync_os.gas_used(inputs["evm_gas_used"], inputs["native_used"], **names)._asdict()
 
 
-# Ethereum's next upgrade, drafts
-
-PUSHES = 6  # gas of the two PUSH1 of each SSTORE in the published programs
-
-
-def _draft_recipient(inputs: Inputs) -> dict[str, int]:
-    gas = draft.recipient_gas(
-        kind=inputs["kind"], has_value=inputs["value"], exists=inputs["target_exists"],
-        delegated=inputs.get("delegated", False), delegation_target_warm=inputs.get("delegation_target_warm", False),
-    )  # fmt: skip
-    intrinsic = draft.intrinsic_gas(
-        kind=inputs["kind"], has_value=inputs["value"], authorizations=inputs.get("authorizations", 0)
-    )
-    return gas._asdict() | {"intrinsic": intrinsic}
-
-
-def _draft_floor(inputs: Inputs) -> int:
-    if not inputs["amsterdam"]:
-        return int(fee_market.calldata_floor_gas(inputs["zero_bytes"], inputs["nonzero_bytes"]))
-    length = inputs["zero_bytes"] + inputs["nonzero_bytes"]
-    return int(draft.calldata_floor(length, **_only(inputs, "base", "addresses", "storage_keys")))
-
-
-def _draft_intrinsic(inputs: Inputs) -> int:
-    counts = _only(inputs, "zero_bytes", "nonzero_bytes", "addresses", "storage_keys", "authorizations")
-    return int(draft.intrinsic_gas(kind=inputs["kind"], has_value=inputs["value"], **counts))
-
-
-def _draft_storage(inputs: Inputs) -> dict[str, int]:
-    gas = draft.storage_gas(inputs["original"], inputs["values"])._asdict()
-    return gas | {"execution_gas": gas["execution_gas"] + PUSHES * len(inputs["values"])}
-
-
-def _draft_block(inputs: Inputs) -> dict[str, Any]:
-    used = draft.block_gas([(one["execution"], one["state"]) for one in inputs["transactions"]])
-    return {"gas_used": used, "valid": used <= inputs["gas_limit"]}
-
-
-def _draft_reservoir(inputs: Inputs) -> dict[str, int]:
-    left, reservoir = draft.split_gas_limit(**inputs)
-    return {"gas_left": left, "reservoir": reservoir}
-
-
-def _draft_costs(inputs: Inputs) -> dict[str, int]:
-    code, hashes = draft.deposited_code_gas(inputs["code_bytes"])
-    return {
-        "slot": draft.SLOT_STATE_GAS,
-        "account": draft.ACCOUNT_STATE_GAS,
-        "authorization": draft.AUTHORIZATION_STATE_GAS,
-        "code": code,
-        "hash_gas": hashes,
-        "authorization_execution": draft.AUTHORIZATION_EXECUTION,
-        "system_call_gas": draft.SYSTEM_CALL_GAS,
-    }
-
-
 def _blob_rules_at(inputs: Inputs) -> dict[str, Any]:
     rules = fee_market.MAINNET.at(inputs["timestamp"])
     return {
@@ -739,43 +552,23 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ),
     ("starknet", "fee_target"): lambda i: starknet.fee_target(i["strk_usd_rate"], i["target_atto_usd_per_l2_gas"]),
     ("starknet", "fee_proposal"): lambda i: starknet.fee_proposal(i["fee_target"], i["fee_actual"], i["margin_ppt"]),
-    ("starknet", "fee_proposal_accepted"): lambda i: starknet.proposal_accepted(
-        i["fee_proposal"], i["fee_actual"], i["margin_ppt"]
-    ),
     ("starknet", "l1_mean_prices"): _l1_mean_prices,
     ("starknet", "l1_prices"): _l1_prices,
     ("starknet", "price_conversion"): _price_conversion,
-    ("starknet", "l1_price_within_margin"): lambda i: starknet.price_accepted(
-        i["proposed"], i["reference"], i["margin_percent"]
-    ),
     ("starknet", "fee"): lambda i: starknet.fee(**i),
     ("starknet", "discounted_l1_gas"): _discounted_l1_gas,
-    ("starknet", "fee_div_ceil"): lambda i: starknet.gas_of_fee(i["fee"], i["price"]),
-    ("starknet", "gateway_accepts"): lambda i: starknet.gateway_accepts(
-        i["max_price_per_unit"], i["previous_l2_gas_price"], i["min_gas_price_percentage"]
-    ),
-    ("starknet", "starknet_js_bounds"): _starknet_js_bounds,
     ("mantle", "arsia_l1_fee"): _arsia,
     ("mantle", "before_arsia_l1_fee"): lambda i: mantle.before_arsia_l1_fee(**i),
     ("mantle", "operator_fee"): _mantle_operator_fee,
     ("mantle", "total_rollup_cost"): _mantle_total_cost,
     ("mantle", "next_base_fee"): _mantle_base_fee,
     ("mantle", "da_footprint"): lambda i: i["da_footprint_gas_scalar"] * sum(i["estimated_sizes"]),
-    ("celo", "next_base_fee"): _celo_base_fee,
-    ("celo", "compare_fees"): _compare_fees,
-    ("celo", "fee_in_currency"): _fee_in_currency,
     ("base", "denim_parameters"): _denim_parameters,
     ("base", "denim_next_base_fee"): _denim_base_fee,
     ("base", "denim_base_fee_after"): _denim_base_fee,
     ("scroll", "l2_base_fee_curie"): lambda i: scroll.curie_l2_base_fee(**i),
     ("scroll", "l2_min_base_fee"): lambda i: scroll.curie_l2_base_fee(0, **i),
     ("scroll", "l2_base_fee_feynman"): _feynman_l2_base_fee,
-    ("erc4337", "rundler_pre_verification_gas"): _rundler,
-    ("erc4337", "rundler_calldata_floor"): _rundler_floor,
-    ("erc4337", "rundler_op_da_gas"): lambda i: erc4337.op_stack_data_gas(**i),
-    ("erc4337", "rundler_arbitrum_da_gas"): _rundler_arbitrum,
-    ("erc4337", "alto_execution_component"): _alto,
-    ("erc4337", "alto_l2_component"): _alto_l2,
     ("ethereum", "blob_update_fraction"): lambda i: fee_market.blob_update_fraction(i["max_blobs"]),
     ("ethereum", "eip1559_base_fee"): lambda i: fee_market.next_base_fee(i["base_fee"], i["gas_used"], i["gas_limit"]),
     ("ethereum", "fake_exponential"): lambda i: fee_market.fake_exponential(
@@ -788,14 +581,6 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("ethereum", "excess_blob_gas_osaka_eip7918"): _excess_with_the_reserve,
     ("ethereum", "eip7623_floor_gas"): lambda i: fee_market.calldata_floor_gas(i["zero_bytes"], i["nonzero_bytes"]),
     ("ethereum", "blob_rules_at"): _blob_rules_at,
-    ("ethereum", "draft_eip2780"): _draft_recipient,
-    ("ethereum", "draft_calldata_floor"): _draft_floor,
-    ("ethereum", "draft_intrinsic_gas"): _draft_intrinsic,
-    ("ethereum", "draft_eip8038_sstore"): _draft_storage,
-    ("ethereum", "draft_eip8037_block_gas"): _draft_block,
-    ("ethereum", "draft_eip8037_transaction"): lambda i: draft.transaction_gas(**i)._asdict(),
-    ("ethereum", "draft_eip8037_reservoir"): _draft_reservoir,
-    ("ethereum", "draft_eip8037_costs"): _draft_costs,
     ("optimism", "fastlz_length"): lambda i: FastLz().size(from_hex(i["data"])),
     ("optimism", "bedrock_pre_regolith"): _bedrock("bedrock"),
     ("optimism", "bedrock_regolith"): _bedrock("regolith"),
@@ -803,13 +588,6 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("optimism", "fjord"): lambda i: _fjord_of_size(FastLz().size(from_hex(i["raw_tx"])), i),
     ("optimism", "fjord_from_fastlz_size"): lambda i: _fjord_of_size(i["fastlz_size"], i),
     ("optimism", "fjord_solidity_parity"): lambda i: _fjord_of_size(i["fastlz_size"], i),
-    ("optimism", "gpo_ecotone"): _oracle_ecotone,
-    ("optimism", "gpo_fjord"): lambda i: _fjord_of_size(
-        optimism.oracle_fastlz_size(FastLz().size(from_hex(i["unsigned_tx"]))), i
-    ),
-    ("optimism", "gpo_fjord_upper_bound"): lambda i: _fjord_of_size(
-        optimism.oracle_upper_bound_size(i["unsigned_tx_size"]), i
-    )["fee"],
     ("optimism", "isthmus_operator_fee"): _operator_fee("isthmus"),
     ("optimism", "jovian_operator_fee"): _operator_fee("jovian"),
     ("optimism", "jovian_da_footprint"): lambda i: optimism.da_footprint(
@@ -823,9 +601,6 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("optimism", "eip1559_jovian"): _l2_base_fee("jovian"),
     ("op-stack", "parameters_at"): _parameters_at,
     ("optimism", "base_fee_bound"): lambda i: balance.base_fee_bound(**i),
-    ("optimism", "da_footprint_scalar"): _footprint_scalar,
-    ("optimism", "fee_scalar_encoding"): _scalar_word,
-    ("optimism", "scalars_for_margin"): _published_scalars,
     ("optimism", "total_rollup_cost"): _total_rollup_cost,
     ("optimism", "max_send"): _op_stack_max_send,
     ("arbitrum", "max_send"): _arbitrum_max_send,
@@ -858,10 +633,4 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("zksync_era", "batch_fee_input_v2"): _batch_fee_input,
     ("zksync_era", "base_token_conversion"): _base_token,
     ("zksync_era", "predict_blob_fee_cap"): _predicted_blob_fee,
-    ("polygon_zkevm", "break_even_gas_price"): _break_even,
-    ("polygon_zkevm", "break_even_eth_transfer"): _break_even,
-    ("polygon_zkevm", "effective_gas_price"): _effective,
-    ("polygon_zkevm", "effective_percentage_byte"): lambda i: polygon_zkevm.effective_percentage(
-        i["gas_price"], i["effective_gas_price"]
-    ),
 }

@@ -8,7 +8,7 @@ from feemodel.ethereum import fee_market
 from feemodel.ethereum._transaction import Signature, Transaction
 from feemodel.rollups import Now, max_send, optimism, rule, taiko, zksync_os
 from feemodel.rollups import _balance as balance
-from feemodel.rollups._what_if import blobs_at
+from feemodel.rollups._sending import blobs_at
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chains import chain
@@ -151,5 +151,6 @@ def due(name: str, found, fees: tuple[int, int], signed: bytes, value: int, para
 def depends_on_bytes(name: str, unsigned: bytes) -> bool:
     """Whether the fee depends on the bytes of the amount: Scroll's always, the OP Stack's above 170 FastLZ bytes."""
     if chain(name).family == "op-stack":
-        return int(optimism.oracle_upper_bound_size(len(unsigned))) > 170
+        signed = len(unsigned) + 68
+        return signed + signed // 255 + 16 > 170  # `GasPriceOracle.getL1FeeUpperBound`
     return name == "scroll"

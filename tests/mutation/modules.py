@@ -26,8 +26,6 @@ TESTS: dict[str, list[str]] = {
     "rollups/kernels": ["tests/rollups/test_rules.py"],
     "rollups/mantle": ["tests/rollups/test_mantle.py", "feemodel/rollups/mantle.py"],
     "rollups/optimism": ["tests/rollups/test_optimism.py", "feemodel/rollups/optimism.py"],
-    "rollups/optimism_operator": ["tests/rollups/test_optimism_operator.py", "feemodel/rollups/optimism_operator.py"],
-    "rollups/polygon_zkevm": ["tests/rollups/test_polygon_zkevm.py", "feemodel/rollups/polygon_zkevm.py"],
     "rollups/scroll": ["tests/rollups/test_scroll.py", "feemodel/rollups/scroll.py"],
     "rollups/_sending": ["feemodel/rollups/_sending.py", "tests/rollups/test_balance.py"],
     "rollups/starknet": ["tests/rollups/test_starknet.py", "feemodel/rollups/starknet.py"],

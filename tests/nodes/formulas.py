@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ethereum_rlp import rlp
 
-from feemodel.errors import ExecutionFailed, Int64Overflow, InvalidInput
+from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum.fee_market import BlobRules
@@ -25,11 +25,8 @@ from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
     arbitrum_l2_pricing,
-    celo,
     mantle,
     optimism,
-    optimism_operator,
-    polygon_zkevm,
     scroll,
     starknet,
     taiko,
@@ -200,19 +197,6 @@ def _mantle_l1_fee(
     )  # fmt: skip
 
 
-def _celo_base_fee(
-    upgrade: str, fee: int, used: int, limit: int, elasticity: int, denominator: int, footprint: int, least: int
-) -> int:
-    return celo.next_base_fee(
-        fee, used, limit, jovian=True, elasticity=elasticity, denominator=denominator, min_base_fee=least
-    )
-
-
-def _without_footprint(*words: Any) -> str:
-    *before, _, least = map(str, words)
-    return " ".join((*before, "0", least))
-
-
 def _operator_fee(upgrade: str, gas: Any, scalar: Any, constant: Any) -> Any:
     return optimism.operator_fee(gas, scalar=scalar, constant=constant, upgrade=upgrade)
 
@@ -229,10 +213,6 @@ OP_GETH: dict[str, Formula] = {
     "Mantle L1 fee since Arsia": Formula(
         program="op_geth", asked="mantle_l1", ours=_mantle_l1_fee, arrays=True,
         draw=lambda draw: (*_l1_fee_inputs(draw, "fjord")[3:], draw.whole(UINT64, 10**4)),
-    ),
-    "Celo base fee since Jovian": Formula(
-        program="op_geth", asked="base_fee", draw=partial(_op_base_fee_inputs, upgrade="jovian"), ours=_celo_base_fee,
-        question=_without_footprint,
     ),
     "OP Stack data footprint": Formula(
         program="op_geth", asked="da_footprint", draw=_footprint_inputs, ours=_footprint
@@ -469,44 +449,6 @@ CONSENSYS = {
 KINDS = arbitrum_l2_pricing.RESOURCE_KINDS
 
 
-def _pricing_inputs(draw: Draw) -> Arguments:
-    zero, nonzero = draw.whole(2**17, 2**17), draw.whole(2**17, 2**17)
-    gas = draw.choice(0, 21_000, draw.whole(2**30, 2**25))
-    l1_price = draw.whole(10**12, 10**12, least=1)
-    fixed = draw.choice("0", "0", "1", "1234567890")
-    factor = 0.0 if int(fixed) else draw.choice(0.0, 1e-12, 0.1, 1.7)
-    factors = draw.choice(0.25, 0.0, 0.1, 1.0), draw.choice(1.0, 0.3, 1.2)
-    return (zero, nonzero, gas, draw.whole(UINT128, 10**12), l1_price, *factors, fixed, factor)
-
-
-def _pricing(l1_factor: float, profit: float, transfer_price: str, transfer_factor: float) -> polygon_zkevm.GasPricing:
-    return polygon_zkevm.GasPricing(
-        l1_gas_price_factor=l1_factor, net_profit=profit, transfer_gas_price=int(transfer_price),
-        transfer_l1_factor=transfer_factor,
-    )  # fmt: skip
-
-
-def _polygon_break_even(zero: Any, nonzero: Any, gas: Any, price: Any, l1_price: Any, *factors: Any) -> Any:
-    terms = {"tx_gas_price": price, "l1_gas_price": l1_price, "pricing": _pricing(*factors)}
-    return _unless_it_wraps(polygon_zkevm.break_even_gas_price, zero, nonzero, gas, **terms)
-
-
-def _polygon_effective(zero: Any, nonzero: Any, gas: Any, price: Any, l1_price: Any, *rest: Any) -> Any:
-    *factors, suggested = rest
-    terms = {"tx_gas_price": price, "l1_gas_price": l1_price, "l2_gas_price": suggested, "pricing": _pricing(*factors)}
-    return _unless_it_wraps(polygon_zkevm.effective_gas_price, zero, nonzero, gas, **terms)
-
-
-def _unless_it_wraps(price: Callable[..., Any], *arguments: Any, **terms: Any) -> Any:
-    """The price of a node whose products wrap around, which is refused here."""
-    try:
-        return price(*arguments, **terms)
-    except Int64Overflow:
-        if all(isinstance(value, int) for value in arguments):
-            return "wraps"
-        raise
-
-
 def _constraint_rows(draw: Draw, *, weighed: bool) -> list[dict[str, Any]]:
     rows = []
     for _ in range(draw.rng.randrange(1, 5)):
@@ -627,27 +569,6 @@ def _batch_gas(version: str, zero: Any, nonzero: Any, gas: str, extra: Any, floo
     return arbitrum.batch_gas(zero, nonzero, version=version, extra_gas=extra, gas_floor_per_token=per_token)
 
 
-def _scalars_inputs(draw: Draw) -> Arguments:
-    rng, mix = draw.rng, draw.rng.choice([*optimism_operator.MIXES.values()])
-    count = float(draw.whole(10**12, 10**7, least=1)) if rng.random() < 0.7 else rng.uniform(1, 10**7)
-    margin = rng.choice([0.0, 5.0, 99.0, rng.uniform(0, 100)])
-    channel = rng.choice([1.0, 5.0, 24.0, rng.uniform(0.01, 24)])
-    output = rng.choice([0.0, 1.0, 12.0, rng.uniform(0.01, 100)])
-    numbers = mix.estimated_size, mix.size_per_blob_gas, mix.size_per_calldata_gas
-    return count, margin, channel, output, rng.randrange(2), rng.randrange(2), *numbers
-
-
-def _scalars(
-    count: float, margin: float, channel: float, output: float, proofs: int, state: int, size: float, blob: float,
-    calldata: float,
-) -> Arguments:  # fmt: skip
-    return optimism_operator.scalars_for_margin(
-        count, optimism_operator.TransactionMix("own", size, blob, calldata), margin=margin / 100,
-        channel_hours=channel, output_hours=output, fault_proofs=proofs == 1, state_in_fees=state == 1,
-        as_published=True,
-    )  # fmt: skip
-
-
 def _scroll_fees(draw: Draw) -> Arguments:
     scalar = 10**10 if draw.usual else UINT128
     return (
@@ -760,19 +681,6 @@ def _os_prices(asked: Mapping[str, Any]) -> Arguments:
 
 
 PORTS = {
-    "Polygon zkEVM break-even price": Formula(
-        program="ports", asked="polygon_break_even", draw=_pricing_inputs, ours=_polygon_break_even, arrays=True,
-        judge="port of zkevm-node",
-    ),
-    "Polygon zkEVM effective price": Formula(
-        program="ports", asked="polygon_effective", judge="port of zkevm-node", ours=_polygon_effective, arrays=True,
-        draw=lambda draw: (*_pricing_inputs(draw), draw.whole(UINT64, 10**12, least=1)),
-    ),
-    "Polygon zkEVM percentage": Formula(
-        program="ports", asked="polygon_percentage", ours=polygon_zkevm.effective_percentage, arrays=True,
-        draw=lambda draw: (draw.whole(UINT128, 10**12, least=1), draw.whole(UINT128, 10**12, least=1)),
-        judge="port of zkevm-node",
-    ),
     "Arbitrum legacy L2 base fee": Formula(
         program="ports", asked="arbitrum_legacy", draw=_legacy_inputs, judge="port of nitro", arrays=True,
         ours=lambda backlog, least, limit, inertia, tolerance: arbitrum_l2_pricing.l2_base_fee(
@@ -808,9 +716,6 @@ PORTS = {
     "Arbitrum batch gas": Formula(
         program="ports", asked="arbitrum_batch", draw=_batch_gas_inputs, ours=_batch_gas, judge="port of nitro",
         arrays=True, question=lambda version, *words: " ".join(map(str, words)),
-    ),
-    "OP Stack scalars of a margin": Formula(
-        program="ports", asked="op_scalars", draw=_scalars_inputs, ours=_scalars, judge="port of the documentation",
     ),
     "Scroll before Curie": Formula(
         program="ports", asked="scroll_pre_curie", judge="port of scroll's geth", arrays=True,

@@ -13,12 +13,12 @@ from feemodel.rollups import Now, max_send, optimism, rule, rules
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import _sending as sending
 from feemodel.rollups._chain_files import parse_chain
-from feemodel.rollups._what_if import blobs_at
+from feemodel.rollups._sending import blobs_at
 from feemodel.rollups.chains import chain
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.sizes._codecs import Brotli, FastLz
 from tests.helpers.rollup_vectors import op_stack_sendable
-from tests.helpers.sending_cases import CHAINS, check_cases
+from tests.helpers.sending_cases import CHAINS, check_cases, depends_on_bytes
 
 TO = {"to": "0x" + "11" * 20}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
@@ -141,7 +141,7 @@ def test_the_amount_is_valid_however_fees_move(name):
         )  # fmt: skip
         signed = signed_with(rng)(transaction)
         assert due(name, found.max_value, found, fees=fees, fee=fee, signed=signed) <= have
-        if FastLz().size(signed) <= 170 and optimism.oracle_upper_bound_size(len(transaction.unsigned())) <= 170:
+        if FastLz().size(signed) <= 170 and not depends_on_bytes(name, transaction.unsigned()):
             assert due(name, found.max_value + 1, found, fees=fees, fee=fee, signed=signed) > have
 
 
@@ -221,7 +221,6 @@ def test_a_wallet_that_takes_the_unsigned_bytes_understates_the_fee():
     fees = [optimism.fjord_l1_fee(size, **SCALARS, **L1) for size in sizes]
 
     assert fees[0] < fees[1]
-    assert optimism.oracle_upper_bound_size(len(unsigned)) >= sizes[1]
 
 
 def test_a_wallet_that_holds_only_the_operator_fee_of_the_gas_used_is_short():

@@ -250,12 +250,6 @@ def test_a_rule_of_one_upgrade_has_no_date():
         rollups.rule("op-mainnet/jovian", at="2024-06-14")
 
 
-def test_an_archived_chain_is_computed_and_never_among_today_s():
-    assert CHAINS["polygon-zkevm"].archived == UNKNOWN
-    assert "polygon-zkevm" not in {one.chain for one in rules_at()[0]}
-    assert rollups.rule("polygon-zkevm").columns
-
-
 def test_all_rules_of_a_day_and_those_without():
     found, without = rollups.rules_at("2024-03-20")
 

@@ -45,13 +45,7 @@ def test_bedrock_and_ecotone_are_the_published_ones() -> None:
     assert optimism.bedrock_l1_fee(0, 30, **terms) == 3_710_000_000_000
     assert optimism.bedrock_l1_fee(0, 30, **terms, upgrade="bedrock") == 11_326_000_000_000
     assert optimism.ecotone_l1_fee(0, 30, **EMPTY) == 960_900
-    assert optimism.ecotone_l1_fee(2, 3 + optimism.SIGNATURE_BYTES, **PARITY) == 48_977
-
-
-def test_the_oracle_counts_a_signature() -> None:
-    """GasPriceOracle.t.sol: 5 bytes unsigned, of which 2 zero; upper bound of 5 bytes."""
-    assert optimism.oracle_ecotone_l1_gas(2, 3) == 1_144
-    assert optimism.fjord_l1_fee(optimism.oracle_upper_bound_size(5), **PARITY) == 68_500
+    assert optimism.ecotone_l1_fee(2, 3 + 68, **PARITY) == 48_977
 
 
 def test_operator_fee_by_upgrade() -> None:

@@ -21,7 +21,6 @@ from feemodel.rollups import (
     mantle,
     max_send,
     optimism,
-    polygon_zkevm,
     scroll,
     starknet,
     tables,
@@ -30,7 +29,7 @@ from feemodel.rollups import (
 )
 from feemodel.rollups.chains import CHAINS, schema
 from feemodel.rollups.factors import Rule
-from feemodel.rollups.rules import FEE_MODEL, OF_VARIABLE_COST, PRICING, SCROLL_INPUTS, rule
+from feemodel.rollups.rules import FEE_MODEL, OF_VARIABLE_COST, SCROLL_INPUTS, rule
 from tests.helpers.optional import optional
 
 kernels = optional("feemodel.rollups.kernels")
@@ -64,7 +63,7 @@ def parameters_of_rule(family: str, upgrade: str) -> tuple[str, ...]:
         "linea": ("fixed_cost", *OF_VARIABLE_COST, "estimate_margin", "l2_gas_price"),
         "arbitrum": ("min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"),
         "zksync": FEE_MODEL, "zksync-os": ("native_price", "native_per_gas"), "taiko": ("min_base_fee",),
-        "polygon": PRICING, "starknet": ("min_gas_price", "eth_to_fri_rate"),
+        "starknet": ("min_gas_price", "eth_to_fri_rate"),
     }[family]  # fmt: skip
 
 
@@ -129,20 +128,6 @@ def of_zksync_os(t: dict[str, Any], row: dict[str, int], base: int, blob: int, u
     return (charged.gas_used - gas) * gas_price, gas * gas_price
 
 
-def of_polygon(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgrade: str) -> tuple[int, int]:
-    pricing = polygon_zkevm.GasPricing(**{name: t[name] for name in PRICING})
-    prices = [
-        polygon_zkevm.break_even_gas_price(
-            zero, nonzero, row["gas"], tx_gas_price=1, l1_gas_price=base, pricing=one
-        )
-        for zero, nonzero, one in (
-            (row["zero_bytes"], row["nonzero_bytes"], pricing),
-            (0, 0, polygon_zkevm.GasPricing(**{name: t[name] for name in PRICING} | {"byte_gas_cost": 0})),
-        )
-    ]  # fmt: skip
-    return row["gas"] * (prices[0] - prices[1]), row["gas"] * prices[1]
-
-
 def of_mantle(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgrade: str) -> tuple[int, int]:
     l2_fee = row["gas"] * t["l2_gas_price"]
     if upgrade == "arsia":
@@ -163,7 +148,7 @@ def of_starknet(t: dict[str, Any], row: dict[str, int], base: int, blob: int, up
 
 OWN: dict[str, Callable[..., tuple[int, int]]] = {
     "linea": of_linea, "op-stack": of_op_stack, "arbitrum": of_arbitrum, "scroll": of_scroll, "zksync": of_zksync,
-    "zksync-os": of_zksync_os, "polygon": of_polygon, "mantle": of_mantle, "starknet": of_starknet,
+    "zksync-os": of_zksync_os, "mantle": of_mantle, "starknet": of_starknet,
     "taiko": lambda t, row, base, blob, upgrade: (0, row["gas"] * t["min_base_fee"]),
 }  # fmt: skip
 
@@ -216,7 +201,7 @@ def test_a_rule_gives_the_fee_of_its_formulas_or_refuses(name):
         base, blob = drawn(rng), drawn(rng)
         expected = answer(OWN[family], terms, row, base, blob, upgrade)
         found = answer(one.fees, row, base_fee=base, blob_base_fee=blob)
-        may_refuse = family in ("linea", "polygon")  # with a margin, these two refuse prices from 2**53
+        may_refuse = family == "linea"  # with a margin, it refuses prices from 2**53
         assert found == expected or (found is None and may_refuse), (terms, row, base, blob)
 
         base, blob, *values = (min(value, INT64_MAX) for value in (base, blob, *row.values()))
@@ -231,18 +216,7 @@ def test_a_rule_gives_the_fee_of_its_formulas_or_refuses(name):
             assert sums == ([float(expected[0])],) * 2, (terms, row, base, blob)
 
 
-def test_a_total_that_wraps_in_polygon_s_node_has_no_fee():
-    """A quarter of 2**40 wei for 2**25 gas is 2**63: twice as much gas is one too much."""
-    one, row = rule("polygon-zkevm"), {"zero_bytes": 0, "nonzero_bytes": 0}
-    fees = {"base_fee": 2**40, "blob_base_fee": 1}
-
-    assert sum(one.fees(row | {"gas": 2**25}, **fees)) == 2**63 + 2**25 * (16 * 2**40 // 2**25)
-    with pytest.raises(Int64Overflow, match="total_price: expected an unsigned 64-bit integer, got 18446"):
-        one.fees(row | {"gas": 2**26}, **fees)
-
-
 @pytest.mark.parametrize(("name", "row", "fees", "message"), [
-    ("polygon-zkevm", {"gas": [10, 2**25], "zero_bytes": 0, "nonzero_bytes": 0}, (2**40, 1), "total_price"),
     ("linea", {"gas": [10, 2**50], "linea_size": [10, 2**40]}, (10**10, 10**10), "variable_cost · compressed_size"),
 ])  # fmt: skip
 def test_an_integer_that_wraps_in_a_node_is_refused_in_arrays_and_sums(name, row, fees, message):
@@ -264,7 +238,7 @@ def test_a_product_that_wraps_in_linea_s_node_has_no_fee():
 
 
 @pytest.mark.parametrize(("name", "parameters"), [
-    ("linea", {"fixed_cost": 2**53 + 1, "estimate_margin": 1.0}), ("polygon-zkevm", {"net_profit": 1.0}),
+    ("linea", {"fixed_cost": 2**53 + 1, "estimate_margin": 1.0}),
 ])  # fmt: skip
 def test_a_factor_of_one_is_also_multiplied_in_doubles(name, parameters):
     """A double does not hold 2**53 + 1, so the node's price is another number."""

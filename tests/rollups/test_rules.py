@@ -18,7 +18,6 @@ from feemodel.rollups import (
     kernels,
     mantle,
     optimism,
-    polygon_zkevm,
     scroll,
     starknet,
     zksync,
@@ -86,11 +85,6 @@ def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) ->
         native = 100 * gas + row["pubdata"] * (prices.pubdata_price // prices.native_price)
         charged = zksync_os.gas_used(gas, native, gas_price=prices.base_fee, native_price=prices.native_price)
         return (charged.gas_used - gas) * prices.base_fee, gas * prices.base_fee
-    if name == "polygon-zkevm":
-        counts = row["zero_bytes"], row["nonzero_bytes"], gas
-        price = polygon_zkevm.break_even_gas_price(*counts, tx_gas_price=1, l1_gas_price=base_fee)
-        least = polygon_zkevm.min_l2_gas_price(base_fee)
-        return gas * (price - least), gas * least
     assert name == "taiko"
     return 0, gas * 10_000_000
 
@@ -117,7 +111,7 @@ def test_lineas_variable_cost_is_capped_where_its_record_is():
 
 @given(ROW, FEE, FEE)
 def test_a_rule_is_the_chain_s_own_formula(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
-    for name in (*CURRENT, "polygon-zkevm"):
+    for name in CURRENT:
         assert rule(name).fees(row, base_fee=base_fee, blob_base_fee=blob_fee) == own_formula(
             name, row, base_fee, blob_fee
         ), name
@@ -340,14 +334,10 @@ def test_later_types_than_a_blob_transaction_are_priced() -> None:
 
 
 def test_a_price_per_gas_needs_gas() -> None:
-    for name in ("linea", "polygon-zkevm"):
-        with pytest.raises(InvalidInput, match=r"gas\[0\]"):
-            rule(name).fees(dict.fromkeys(COLUMNS, 1) | {"gas": [0]}, base_fee=10**9, blob_base_fee=1)
-    with pytest.raises(InvalidInput, match="base_fee: expected a base fee for which the gas price is at least 1 wei"):
-        rule("polygon-zkevm").fees(dict.fromkeys(COLUMNS, 1), base_fee=3, blob_base_fee=1)
+    with pytest.raises(InvalidInput, match=r"gas\[0\]"):
+        rule("linea").fees(dict.fromkeys(COLUMNS, 1) | {"gas": [0]}, base_fee=10**9, blob_base_fee=1)
 
 
-@pytest.mark.parametrize("name", ["lineaa", "polygon-zkevm"])
-def test_parameters_of_a_chain_that_is_unknown_or_archived_are_refused(name):
-    with pytest.raises(InvalidInput, match=f"parameters: expected one of .*, got '{name}'"):
-        rules_at(parameters={name: {"l2_gas_price": 1}})
+def test_parameters_of_an_unknown_chain_are_refused():
+    with pytest.raises(InvalidInput, match=r"parameters: expected one of .*, got 'lineaa'"):
+        rules_at(parameters={"lineaa": {"l2_gas_price": 1}})

@@ -234,7 +234,6 @@ def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(nam
     ("base/fjord", "base carries them since 2025-05-09T16:00:01 (isthmus)"),
     ("zksync-era", "its node refuses their encoding"),
     ("zksync-os", "no source says since when its chains carry them"),
-    ("polygon-zkevm", "its node is older than they are"),
     ("linea", "no fee is published for them"),
 ])  # fmt: skip
 def test_a_rule_without_it_says_why(name, reason):
@@ -294,7 +293,6 @@ def test_max_send_holds_back_what_the_list_costs(name):
 
 @pytest.mark.parametrize(("name", "reason"), [
     ("linea", "no fee is published"), ("zksync-era", "its node refuses"), ("zksync-os", "no source says"),
-    ("polygon-zkevm", "its node is older"),
 ])  # fmt: skip
 def test_max_send_names_the_chain_that_has_none(name, reason):
     call = {**CALL, "chainId": "0x1"} if name == "zksync-os" else CALL

@@ -10,6 +10,8 @@ from feemodel.rollups import taiko
 
 LIMIT = 240_000_000
 
+OTHER = taiko.TaikoChain(name="taiko-other", min_base_fee=5_000_000)
+
 
 @pytest.mark.parametrize(("used", "time", "expected"), [
     (120_000_000, 2, 25_000_000), (180_000_000, 2, 26_562_500), (0, 2, 21_875_000),
@@ -24,7 +26,7 @@ def test_base_fee_follows_gas_and_time(used: int, time: int, expected: int) -> N
 
 def test_base_fee_stays_within_the_chain() -> None:
     assert taiko.next_base_fee(10_000_000, 0, LIMIT, 2) == 10_000_000
-    assert taiko.next_base_fee(10_000_000, 0, LIMIT, 2, chain=taiko.OTHER) == 8_750_000
+    assert taiko.next_base_fee(10_000_000, 0, LIMIT, 2, chain=OTHER) == 8_750_000
     assert taiko.next_base_fee(10**9, LIMIT, LIMIT, 2) == 10**9
 
 
@@ -36,7 +38,7 @@ def test_a_rise_is_1_wei_at_least_and_a_fall_may_be_none() -> None:
 
 def test_the_bounds_are_the_published_ones() -> None:
     """taiko-mono: 0.01 gwei on mainnet, 0.005 gwei elsewhere, 1 gwei at most, 0.025 gwei at the start."""
-    for chain, floor in ((taiko.MAINNET, 10_000_000), (taiko.OTHER, 5_000_000)):
+    for chain, floor in ((taiko.MAINNET, 10_000_000), (OTHER, 5_000_000)):
         assert (chain.min_base_fee, chain.max_base_fee, chain.initial_base_fee) == (floor, 10**9, 25_000_000)
         assert taiko.next_base_fee(floor, 0, LIMIT, 2, chain=chain) == floor
     widest = taiko.TaikoChain(name="wide", min_base_fee=2**63 - 1, max_base_fee=2**63 - 1)
@@ -51,16 +53,6 @@ def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
     """Where the cap of 95 % does not matter: the target is half the limit."""
     expected = min(max(fee_market.next_base_fee(fee, used, LIMIT), 10_000_000), 10**9)
     assert taiko.next_base_fee(fee, used, LIMIT, 2) == expected
-
-
-def test_base_fees_are_shared() -> None:
-    assert taiko.shared_base_fee(21_000, 10_000_001) == (157_500_015_750, 52_500_005_250)  # three quarters
-    assert taiko.shared_base_fee(21_000, [10_000_001], percent=75).proposer.tolist() == [157_500_015_750]
-    share = taiko.shared_base_fee(3, 3, percent=50)
-    assert (share.proposer, share.treasury) == (4, 5)
-    assert taiko.shared_base_fee(3, 3, percent=100) == (9, 0)
-    with pytest.raises(InvalidInput, match="percent"):
-        taiko.shared_base_fee(1, 1, percent=101)
 
 
 def test_impossible_blocks_are_refused() -> None:

@@ -23,7 +23,7 @@ def test_every_vector_is_exact(shared: Path) -> None:
     without = {("taiko", "max_send"), ("ethereum", "max_send")}  # the formula is Linea's
     assert {(vector["chain"], vector["model"]) for vector in mine} == set(MODELS) - without
     others = [vector for vector in files["fees"] if vector["chain"] != "linea"]
-    assert (len(others), sum(vector["checked"] is None for vector in others)) == (106, 6)
+    assert (len(others), sum(vector["checked"] is None for vector in others)) == (90, 6)
     kinds = Counter(vector["kind"] for vector in files["today"])
-    assert (len(files["today"]), kinds["test"] + kinds["receipt"] + kinds["derived"]) == (154, 154)
+    assert (len(files["today"]), kinds["test"] + kinds["receipt"] + kinds["derived"]) == (97, 97)
     assert len([vector for vector in mine if vector["id"].startswith("chains/")]) == len(files["chains"])

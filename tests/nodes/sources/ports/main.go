@@ -4,11 +4,9 @@
 // standard output.
 //
 // Sources:
-//   - polygon_*: 0xPolygonHermez/zkevm-node at 3664955, pool/effectivegasprice.go;
 //   - arbitrum_*: OffchainLabs/nitro at 6dce8d1, arbos/l2pricing/{model, multi_gas_constraint, l2pricing}.go,
 //     util/arbmath/{math, bips}.go, arbos/{tx_processor, internal_tx}.go, arbos/arbostypes/incomingmessage.go;
 //     arbos/l1pricing/l1pricing.go at 001ae31;
-//   - op_scalars: ethereum-optimism/docs at 05d4fe8, utils/calculator-helpers.ts;
 //   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
 //   - mantle_*: mantle-xyz/op-geth at 11fa810, core/types/rollup_cost.go;
 //   - starknet_*: starkware-libs/sequencer at 60161ba, crates/apollo_consensus_orchestrator/src/fee_market/mod.rs,
@@ -55,79 +53,7 @@ func lower(a, b *big.Int) *big.Int {
 	return b
 }
 
-// Polygon zkEVM
-
-type polygon struct {
-	zeros, nonzeros, gas         uint64
-	price                        *big.Int
-	l1Price                      uint64
-	l1Factor, profit, l1Transfer float64
-	transferPrice                uint64
-}
-
-func polygonOf(words []string) polygon {
-	return polygon{
-		zeros: lines.Small(words[0]), nonzeros: lines.Small(words[1]), gas: lines.Small(words[2]), price: lines.Whole(words[3]),
-		l1Price: lines.Small(words[4]), l1Factor: double(words[5]), profit: double(words[6]), transferPrice: lines.Small(words[7]),
-		l1Transfer: double(words[8]),
-	}
-}
-
-// breakEven is the price, or nothing where a product wraps around in the node.
-func (p polygon) breakEven() *big.Int {
-	if p.gas == 0 {
-		return p.price
-	}
-	if p.gas == 21_000 {
-		if p.transferPrice != 0 {
-			return unsigned(p.transferPrice)
-		}
-		if p.l1Transfer != 0 {
-			return unsigned(max(uint64(float64(p.l1Price)*p.l1Transfer), 1))
-		}
-	}
-	least := uint64(float64(p.l1Price) * p.l1Factor)
-	ofBytes := (p.nonzeros+1)*16 + p.zeros*4
-	total := p.gas*least + ofBytes*p.l1Price
-	if sum(times(unsigned(p.gas), unsigned(least)), times(unsigned(ofBytes), unsigned(p.l1Price))).Cmp(unsigned(total)) != 0 {
-		return nil
-	}
-	return unsigned(max(uint64(float64(total/p.gas)*p.profit), 1))
-}
-
 const wraps = "wraps"
-
-func polygonBreakEven(words []string) string {
-	if price := polygonOf(words).breakEven(); price != nil {
-		return price.String()
-	}
-	return wraps
-}
-
-// The last word is the suggested L2 gas price.
-func polygonEffective(words []string) string {
-	p, suggested := polygonOf(words[:9]), new(big.Float).SetUint64(lines.Small(words[9]))
-	breakEven := p.breakEven()
-	if breakEven == nil {
-		return wraps
-	}
-	offered, ratio := new(big.Float).SetInt(p.price), new(big.Float).SetFloat64(1)
-	if suggested.Sign() > 0 && offered.Cmp(suggested) > 0 {
-		ratio = new(big.Float).Quo(offered, suggested)
-	}
-	effective, _ := new(big.Float).Mul(new(big.Float).SetInt(breakEven), ratio).Int(nil)
-	return effective.String()
-}
-
-func polygonPercentage(words []string) string {
-	price, effective := lines.Whole(words[0]), lines.Whole(words[1])
-	if price.Cmp(effective) <= 0 {
-		return "255"
-	}
-	share := sum(times(effective, unsigned(256)), price)
-	share = divided(less(share, unsigned(1)), price)
-	return strconv.Itoa(int(uint8(less(share, unsigned(1)).Uint64())))
-}
 
 // Arbitrum
 
@@ -375,36 +301,6 @@ func arbitrumBatch(words []string) string {
 		gas = max(gas, lines.Small(words[5])*(length+nonzeros*3+172)+21_000)
 	}
 	return strconv.FormatUint(gas, 10)
-}
-
-// OP Stack's calculator of scalars
-
-// Transactions a day, margin [percent], hours of a channel, hours between outputs, fault proofs, state in fees, then of
-// the comparable chain the estimated size and the size per unit of blob gas and of calldata gas.
-func opScalars(words []string) string {
-	count, margin, channel, output := double(words[0]), double(words[1])/100, double(words[2]), double(words[3])
-	size, perBlobGas, perCalldataGas := double(words[6]), double(words[7]), double(words[8])
-	capacity := (131_072.0 - 406 - 1_028) * perBlobGas
-	perBlob := min(capacity/size, count/(24/channel))
-	blobs := count / perBlob
-	fullness := perBlob * size / capacity
-	carried := math.Floor(max(min(5, perCalldataGas*count*(channel/24)/capacity), 1) + 0.5)
-	commitments := blobs / carried * 21_000
-	outputs := 0.0
-	if output != 0 {
-		outputs = 24 / output
-	}
-	perOutput, covered := 86_847.5, 0.0
-	if words[4] == "1" {
-		perOutput = 420_926.0
-	}
-	if words[5] == "1" {
-		covered = outputs * perOutput
-	}
-	gas := commitments + covered
-	base := gas / (count * (16 * size)) / (1 - margin)
-	blob := blobs * 131_072 / (size * count) / fullness / (1 - margin)
-	return fmt.Sprintf("%.0f %.0f", math.Floor(base*1_000_000+0.5), math.Floor(blob*1_000_000+0.5))
 }
 
 // Scroll
@@ -670,9 +566,6 @@ func zksyncOS(words []string) string {
 
 func main() {
 	lines.Answer(map[string]func([]string) string{
-		"polygon_break_even":   polygonBreakEven,
-		"polygon_effective":    polygonEffective,
-		"polygon_percentage":   polygonPercentage,
 		"arbitrum_legacy":      arbitrumLegacy,
 		"arbitrum_constraints": arbitrumConstraints,
 		"arbitrum_multi_gas":   arbitrumMultiGas,
@@ -681,7 +574,6 @@ func main() {
 		"arbitrum_poster":      arbitrumPoster,
 		"arbitrum_estimate":    arbitrumEstimate,
 		"arbitrum_batch":       arbitrumBatch,
-		"op_scalars":           opScalars,
 		"scroll_pre_curie":     scrollPreCurie,
 		"scroll_curie":         scrollCurie,
 		"scroll_feynman":       scrollFeynman,
