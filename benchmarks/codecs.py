@@ -8,7 +8,6 @@ from pathlib import Path
 import zstandard
 
 from benchmarks import interleaved, per_item, ratio
-from feemodel.simulation.corpus import corpus
 from feemodel.sizes._codecs import FastLz, compressed_sizes
 from tests.helpers.fastlz_plain import fastlz_length
 
@@ -23,7 +22,7 @@ def main() -> None:
 
 def million_payloads(count: int = 1_000_000, threads: int = os.cpu_count() or 1) -> None:
     """Compare `compressed_sizes` with a bare `multi_compress_to_buffer`, which checks nothing and reads no result."""
-    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
+    some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
     payloads = [bytes(bytearray(some[n % len(some)])) for n in range(count)]  # separate objects, as in a real call
     parameters = zstandard.ZstdCompressionParameters(
         compression_level=3, format=zstandard.FORMAT_ZSTD1_MAGICLESS, write_content_size=False
@@ -36,29 +35,26 @@ def million_payloads(count: int = 1_000_000, threads: int = os.cpu_count() or 1)
 
     runs = {"bare loop": bare, "compressed_sizes": lambda: compressed_sizes(payloads, threads=threads)}
     seconds = interleaved(runs, rounds=5, warm_up=0)
-    print(f"  zstd sizes of {count:,} {kind} payloads, {threads} threads")
+    print(f"  zstd sizes of {count:,} real payloads, {threads} threads")
     for name, times in seconds.items():
         print(f"    {name:<18} {per_item(times, count)} a payload")
     print(f"    share of the bare loop's speed: {ratio(seconds, 'bare loop', 'compressed_sizes')}")
 
 
 def fastlz_beside_plain_python() -> None:
-    kind, raws = transactions("op_mainnet_channel_2024-06-14", "raw")
+    raws = transactions("op_mainnet_channel_2024-06-14", "raw")
     runs = {"plain Python": lambda: [fastlz_length(raw) for raw in raws], "FastLz": lambda: FastLz().sizes(raws)}
     seconds = interleaved(runs, rounds=5)
-    print(f"  FastLZ lengths of {len(raws):,} {kind} transactions, 1 thread")
+    print(f"  FastLZ lengths of {len(raws):,} real transactions, 1 thread")
     for name, times in seconds.items():
         print(f"    {name:<18} {per_item(times, len(raws))} a transaction")
     print(f"    times as fast as plain Python: {ratio(seconds, 'plain Python', 'FastLz')}")
 
 
-def transactions(name: str, field: str) -> tuple[str, list[bytes]]:
-    """Return "real" and real payloads if the shared inputs exist, otherwise "generated" and generated payloads."""
-    path = SHARED / "data" / f"{name}.jsonl.gz"
-    if not path.exists():
-        return "generated", corpus(2_000).payloads
-    with gzip.open(path) as lines:
-        return "real", [bytes.fromhex(json.loads(line)[field][2:]) for line in lines]
+def transactions(name: str, field: str) -> list[bytes]:
+    """Return the real payloads of the full data, in the folder of FEEMODEL_SHARED."""
+    with gzip.open(SHARED / "data" / f"{name}.jsonl.gz") as lines:
+        return [bytes.fromhex(json.loads(line)[field][2:]) for line in lines]
 
 
 if __name__ == "__main__":

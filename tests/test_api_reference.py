@@ -43,7 +43,6 @@ INSIDE = {  # modules whose names nobody outside their room calls
     # The classes of policies are public names of `feemodel.simulation`.
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
     "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels", "feemodel.simulation._resume",
-    "feemodel.simulation.corpus._calldata", "feemodel.simulation.corpus._fitted",
     "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_plain",
 }  # fmt: skip
 WITHOUT_DOCTEST = {

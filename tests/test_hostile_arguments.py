@@ -31,7 +31,6 @@ NOT_CALLED = {
     "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"TaikoChain"},
-    "feemodel.simulation.corpus": {"Corpus", "draw_transactions"},
     "feemodel.simulation.forecast._recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},

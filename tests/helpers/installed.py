@@ -38,7 +38,7 @@ OF_THE_CORE = (
       "1000000", "--l1-base-fee", "1000000000", "--blob-base-fee", "1"), "op-mainnet"),
 )  # fmt: skip
 SHIPPED = (
-    "py.typed", "explorer/static/index.html", "simulation/corpus/linea.json", "data/linea_transactions.csv",
+    "py.typed", "explorer/static/index.html", "data/linea_transactions.csv",
     "data/l1_fees_2026-01-07_2026-02-06.csv", "data/rollup_transactions.csv",
     "data/specs/cost-per-byte.toml", "data/development/genesis.json",
 )  # fmt: skip
