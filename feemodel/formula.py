@@ -1,37 +1,52 @@
-"""Decorator for public formulas that adds support for labelled arrays and names the wrong argument in errors.
+"""The decorator of formulas: it checks arguments, and computes numbers, arrays and labelled arrays by one function.
 
-A formula takes numbers and arrays. A formula with `@formula` also takes pandas Series and xarray DataArrays, aligned by
-their labels, and returns an object of the same type. This module does not import pandas and xarray, because a caller
-who passes such an object has already imported the library.
+A formula is written once, in plain operators on Python numbers, and its parameters are annotated with quantities:
 
-A formula checks its arguments and then calls its unchecked core: a function with the same name and a leading
-underscore, such as `_scaled_size` for `scaled_size`. Other modules of the package call the unchecked
-core, because they have already checked their values. A formula that no other module calls needs no unchecked core.
+>>> from feemodel.quantities import Byte, Gas
+>>> @formula
+... def calldata_gas(zero_bytes: Byte, nonzero_bytes: Byte, *, gas_per_token: Gas = 4) -> Gas:
+...     return gas_per_token * (zero_bytes + 4 * nonzero_bytes)
+>>> calldata_gas(10, 20), calldata_gas([10, 11], 20)
+(360, array([360, 364]))
+>>> calldata_gas(10, 2.5)
+Traceback (most recent call last):
+feemodel.errors.InvalidInput: nonzero_bytes: expected whole bytes, not float64, got 2.5
 
-Type checkers see a formula as two overloads, `int` to `int` and
-`Numbers[Wholes]` to `Wholes`: see `feemodel.checks`.
+This module does not import pandas and xarray, because a caller who passes a Series or a DataArray has imported them.
 """
 
 from __future__ import annotations
 
+import inspect
+import itertools
+import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import wraps
 from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
+from feemodel.exact import Beyond, Exact, element, exact
+from feemodel.quantities import Quantity, quantity_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
+Tile = tuple[slice, ...]
 
+PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
+#: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
+KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
+NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
 ARRAYS = (np.ndarray, list, tuple)
@@ -39,26 +54,271 @@ WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike 
 
 
 def formula(function: Callable[P, object]) -> Callable[P, Any]:
-    """Make a function accept Series and DataArrays, and convert its overflow errors to `Int64Overflow`.
+    """Make a public formula of a function whose parameters are annotated with quantities.
 
-    Series must have equal indexes. DataArrays must have equal coordinates along shared dimensions. Plain arrays
-    broadcast against Series and DataArrays. If arguments are Series, a result of their shape is a Series with the
-    same index, and any other result is a plain array. If arguments are DataArrays, every array in the result is a
-    DataArray with the dimensions along which its values vary.
+    Arguments are checked by their quantities and broadcast against each other. Python numbers give Python numbers.
+    Arrays give int64, float64 or bool arrays with the same values. Series must have equal indexes, DataArrays equal
+    coordinates along shared dimensions; a result of the same shape has the type and the labels of these arguments.
 
-    >>> import pandas
-    >>> @formula
-    ... def doubled(gas):
-    ...     return 2 * np.asarray(gas)
-    >>> doubled(pandas.Series([1, 2], index=["a", "b"])).to_dict()
-    {'a': 2, 'b': 4}
-    >>> @formula
-    ... def in_all(gas, size):
-    ...     return np.add(gas, size)
-    >>> in_all([1, 2], [1, 2, 3])
-    Traceback (most recent call last):
-    feemodel.errors.InvalidInput: gas, size: expected shapes that can be broadcast together, got ((2,), (3,))
+    In the function, an integer is a Python int or an `Exact` array, for which operators and the functions of
+    `feemodel.exact` are the same; a double is a float or a float64 array. The public formula has two attributes:
+    `core`, the function itself, for arguments that are already checked; and `quantities`, by parameter.
+
+    Raises
+    ------
+    InvalidInput : an argument that is not a number of its quantity, or shapes or labels that do not fit each other. The
+        error has the name of the argument, the value that is not valid, and its index in an array.
+    Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
     """
+    quantities = _quantities(function)
+    if not quantities:
+        return unannotated(function)
+    names = tuple(inspect.signature(function).parameters)
+    limits = {name: _limits(quantity) for name, quantity in quantities.items()}
+
+    @wraps(function)
+    def public(*args: P.args, **kwargs: P.kwargs) -> Any:
+        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+        if len(given) != len(args) + len(kwargs):
+            return function(*args, **kwargs)  # raises TypeError
+        value: Any
+        for name, value in given.items():
+            limit = limits.get(name)
+            if limit is not None:
+                kind, low, high = limit
+                if kind is float and type(value) is int and 0 <= value <= 2**53:
+                    given[name] = value = float(value)
+                if type(value) is not kind or not low <= value <= high:
+                    return _checked(function, quantities, given)
+            elif name == "out" and value is not None:
+                return _checked(function, quantities, given)
+        try:
+            return function(**given)  # type: ignore[call-arg]
+        except OverflowError as error:
+            raise _named(error, function, given) from None
+
+    public.core, public.quantities = function, quantities  # type: ignore[attr-defined]
+    return public
+
+
+def compiled(kernel: Callable[[], Kernel]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a formula a compiled form for large arrays, which `kernel` imports and returns.
+
+    The compiled form takes the arguments by name, not checked, and an int64 array for the result. It returns whether
+    the result is proven to be the formula's; if not, the formula is computed without it.
+    """
+
+    def mark(function: Callable[P, R]) -> Callable[P, R]:
+        function.kernel = kernel  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def _quantities(function: Callable[..., Any]) -> dict[str, Quantity]:
+    scope = getattr(function, "__globals__", {})
+    found = {}
+    for name, annotation in function.__annotations__.items():
+        quantity = quantity_of(eval(annotation, scope) if isinstance(annotation, str) else annotation)
+        if quantity is not None and name != "return":
+            found[name] = quantity
+    return found
+
+
+def _limits(quantity: Quantity) -> tuple[type, float, float]:
+    highest = sys.float_info.max if quantity.double else math.inf
+    lowest = -highest if quantity.minimum is None else quantity.minimum
+    return float if quantity.double else int, lowest, highest if quantity.maximum is None else quantity.maximum
+
+
+def _named(error: OverflowError, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Exception:
+    return error if isinstance(error, FeeModelError) else _overflow(function.__name__, arguments)
+
+
+def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
+    """Compute a formula of arguments that are not all Python numbers within their bounds."""
+    out = given.pop("out", None)
+    wrap: Wrap | None = None
+    locate: Locate | None = None
+    if not UNLABELLED.issuperset(map(type, given.values())):
+        given, wrap, locate = _without_labels(given)
+    _check_shapes(given)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = _compiled(function, quantities, given, out)
+            if result is None:
+                checked = {
+                    name: quantities[name].check(name, value) if name in quantities and value is not None else value
+                    for name, value in given.items()
+                }
+                result = _computed(function, quantities, checked, out)
+    except InvalidInput as error:
+        where = locate(error.index or ()) if locate is not None else ""
+        if not where:
+            raise
+        raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
+    except OverflowError as error:
+        raise _named(error, function, given) from None
+    return result if wrap is None or out is not None else _each(wrap, result)
+
+
+def _compiled(
+    function: Callable[..., Any], quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any
+) -> Any:
+    """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
+    kernel = getattr(function, "kernel", None)
+    if kernel is None or not has_numba():
+        return None
+    arrays = [value for value in given.values() if type(value) in (np.ndarray, np.memmap)]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not arrays:
+        return None
+    inputs = {
+        name: value
+        if type(value) in (np.ndarray, np.memmap) or name not in quantities
+        else quantities[name].check(name, value)
+        for name, value in given.items()
+    }
+    if out is not None:
+        _check_out(out, shape)
+    # The compiled form must not overwrite its inputs, because the formula reads them again if it proves nothing.
+    direct = out is not None and out.flags.c_contiguous and not any(np.may_share_memory(out, a) for a in arrays)
+    result = out if direct else np.empty(shape, dtype=np.int64)
+    if any(isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap) for value in given.values()):
+        return None  # a masked array, or another subclass, which the checks convert
+    if not kernel()(inputs, result):
+        return None
+    return result if out is None or direct else _written(result, out)
+
+
+def _check_out(out: Any, shape: tuple[int, ...]) -> None:
+    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != shape:
+        described = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
+    if not out.flags.writeable:
+        raise InvalidInput("out", "expected a writable array", "a read-only array")
+
+
+def _written(result: Any, out: NDArray[np.int64]) -> NDArray[np.int64]:
+    out[...] = result
+    return out
+
+
+def _computed(
+    function: Callable[..., Any], quantities: Mapping[str, Quantity], arguments: Mapping[str, Any], out: Any
+) -> Any:
+    """Compute a formula of checked arguments, a piece of the arrays at a time."""
+    arrays = {name: value for name, value in arguments.items() if name in quantities and isinstance(value, np.ndarray)}
+    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    if out is not None:
+        _check_out(out, shape)
+    if not arrays:
+        result = function(**arguments)
+        return result if out is None else _written(result, out)
+    bounds = {
+        name: (int(array.min()), int(array.max())) if array.size else (0, 0)
+        for name, array in arrays.items()
+        if not quantities[name].double
+    }
+    whole: list[Any] | None = None
+    like: Any = None
+    for tile in _tiles(shape):
+        parts = {name: _part(array, tile) for name, array in arrays.items()}
+        exacts = {name: exact(part, *bounds[name]) if name in bounds else part for name, part in parts.items()}
+        try:
+            try:
+                like = function(**{**arguments, **exacts})
+                leaves = [_plain(function.__name__, leaf) for leaf in _leaves(like)]
+            except Beyond:
+                like, leaves = _by_elements(function, arguments, parts)
+        except InvalidInput as error:
+            if error.index is None:
+                raise
+            starts = [part.start for part in tile[len(shape) - len(error.index) :]]
+            index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
+            raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None
+        if whole is None:
+            whole = [np.empty(shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+        for result, leaf in zip(whole, leaves, strict=True):
+            if isinstance(result, np.ndarray):
+                result[tile] = leaf
+    result = _like(like, iter(whole or ()))
+    return result if out is None else _written(result, out)
+
+
+def _tiles(shape: tuple[int, ...]) -> Iterator[Tile]:
+    """Yield the parts of an array, of at most `PIECE` elements each, in order."""
+    steps, room = [], PIECE
+    for length in reversed(shape):
+        steps.append(max(1, min(length, room)))
+        room = room // steps[-1] if steps[-1] == length else 1
+    starts = [range(0, max(length, 1), step) for length, step in zip(shape, reversed(steps), strict=True)]
+    for corner in itertools.product(*starts):
+        yield tuple(
+            slice(start, min(start + step, length))
+            for start, step, length in zip(corner, reversed(steps), shape, strict=True)
+        )
+
+
+def _part(array: NDArray[Any], tile: Tile) -> NDArray[Any]:
+    own = tile[len(tile) - array.ndim :]
+    return array[tuple(slice(None) if length == 1 else part for length, part in zip(array.shape, own, strict=True))]
+
+
+def _by_elements(
+    function: Callable[..., Any], arguments: Mapping[str, Any], parts: Mapping[str, NDArray[Any]]
+) -> tuple[Any, list[Any]]:
+    """Compute a formula on Python numbers, one element at a time."""
+    arrays = dict(zip(parts, np.broadcast_arrays(*parts.values()), strict=True))
+    shape = next(iter(arrays.values())).shape
+    rows: list[list[Any]] = []
+    like: Any = None
+    for index in np.ndindex(shape):
+        numbers = {name: array[index].item() for name, array in arrays.items()}
+        try:
+            like = function(**{**arguments, **numbers})
+        except InvalidInput as error:
+            raise type(error)(error.name, error.reason, error.value, index) from None
+        except OverflowError:
+            large = _overflow(function.__name__, numbers)
+            raise Int64Overflow(large.name, large.reason, large.value, index) from None
+        rows.append(_leaves(like))
+        for leaf in rows[-1]:
+            if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
+                raise Int64Overflow(function.__name__, NO_ROOM, leaf, index)
+    return like, [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
+
+
+def _leaves(result: Any) -> list[Any]:
+    """Return the numbers or arrays of a result, which may be a named tuple of them."""
+    return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
+
+
+def _like(result: Any, leaves: Iterator[Any]) -> Any:
+    """Return a result of the same form with other numbers or arrays."""
+    if not isinstance(result, tuple):
+        return next(leaves)
+    fields = [_like(part, leaves) for part in result]
+    return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
+
+
+def _plain(name: str, leaf: Any) -> Any:
+    """Return a number or array of NumPy; raise `Int64Overflow` for an element that does not fit int64."""
+    if not isinstance(leaf, Exact):
+        return leaf
+    if leaf.narrow:
+        return leaf.word
+    upper, word = leaf.words()
+    values = word.view(np.int64)
+    wrong = np.broadcast_to(upper != values >> 63, values.shape)
+    if wrong.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        raise Int64Overflow(name, NO_ROOM, element(leaf, index, wrong.shape), index)
+    return values
+
+
+def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
+    """Make a formula of a function without quantities, which checks its arguments itself and computes arrays itself."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     for name, annotation in function.__annotations__.items():
         if annotation in WRITTEN:  # `help` shows the short name, not the whole union type

@@ -15,8 +15,8 @@ from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
-    "errors", "checks", "compiled", "formula", "integers", "extras", "lazy", "processors", "progress",
-    "records",
+    "errors", "checks", "compiled", "exact", "formula", "integers", "extras", "lazy", "processors", "progress",
+    "quantities", "records",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -28,7 +28,9 @@ MAY_IMPORT = {
     "records": set(),
     "checks": {"errors"},
     "integers": {"checks", "errors"},
-    "formula": {"checks", "errors"},
+    "exact": {"checks", "errors"},
+    "quantities": {"checks", "errors"},
+    "formula": {"checks", "errors", "exact", "extras", "quantities"},
     "ethereum": GROUND,
     "sizes": GROUND | {"ethereum"},
     "linea": GROUND | {"ethereum", "sizes"},
@@ -58,12 +60,12 @@ CEILINGS = {
     "server": 2_795,
     "simulation": 10_976,
     "sizes": 1_012,
-    "top level": 1_717,
-    "package": 48_406,
-    "tests": 45_454,
+    "top level": 2_538,
+    "package": 49_227,
+    "tests": 45_654,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
-    "modules": 247,
+    "modules": 249,
     "exported names": 225,
 }
 SLACK = 100  # a ceiling follows every reduction down
@@ -123,7 +125,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FORMULAS = [
     path
     for path in MODULES
-    if path.relative_to(PACKAGE).parts[0] in {"ethereum", "linea", "integers.py", "rollups"}
+    if path.relative_to(PACKAGE).parts[0]
+    in {"ethereum", "linea", "exact.py", "integers.py", "quantities.py", "rollups"}
     and path.stem not in {"_transaction_table", "_measure", "tables"}  # tables of transactions in
     and path.stem not in {"chains", "_chain_files"}  # files of chains in; a table out
 ]

@@ -84,6 +84,9 @@ def functions() -> Iterator[tuple[str, Any]]:
 
 
 def array_parameters(function: Any) -> tuple[str, ...]:
+    """The quantities of a formula, and the parameters of type ArrayLike."""
+    if hasattr(function, "quantities"):
+        return tuple(function.quantities)
     parameters = inspect.signature(function).parameters
     types = (ArrayLike, ArrayLike | None, "ArrayLike", "ArrayLike | None")  # as text where `@formula` shortened it
     return tuple(name for name, parameter in parameters.items() if parameter.annotation in types)

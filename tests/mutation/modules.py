@@ -1,6 +1,7 @@
 """The tests of each module that `scripts/mutate` changes; the fastest first: the first failure ends a mutant's run."""
 
 TESTS: dict[str, list[str]] = {
+    "exact": ["tests/test_exact.py"],
     "integers": ["tests/test_integers.py", "feemodel/integers.py"],
     "ethereum/fee_market": ["tests/ethereum/test_fee_market.py", "feemodel/ethereum/fee_market.py"],
     "ethereum/_fee_market_kernels": ["feemodel/ethereum/_fee_market_kernels.py", "tests/ethereum/test_fee_market.py"],

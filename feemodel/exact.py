@@ -1,0 +1,439 @@
+"""Integer arrays with the operators of Python's ints, exact up to 126 bits, for formulas in plain operators.
+
+`Exact` holds an int64 array and the bounds of its elements. Each operator computes the bounds of its result first. A
+result whose bounds fit int64 is computed on int64 arrays, any other result on arrays of two words. `Beyond` is raised
+where two words do not suffice; `feemodel.formula` then computes the formula on Python ints, one element at a time.
+"""
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import INT64_MAX, UINT64_MAX
+from feemodel.errors import Int64Overflow, InvalidInput
+
+INT64_MIN = -(2**63)
+WIDEST = 2**126  # bound of every value in two words
+DIVIDEND, DIVISOR, QUOTIENT = 2**112, 2**61, 2.0**62  # where doubles and one remainder give a quotient, see `_divided`
+DOUBLE_EXACT = 2.0**53  # below, truncating a double and truncating its shortest decimal give the same integer
+LOW, HALF, ZERO = np.uint64(2**32 - 1), np.uint64(32), np.int64(0)
+WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
+
+Words = tuple[Any, Any]
+
+
+class Beyond(Exception):
+    """A value of an array may not fit two words."""
+
+
+class Exact:
+    """Array of integers between two bounds: one word, or two words in two's complement, or an open product."""
+
+    __array_ufunc__ = None  # so that NumPy arrays leave their operators to this class
+    __slots__ = ("_factors", "_upper", "_word", "high", "low")
+
+    def __init__(self, word: Any, low: int, high: int, upper: Any = None, factors: Any = None) -> None:
+        self._word, self._upper, self._factors = word, upper, factors
+        self.low, self.high = low, high
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the array is one of int64."""
+        return self._upper is None and self._factors is None
+
+    @property
+    def word(self) -> NDArray[np.int64]:
+        """The int64 array; only if `narrow`."""
+        word: NDArray[np.int64] = self._word
+        return word
+
+    def words(self) -> Words:
+        """Return the upper words (int64) and lower words (uint64)."""
+        if self._factors is not None:
+            self._upper, self._word = _open_product(*self._factors)
+            self._factors = None
+        elif self._upper is None:
+            return ZERO if self.low >= 0 else self._word >> 63, self._word.view(np.uint64)
+        return self._upper, self._word
+
+    def __add__(self, other: Any) -> "Exact":
+        low, high = _ends(other)
+        low, high = self.low + low, self.high + high
+        if _fits(low, high) and self.narrow and _narrow(other):
+            return Exact(self._word + _word(other), low, high)
+        return _exact(_plus(self.words(), _words(other)), low, high)
+
+    def __sub__(self, other: Any) -> "Exact":
+        low, high = _ends(other)
+        low, high = self.low - high, self.high - low
+        if _fits(low, high) and self.narrow and _narrow(other):
+            return Exact(self._word - _word(other), low, high)
+        return _exact(_minus(self.words(), _words(other)), low, high)
+
+    def __rsub__(self, other: Any) -> "Exact":
+        low, high = _ends(other)
+        low, high = low - self.high, high - self.low
+        if _fits(low, high) and self.narrow and _narrow(other):
+            return Exact(other - self._word, low, high)
+        return _exact(_minus(_words(other), self.words()), low, high)
+
+    def __neg__(self) -> "Exact":
+        return self.__rsub__(0)
+
+    def __mul__(self, other: Any) -> "Exact":
+        ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
+        low, high = min(ends), max(ends)
+        if self.narrow and _narrow(other):
+            if _fits(low, high):
+                return Exact(self._word * _word(other), low, high)
+            if self.low >= 0 and low >= 0 and high < WIDEST:  # `_divided` needs no words of a product
+                return Exact(None, low, high, factors=(self, other))
+        return _exact(_times(self.words(), _words(other)), low, high)
+
+    def __floordiv__(self, other: Any) -> "Exact":
+        return _divided(self, other)
+
+    def __rfloordiv__(self, other: Any) -> "Exact":
+        return _divided(other, self)
+
+    def __mod__(self, other: Any) -> "Exact":
+        if self.narrow and _narrow(other) and self.low >= 0:
+            _check_divisor(other)
+            return Exact(self._word % _word(other), 0, min(self.high, _ends(other)[1] - 1))
+        return self - _divided(self, other) * other
+
+    def __lt__(self, other: Any) -> Any:
+        if self.narrow and _narrow(other):
+            return self._word < _word(other)
+        (a, b), (c, d) = self.words(), _words(other)
+        return (a < c) | ((a == c) & (b < d))
+
+    def __gt__(self, other: Any) -> Any:
+        if self.narrow and _narrow(other):
+            return self._word > _word(other)
+        (a, b), (c, d) = self.words(), _words(other)
+        return (a > c) | ((a == c) & (b > d))
+
+    def __le__(self, other: Any) -> Any:
+        return ~(self > other)
+
+    def __ge__(self, other: Any) -> Any:
+        return ~(self < other)
+
+    def __eq__(self, other: object) -> Any:
+        return ~((self < other) | (self > other))
+
+    def __ne__(self, other: object) -> Any:
+        return (self < other) | (self > other)
+
+    __radd__, __rmul__ = __add__, __mul__
+    __hash__ = None  # type: ignore[assignment]
+
+
+def exact(array: NDArray[np.int64], low: int | None = None, high: int | None = None) -> Exact:
+    """Return an int64 array as `Exact`.
+
+    >>> (exact(np.array([10**18])) * 10**12 // 10**13).word
+    array([100000000000000000])
+    """
+    if low is None or high is None:
+        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    return Exact(array, low, high)
+
+
+def where(condition: Any, value: Any, otherwise: Any) -> Any:
+    """Return `value` where the condition is true, else `otherwise`; scalars remain Python numbers.
+
+    >>> where(True, 2**70, 0)
+    1180591620717411303424
+    """
+    if condition is True or condition is False or isinstance(condition, np.bool_):
+        return value if condition else otherwise
+    if not (isinstance(value, (Exact, int)) and isinstance(otherwise, (Exact, int))):
+        return np.where(condition, value, otherwise)
+    (low, high), (least, most) = _ends(value), _ends(otherwise)
+    low, high = min(low, least), max(high, most)
+    if _narrow(value) and _narrow(otherwise):
+        return Exact(np.where(condition, _word(value), _word(otherwise)), low, high)
+    (a, b), (c, d) = _words(value), _words(otherwise)
+    return _exact((np.where(condition, a, c), np.where(condition, b, d)), low, high)
+
+
+def maximum(value: Any, other: Any) -> Any:
+    """Return the larger of two numbers; Python numbers remain Python numbers.
+
+    >>> maximum(2**70, 0)
+    1180591620717411303424
+    """
+    if type(value) is int and type(other) is int:
+        return other if other > value else value
+    return _extreme(value, other, 1, np.maximum)
+
+
+def minimum(value: Any, other: Any) -> Any:
+    """Return the smaller of two numbers; Python numbers remain Python numbers.
+
+    >>> minimum(2**70, 5)
+    5
+    """
+    if type(value) is int and type(other) is int:
+        return other if other < value else value
+    return _extreme(value, other, -1, np.minimum)
+
+
+def double(value: Any) -> Any:
+    """Return an integer as the nearest double.
+
+    >>> double(2**53 + 1)
+    9007199254740992.0
+    """
+    if isinstance(value, Exact):
+        if not value.narrow:
+            raise Beyond
+        return value.word.astype(np.float64)
+    return float(value)
+
+
+def truncated(name: str, value: Any) -> Any:
+    """Truncate doubles to integers.
+
+    >>> truncated("price", 2.9)
+    2
+    """
+    if isinstance(value, np.ndarray):
+        return exact(_in_a_word(value).astype(np.int64))
+    return int(_finite(name, value))
+
+
+def truncated_decimal(name: str, value: Any) -> Any:
+    """Truncate doubles to the integer part of their shortest decimal, as Java's `BigDecimal.valueOf` does.
+
+    >>> truncated_decimal("fee", 2.9), int(1e23), truncated_decimal("fee", 1e23)
+    (2, 99999999999999991611392, 100000000000000000000000)
+    """
+    if isinstance(value, np.ndarray):
+        word = _in_a_word(value).astype(np.int64)
+        for index in zip(*np.nonzero(abs(value) >= DOUBLE_EXACT), strict=True):
+            word[index] = int(Decimal(repr(float(value[index]))))
+        return exact(word)
+    return int(value) if abs(value) < DOUBLE_EXACT else int(Decimal(repr(_finite(name, value))))
+
+
+def _in_a_word(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if values.size and not (values.max() < 2.0**63 and values.min() >= -(2.0**63)):
+        raise Beyond
+    return values
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise InvalidInput(name, "expected a finite result", value)
+    return float(value)
+
+
+def long(name: str, value: Any) -> Any:
+    """Return a number that fits a signed 64-bit integer; raise `Int64Overflow` for one that would wrap in a node.
+
+    >>> long("gas · price", 21_000)
+    21000
+    """
+    if isinstance(value, int):
+        if value > INT64_MAX:
+            raise Int64Overflow(name, WOULD_WRAP, value)
+        return value
+    if value.high > INT64_MAX:
+        require(name, WOULD_WRAP, value, value <= INT64_MAX, Int64Overflow)
+        return Exact(value.words()[1].view(np.int64), value.low, INT64_MAX)
+    return value
+
+
+def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidInput] = InvalidInput) -> None:
+    """Raise `error` for the first element of `value` at which a condition is false.
+
+    >>> require("gas_used", "expected at most the gas limit", 5, 5 <= 7)
+    """
+    if holds is True:
+        return
+    if isinstance(holds, (bool, np.bool_)):
+        if not holds:
+            raise error(name, reason, value)
+    elif not holds.all():
+        first = int(np.argmin(holds))
+        index = tuple(int(i) for i in np.unravel_index(first, holds.shape))
+        raise error(name, reason, element(value, index, holds.shape), index)
+
+
+def some(value: Any) -> bool:
+    """Return whether any element is not 0."""
+    return bool((value != 0).any()) if isinstance(value, Exact) else value != 0
+
+
+def element(value: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Return one element of a value that broadcasts to a shape, as a Python number."""
+    if not isinstance(value, Exact):
+        return np.broadcast_to(value, shape)[index].item() if isinstance(value, np.ndarray) else value
+    upper, word = value.words()
+    upper = np.broadcast_to(upper, np.broadcast_shapes(np.shape(upper), shape))[index]
+    return (int(upper) << 64) + int(np.broadcast_to(word, shape)[index])
+
+
+def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
+    if isinstance(value, (int, float)) and isinstance(other, (int, float)):
+        return other if sign * other > sign * value or other != other else value  # NaN, if one is NaN
+    if not (isinstance(value, (Exact, int)) and isinstance(other, (Exact, int))):
+        return of_doubles(value, other)
+    best = max if sign > 0 else min
+    low, high = (best(one, two) for one, two in zip(_ends(value), _ends(other), strict=True))
+    if _narrow(value) and _narrow(other):
+        return Exact(of_doubles(_word(value), _word(other)), low, high)
+    larger = where(value > other if isinstance(value, Exact) else other < value, value, other)
+    smaller = where(value > other if isinstance(value, Exact) else other < value, other, value)
+    found = larger if sign > 0 else smaller
+    return _exact(found.words(), low, high) if isinstance(found, Exact) else found
+
+
+def _fits(low: int, high: int) -> bool:
+    return low >= INT64_MIN and high <= INT64_MAX
+
+
+def _exact(words: Words, low: int, high: int) -> Exact:
+    upper, word = words
+    if _fits(low, high):
+        return Exact(word.view(np.int64), low, high)
+    if low <= -WIDEST or high >= WIDEST:
+        raise Beyond
+    return Exact(word, low, high, upper)
+
+
+def _ends(value: Any) -> tuple[int, int]:
+    if isinstance(value, Exact):
+        return value.low, value.high
+    if isinstance(value, int):
+        return value, value
+    raise TypeError(f"expected an integer, not {type(value).__name__}: `double` converts the integers of a formula")
+
+
+def _narrow(value: Any) -> bool:
+    return value.narrow if isinstance(value, Exact) else INT64_MIN <= value <= INT64_MAX
+
+
+def _word(value: Any) -> Any:
+    return value.word if isinstance(value, Exact) else value
+
+
+def _words(value: Any) -> Words:
+    if isinstance(value, Exact):
+        return value.words()
+    if not -WIDEST < value < WIDEST:
+        raise Beyond
+    return np.int64(value >> 64), np.uint64(value & UINT64_MAX)
+
+
+def _plus(one: Words, other: Words) -> Words:
+    total = one[1] + other[1]
+    return one[0] + other[0] + (total < other[1]), total
+
+
+def _minus(one: Words, other: Words) -> Words:
+    return one[0] - other[0] - (one[1] < other[1]), one[1] - other[1]
+
+
+def _times(one: Words, other: Words) -> Words:
+    (a, b), (c, d) = one, other
+    b1, b0, d1, d0 = b >> HALF, b & LOW, d >> HALF, d & LOW
+    middle = b1 * d0 + (b0 * d0 >> HALF)
+    carried = b0 * d1 + (middle & LOW)
+    upper = (b1 * d1 + (middle >> HALF) + (carried >> HALF)).astype(np.int64)
+    if a is not ZERO:
+        upper = upper + a * d.astype(np.int64)
+    if c is not ZERO:
+        upper = upper + b.astype(np.int64) * c
+    return upper, b * d
+
+
+def _open_product(one: Exact, other: Any) -> Words:
+    a, b = one.words()[1], _words(other)[1]
+    if one.high < 2**32:
+        a, b = b, a
+    elif _ends(other)[1] >= 2**32:
+        return _times((ZERO, a), (ZERO, b))
+    upper = ((a >> HALF) * b + ((a & LOW) * b >> HALF)) >> HALF
+    return upper.astype(np.int64), a * b
+
+
+def _check_divisor(divisor: Any) -> None:
+    if _ends(divisor)[0] <= 0 and (not isinstance(divisor, Exact) or not divisor.narrow or (divisor.word <= 0).any()):
+        raise Beyond  # Python ints raise ZeroDivisionError, and divide by negative numbers
+
+
+def _divided(value: Any, divisor: Any) -> Exact:
+    """Return the quotient, rounded down.
+
+    A dividend in two words is divided in doubles, with a relative error below 2**-50. If the dividend is below 2**112
+    and the divisor below 2**61, the remainder of this quotient lies within ±2**63, so that int64 arithmetic (modulo
+    2**64) gives the remainder exactly, and the remainder corrects the quotient.
+    """
+    _check_divisor(divisor)
+    (least, most), (by_least, by_most) = _ends(value), _ends(divisor)
+    ends = [a // b for a in (least, most) for b in (max(by_least, 1), by_most)]
+    low, high = min(ends), max(ends)
+    if _narrow(value) and _narrow(divisor):
+        quotient = _word(value) // _word(divisor)
+        if high > 2**31 and quotient.size:  # tighter bounds keep later products in one word
+            high = int(quotient.max())
+        return Exact(quotient, low, high)
+    if least > -DIVIDEND and most < DIVIDEND and by_most < DIVISOR:
+        by = _word(divisor)
+        estimate, word = _estimate(value, by)
+        largest = float(estimate.max(initial=0.0))
+        smallest = float(estimate.min(initial=0.0)) if low < 0 else 0.0
+        if largest < QUOTIENT and smallest > -QUOTIENT:
+            quotient = estimate.astype(np.int64)
+            remainder = word - quotient * by
+            if low >= 0 and largest < 2.0**49:  # the quotient is off by at most 1
+                quotient += remainder >= by
+                quotient -= remainder < 0
+            else:
+                quotient += remainder // by
+            return Exact(quotient, max(low, int(smallest) - 2**13), min(high, int(largest) + 2**13))
+    return _exact(_long_division(_words(value), _words(divisor)), low, high)
+
+
+def _estimate(value: Any, divisor: Any) -> tuple[Any, Any]:
+    """Return a quotient in doubles, and the lower words of the dividend as int64."""
+    factors = value._factors if isinstance(value, Exact) else None
+    if factors is not None:
+        one, other = _word(factors[0]), _word(factors[1])
+        return np.multiply(one, other, dtype=np.float64) / divisor, one * other
+    words = _words(value)
+    return _as_double(words) / divisor, words[1].view(np.int64)
+
+
+def _as_double(words: Words) -> Any:
+    # The lower word is read as signed, because a small negative number would lose its digits in -(2**64) + word.
+    low = words[1].view(np.int64)
+    return (words[0] + (low < 0)) * 2.0**64 + low
+
+
+def _long_division(dividend: Words, divisor: Words) -> Words:
+    """Return a quotient of any size: doubles give 50 bits at a time, and comparisons the last unit."""
+    by = _as_double(divisor)
+    shape = np.broadcast_shapes(np.shape(dividend[1]), np.shape(divisor[1]))
+    quotient: Words = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+    for _ in range(3):
+        rest = _minus(dividend, _times(quotient, divisor))
+        step = np.floor(_as_double(rest) / by)
+        size = abs(step)
+        top = np.floor(size / 2.0**64)
+        more = top.astype(np.int64), (size - top * 2.0**64).astype(np.uint64)
+        up, down = _plus(quotient, more), _minus(quotient, more)
+        quotient = np.where(step < 0, down[0], up[0]), np.where(step < 0, down[1], up[1])
+    for _ in range(2):
+        rest = _minus(dividend, _times(quotient, divisor))
+        over = (rest[0] > divisor[0]) | ((rest[0] == divisor[0]) & (rest[1] >= divisor[1]))
+        unit = over.astype(np.int64) - (rest[0] < 0)
+        quotient = _plus(quotient, (unit >> 63, unit.view(np.uint64)))
+    return quotient

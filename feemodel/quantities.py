@@ -1,0 +1,122 @@
+"""Quantities: the name, unit and bounds of every number that a formula takes or returns.
+
+A parameter of a formula is annotated with a quantity, such as `CompressedSize`. Checks, units of Datasets, help and the
+page "quantities" read the annotation; a unit is written nowhere else.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, get_args
+
+import numpy as np
+
+from feemodel.checks import INT64_MAX, UINT64_MAX, raise_first, real, whole
+from feemodel.errors import InvalidInput
+
+#: A Python int, an array of integers, a Series or a DataArray. `Real` is the same of doubles.
+Whole: TypeAlias = Any
+Real: TypeAlias = Any
+Truth: TypeAlias = Any
+
+#: Singular and plural of units, for errors.
+COUNTED = {"byte": "bytes", "blob": "blobs", "block": "blocks", "token": "tokens", "s": "seconds", "1": ""}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Quantity:
+    """Unit, meaning and bounds of a number.
+
+    >>> Quantity("wei / gas", "price of gas")
+    Quantity('wei / gas', 'price of gas')
+    """
+
+    unit: str
+    words: str = ""  #: what the number is, for help and the page "quantities"
+    minimum: int | None = 0
+    maximum: int | None = None
+    double: bool = False  #: whether the number is a double
+    hint: str = ""  #: what a number above the maximum probably is, for the error
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.unit!r}, {self.words!r})"
+
+    @property
+    def counted(self) -> str:
+        """The unit as errors name it: "wei" for a price in wei per gas.
+
+        >>> Quantity("byte").counted, Quantity("wei / gas").counted, Quantity("1").counted
+        ('bytes', 'wei', '')
+        """
+        unit = self.unit.partition(" / ")[0]
+        return COUNTED.get(unit, unit)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Return a Python number for a scalar, an int64 or float64 array for anything array-like.
+
+        Raises `InvalidInput` for the first element that is not a number of this quantity, or is out of its bounds.
+
+        >>> Quantity("gas", minimum=1).check("gas", [21_000, 0])
+        Traceback (most recent call last):
+        feemodel.errors.InvalidInput: gas[1]: expected whole gas of at least 1, got 0
+        """
+        if type(value) is int and not self.double and self.maximum is None and value >= (self.minimum or 0):
+            return value
+        checked = (real if self.double else whole)(name, value, minimum=self.minimum, unit=self.counted)
+        if self.maximum is not None:
+            reason = f"expected at most {self.maximum:,}{f' ({self.hint})' if self.hint else ''}"
+            if isinstance(checked, np.ndarray):
+                if (above := checked > self.maximum).any():
+                    raise_first(name, reason, checked, above)
+            elif checked > self.maximum:
+                raise InvalidInput(name, reason, checked)
+        return checked
+
+
+def quantity_of(annotation: Any) -> Quantity | None:
+    """Return the quantity of an annotation such as `Gas` or `Gas | None`; `None` if it has none.
+
+    >>> quantity_of(Gas | None).unit, quantity_of(str)
+    ('gas', None)
+    """
+    for part in (annotation, *get_args(annotation)):
+        for found in getattr(part, "__metadata__", ()):
+            if isinstance(found, Quantity):
+                return found
+    return None
+
+
+Byte = Annotated[Whole, Quantity("byte", "bytes")]
+CompressedSize = Annotated[Whole, Quantity("byte", "compressed size of the transaction, as the chain measures it")]
+ZeroBytes = Annotated[Whole, Quantity("byte", "zero bytes of the calldata")]
+NonzeroBytes = Annotated[Whole, Quantity("byte", "other bytes of the calldata")]
+
+Gas = Annotated[Whole, Quantity("gas", "gas")]
+GasAboveZero = Annotated[
+    Whole, Quantity("gas", "gas over which the fee is spread: estimated, limit or used", minimum=1)
+]
+GasUsed = Annotated[Whole, Quantity("gas", "gas used by the block")]
+GasLimit = Annotated[Whole, Quantity("gas", "gas limit of the block", minimum=1)]
+ExcessBlobGas = Annotated[Whole, Quantity("gas", "excess blob gas in the header")]
+BlobGasUsed = Annotated[Whole, Quantity("gas", "blob gas used by the block")]
+GasPerToken = Annotated[Whole, Quantity("gas", "gas of one token of calldata")]
+
+Wei = Annotated[Whole, Quantity("wei", "amount")]
+WeiPerGas = Annotated[Whole, Quantity("wei / gas", "price of gas")]
+BaseFee = Annotated[Whole, Quantity("wei / gas", "base fee of the block")]
+BlobBaseFee = Annotated[Whole, Quantity("wei / gas", "price of blob gas")]
+WeiPerByte = Annotated[Whole, Quantity("wei / byte", "price of a byte")]
+VariableCost = Annotated[Whole, Quantity("wei / byte", "cost of one compressed byte")]
+FixedCost = Annotated[Whole, Quantity("wei / gas", "cost of every unit of gas")]
+
+Timestamp = Annotated[Whole, Quantity("s", "time of the block", maximum=2**40, hint="in seconds, not in milliseconds")]
+WholeNumber = Annotated[Whole, Quantity("1", "number")]
+Divisor = Annotated[Whole, Quantity("1", "divisor", minimum=1)]
+Millionths = Annotated[Whole, Quantity("1e-6", "factor in millionths")]
+Uint64 = Annotated[Whole, Quantity("1", "unsigned integer of 64 bits", maximum=UINT64_MAX)]
+Int64 = Annotated[Whole, Quantity("1", "signed integer of 64 bits that is not negative", maximum=INT64_MAX)]
+
+Margin = Annotated[Real, Quantity("1", "safety factor of the fee", double=True)]
+Ratio = Annotated[Real, Quantity("1", "ratio", double=True)]
+RealWeiPerGas = Annotated[Real, Quantity("wei / gas", "price of gas", double=True)]
+RealWeiPerByte = Annotated[Real, Quantity("wei / byte", "price of a byte", double=True)]
+RealGas = Annotated[Real, Quantity("gas", "gas", double=True)]
+RealByte = Annotated[Real, Quantity("byte", "bytes", double=True)]
