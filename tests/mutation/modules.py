@@ -14,7 +14,6 @@ TESTS: dict[str, list[str]] = {
     "linea/_node": ["tests/linea/test_node.py", "feemodel/linea/_node.py"],
     "linea/_price_cap": ["feemodel/linea/_price_cap.py", "tests/linea/test_price_cap.py"],
     "linea/priority": ["tests/linea/test_priority.py", "feemodel/linea/priority.py"],
-    "linea/revenue_vault": ["feemodel/linea/revenue_vault.py"],
     "rollups/arbitrum": ["tests/rollups/test_arbitrum.py", "feemodel/rollups/arbitrum.py"],
     "rollups/_arbitrum_kernels": ["tests/rollups/test_arbitrum_l2_pricing.py"],
     "rollups/arbitrum_l1_pricing": ["tests/rollups/test_arbitrum.py", "feemodel/rollups/arbitrum_l1_pricing.py"],
