@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 SCENARIOS = ("history", "bootstrap", "demand")
 HOUR = 3_600  # seconds
 BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
-MEASURES = ("recovery", "size_recovery", "unprofitable_share", "total_revenue", "total_cost", "max_drawdown")
+IN_WEI = ("total_revenue", "total_cost", "max_drawdown")
+MEASURES = ("recovery", "size_recovery", "unprofitable_share", *IN_WEI)
 OF_RULE = (
     "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
     "usage_exponent",
@@ -352,13 +353,12 @@ def _over_paths(values: Any) -> dict[str, float]:
 def _shown(name: str, value: float) -> str:
     if name == "unprofitable_share":
         return f"{value:.2%}"
-    return f"{value / WEI_PER_ETH:,.4f}" if name.startswith(("total", "worst")) else f"{value:,.3f}×"
+    return f"{value / WEI_PER_ETH:,.4f}" if name in IN_WEI else f"{value:,.3f}×"
 
 
 def _camel(name: str) -> str:
     first, *others = name.split("_")
-    wei = "Wei" if name.startswith(("total", "worst")) else ""
-    return first + "".join(word.capitalize() for word in others) + wei
+    return first + "".join(word.capitalize() for word in others) + ("Wei" if name in IN_WEI else "")
 
 
 def _bound(text: str) -> float | None:

@@ -37,6 +37,7 @@ def test_backtest_gives_what_the_function_gives(capsys):
 
     assert found["sizeRecovery"] == {"value": expected["size_recovery"].item()}
     assert found["totalCostWei"] == {"value": expected["total_cost"].item()}
+    assert found["maxDrawdownWei"] == {"value": expected["max_drawdown"].item()}
     assert found["transactions"] == expected["transactions"].sum()
     assert found["assumed"]["resampling"] == expected.attrs["resampling"]
 
@@ -46,6 +47,10 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     printed = capsys.readouterr().out
 
     assert "size part of fees / posting cost" in printed
+    drawdown = answer(capsys, "backtest", *QUICK)["maxDrawdownWei"]["value"]
+    assert [line.split()[-1] for line in printed.splitlines() if "maximum drawdown [ETH]" in line] == [
+        f"{drawdown / 1e18:,.4f}"
+    ]
     assert f"resampling: {resampling(0.3)}" in printed
     assert "not counted: proving, finalization, machines" in printed
 
