@@ -62,7 +62,7 @@ CEILINGS = {
     "sizes": 1_012,
     "top level": 2_538,
     "package": 49_123,
-    "tests": 45_658,
+    "tests": 46_017,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
     "modules": 248,

@@ -2,10 +2,15 @@
 
 import json
 
+import jsonschema
 import pytest
 
+from tests.helpers.inputs import ROOT
 from tests.vectors import run_file
 from tests.vectors.__main__ import main
+
+FIELD = sorted((ROOT / "data" / "vectors").glob("*/*.json"))
+SCHEMA = json.loads((ROOT / "data" / "vectors" / "schema.json").read_bytes())
 
 
 def failures(cases):
@@ -61,3 +66,21 @@ def test_a_wrong_number_fails(tmp_path, capsys):
 def test_a_file_that_cannot_be_read_fails(tmp_path, capsys):
     assert main([str(tmp_path / "nothing.json")]) == 1
     assert "cannot be read" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", FIELD, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_file_of_the_field_s_vectors_is_as_its_schema_says_and_passes(path):
+    file = json.loads(path.read_bytes())
+    cases = run_file(path)
+
+    jsonschema.validate(file, SCHEMA)
+    assert (path.parent.name, path.stem) == (file["chain"], file["upgrade"])
+    assert file["upgrade"] == "published" or {row["source"] for row in file["vectors"]} == set(file["sources"])
+    assert len(cases) == len(file["vectors"])
+    assert failures(cases) == []
+
+
+def test_the_field_has_at_least_two_thousand_vectors_each_with_an_id_of_its_own():
+    ids = [row["id"] for path in FIELD for row in json.loads(path.read_bytes())["vectors"]]
+
+    assert len(ids) == len(set(ids)) >= 2_000

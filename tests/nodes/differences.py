@@ -4,28 +4,22 @@ python -m tests.nodes.differences 20000 --seeds 1 2 3        # that many inputs 
 """
 
 import argparse
-import json
 import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count, groupby, islice
-from pathlib import Path
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from feemodel.checks import INT64_MAX
 from feemodel.errors import Int64Overflow
-from tests.nodes.formulas import FORMULAS, GO_ETHEREUM, OP_GETH, Arguments, Draw, Formula, dictionary, text
+from tests.nodes.formulas import FORMULAS, Arguments, Draw, Formula, dictionary, text
 from tests.nodes.programs import MissingGo, answers
 
 SHOWN = 5  # differences of a formula
 ARRAY_LENGTH = 500  # rows of one call with arrays
-
-#: Formulas whose answers are recorded: all that a module answers, but those that need a file or another seed's state.
-RECORDED = [*OP_GETH, *(name for name in GO_ETHEREUM if name != "gas estimate"), "Poseidon2", "MiMC"]
-ROWS, LONGEST = 24, 700  # of each formula; characters of one input
 
 
 class Difference(NamedTuple):
@@ -100,34 +94,13 @@ def _differences_of_one_call(formula: Formula, rows: Sequence[Arguments]) -> Ite
                 yield Difference(question, expected, f"{value} in an array")
 
 
-def record(path: Path) -> int:
-    """Write answers of the nodes' own code, for the tests that run without it; how many."""
-    rng, rows = random.Random("recorded"), []
-    for name in RECORDED:
-        formula = FORMULAS[name]
-        inputs = (formula.draw(Draw(rng, usual=place % 2 == 0)) for place in count())
-        short = list(islice((row for row in inputs if len(text(row)) < LONGEST), ROWS))
-        options = [str(dictionary())] if formula.program == "consensys" else []
-        theirs = answers(formula.program, map(formula.line, short), options)
-        rows += [
-            json.dumps({"formula": name, "arguments": row, "answer": answer})
-            for row, answer in zip(short, theirs, strict=True)
-        ]
-    path.write_text("".join(f"{row}\n" for row in rows))
-    return len(rows)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", nargs="?", type=int, default=20_000, metavar="INPUTS")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--only", nargs="+", choices=list(FORMULAS), default=list(FORMULAS), metavar="FORMULA")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write answers of the nodes' own code and end")
     asked = parser.parse_args()
     try:
-        if asked.record:
-            print(f"{record(asked.record)} answers in {asked.record}")
-            return 0
         return compare(asked.only, asked.size, asked.seeds)
     except MissingGo as error:
         print(f"compare-nodes: {error}", file=sys.stderr)

@@ -4,6 +4,7 @@ A file is recognised by its shape, not by its name:
 
     state/*.json         hashes, keys, accounts, trees, proofs, traces, trie logs: `tests.helpers.state_vectors`
     linea/fees.json      an object of sections, each with a runner in `tests.vectors.linea`
+    data/vectors/*       the field's vectors, an object with a list `vectors` and a version: `tests.nodes.vectors`
     rollups/fees.json    an object with a list `vectors` of chain, model, inputs, expected: `tests.vectors.rollups`
 
 A section or model without a runner counts as failed, so that nothing passes by not being looked at.
@@ -15,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.helpers.inputs import ROOT
+
 
 class Case(NamedTuple):
     name: str
@@ -23,8 +26,9 @@ class Case(NamedTuple):
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Files of published vectors in a folder of inputs; notes for readers are left out."""
-    return [path for path in sorted((folder / "vectors").glob("*/*.json")) if path.name != "notes.json"]
+    """The field's vectors, and the files of published vectors in a folder of inputs without the notes for readers."""
+    published = [path for path in sorted((folder / "vectors").glob("*/*.json")) if path.name != "notes.json"]
+    return [*published, *sorted((ROOT / "data" / "vectors").glob("*/*.json"))]
 
 
 def run_file(path: Path) -> list[Case]:
@@ -38,6 +42,10 @@ def run_file(path: Path) -> list[Case]:
         return [Case(str(path), False, f"cannot be read: {error}")]
     if state_vectors.is_state_file(data):
         return [Case(*case) for case in state_vectors.run_state_file(data, path.name)]
+    if isinstance(data, dict) and isinstance(data.get("vectors"), list) and "version" in data:
+        from tests.nodes import vectors
+
+        return list(vectors.run(data["vectors"]))
     if isinstance(data, dict) and isinstance(data.get("vectors"), list):
         return list(rollups.run(data["vectors"]))
     if isinstance(data, dict):
