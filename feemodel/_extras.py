@@ -13,7 +13,7 @@ from feemodel.errors import MissingExtra
 #: Top-level module → the extras that install the module. A server also needs an engine, to estimate gas.
 EXTRAS = {
     **dict.fromkeys(
-        ("uvicorn", "httptools", "uvloop", "websockets", "starlette", "prometheus_client"),
+        ("uvicorn", "httptools", "uvloop", "starlette", "prometheus_client"),
         "serve,execution",
     ),
     **dict.fromkeys(

@@ -162,7 +162,7 @@ def test_the_list_of_rooms_has_no_circle():
         ("from feemodel import rollups", {"rollups"}),
         ("from feemodel import priority_fee", {"*"}),
         ("import feemodel", {"*"}),
-        ("import_module('feemodel.server._app')", {"server"}),
+        ("import_module('feemodel.server.app')", {"server"}),
         ("importlib.util.find_spec('feemodel.cli')", {"cli"}),
         ("import_module(f'feemodel.server.{name}')", {"server"}),
         ("import_module(f'feemodel.{name}')", {"*"}),

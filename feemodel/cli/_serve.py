@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from feemodel.server.loaded import Loaded
     from feemodel.server.settings import Settings
 
-PACKAGES = ("uvicorn", "httptools", "websockets", "starlette", "aiohttp", "msgspec", "prometheus_client")
+PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "msgspec", "prometheus_client")
 EPILOG = """\
 Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
 
@@ -73,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
     settings = load_settings(file=file, environment=os.environ, flags=flags)
-    from feemodel.server._workers import serve
     from feemodel.server.loaded import load
+    from feemodel.server.workers import serve
 
     with _ledger(settings) as folder:
         loaded = load(settings, _store(settings, folder))

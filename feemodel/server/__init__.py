@@ -1,4 +1,4 @@
-"""Server for JSON-RPC over HTTP and WebSocket, based on uvicorn.
+"""Server for JSON-RPC over HTTP, run by uvicorn.
 
 Settings, load_settings : settings from a file, the environment and flags
 serve : run the server until a signal stops it
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.server._workers import serve as serve
     from feemodel.server.settings import Settings as Settings
     from feemodel.server.settings import load_settings as load_settings
+    from feemodel.server.workers import serve as serve
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -18,7 +18,7 @@ from feemodel import __version__
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import decoded, parse, schemas
 from feemodel.io._documents import parse_json
-from feemodel.server._errors import (
+from feemodel.server.errors import (
     FAILURES,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -28,7 +28,7 @@ from feemodel.server._errors import (
     CallError,
     as_call_error,
 )
-from feemodel.server._metrics import ERRORS, SECONDS
+from feemodel.server.metrics import ERRORS, SECONDS
 from feemodel.server.settings import Settings
 
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
@@ -266,7 +266,7 @@ def _refused(error: CallError) -> bytes:
 def document(methods: Mapping[str, Method]) -> bytes:
     """Return the OpenRPC document that describes the methods, as JSON.
 
-    >>> from feemodel.server._eth import client_version
+    >>> from feemodel.server.chain_methods import client_version
     >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
     {'type': 'string'}
     """

@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 from feemodel.ethereum import from_quantity
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer import POLICY, STATIC, explorer_methods
-from feemodel.server._prices import configured_prices
 from feemodel.server.dispatch import Method
+from feemodel.server.prices import configured_prices
 
 if TYPE_CHECKING:
     from feemodel.server.service import Service

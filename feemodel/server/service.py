@@ -12,16 +12,15 @@ from feemodel.estimates._prices import Prices
 from feemodel.estimates._rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
-from feemodel.server import _metrics as metrics
 from feemodel.server import explorer
-from feemodel.server._errors import as_call_error
-from feemodel.server._eth import CHAIN_METHODS, ChainMethods, accounts, client_version
-from feemodel.server._execute import Executor
-from feemodel.server._node import Upstream, opened_node
-from feemodel.server._prices import fetch_l1_prices, pricing_of
-from feemodel.server._rollup import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
+from feemodel.server.chain_methods import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.dispatch import Dispatcher, Method, document
+from feemodel.server.errors import as_call_error
+from feemodel.server.estimates import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
+from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
+from feemodel.server.node import Upstream, opened_node
+from feemodel.server.prices import fetch_l1_prices, pricing_of
 
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
@@ -130,7 +129,6 @@ class Service:
         if self._executor is not None:
             jobs.append(self._executor.warm_up())
         tasks = [*first, *map(asyncio.create_task, jobs)]
-        metrics.begin()
         try:
             yield
         finally:
@@ -160,7 +158,7 @@ class Service:
         return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
-        """Return the values of the gauges in `feemodel.server._metrics.GAUGES`."""
+        """Return the values of the gauges in `feemodel.server.metrics.GAUGES`."""
         polled, head = self.pricing.polled, self.head
         return {
             "pricing_age_seconds": {"": None if polled is None else polled.age},

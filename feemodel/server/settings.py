@@ -38,7 +38,6 @@ RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
 YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
 _HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name, or an IPv6 address with colons
-_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -49,7 +48,6 @@ Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
-WholeSeconds: TypeAlias = Annotated[int, Meta(ge=1, le=3_600)]
 
 _DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in order of declaration
 
@@ -77,7 +75,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prefix: Text = _server("rollup", "prefix of the methods estimateGas and getProof, in addition to linea")
     allowed_hosts: tuple[Text, ...] = _server(
         (), "accepted Host headers, in addition to loopback and --host; * for any")
-    cors_origins: tuple[Text, ...] = _server((), "origins whose pages may read answers; * for any")
     log: Literal["requests", "errors", "off"] = _server("errors", "events to log, as JSON lines")
 
     genesis: Text | None = _chain(None, "geth genesis FILE to answer from (a development chain)")
@@ -126,7 +123,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     processes: Few = _execution(3, "calls that each worker executes at the same time outside its event loop")
     queue: Count = _execution(32, "maximum calls that wait for execution, in each worker")
 
-    body_limit: Bytes = _limits(1 << 20, "maximum size of a request or a WebSocket message [byte]")
+    body_limit: Bytes = _limits(1 << 20, "maximum size of a request [byte]")
     batch_limit: Count = _limits(1_000, "maximum calls in a batch")
     batch_seconds: Seconds = _limits(30.0, "time after which no further call of a batch starts [s]")
     batch_bytes: Bytes = _limits(16 << 20, "maximum size of the answers to a batch [byte]")
@@ -134,13 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     override_accounts: Number = _limits(1_000, "maximum accounts in a state override")
     override_slots: Number = _limits(10_000, "maximum slots in a state override")
     key_limit: Count = _limits(KEY_LIMIT, "maximum storage keys in a proof request")
-    connections: Count = _limits(1_000, "maximum open connections, in each worker")
-    websockets: Count = _limits(64, "maximum open WebSockets, in each worker")
     requests: Count = _limits(256, "maximum requests in progress, in each worker")
-    idle_seconds: WholeSeconds = _limits(15, "time after which an idle connection is closed [s]")
-    body_seconds: Seconds = _limits(10.0, "maximum time until a request has arrived [s]")
-    write_seconds: Seconds = _limits(20.0, "maximum time for a client to read its answer [s]")
-    stop_seconds: WholeSeconds = _limits(30, "maximum time to finish requests after the signal to stop [s]")
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -161,15 +152,8 @@ def _check_host(name: str, value: str) -> None:
         raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
 
 
-def _check_origin(name: str, value: str) -> None:
-    """Raise `InvalidInput` unless a browser can send this origin: lower case, without a path or a default port."""
-    found = _ORIGIN.fullmatch(value)
-    if value not in ("*", "null") and (found is None or (found[1], found[2]) in (("http", ":80"), ("https", ":443"))):
-        raise InvalidInput(name, "expected an origin as browsers send it, such as https://app.example, or *", value)
-
-
 _CHECKS: dict[str, Callable[[str, str], object]] = {
-    "prefix": _check_prefix, "allowed_hosts": _check_host, "cors_origins": _check_origin, "node": check_address,
+    "prefix": _check_prefix, "allowed_hosts": _check_host, "node": check_address,
     "l1_node": check_address, "fallback_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
 _OTHER_FORM = {

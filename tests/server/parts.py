@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uvicorn import Server
+from uvicorn import Config, Server
 
 from feemodel.estimates._chain import ChainState
-from feemodel.server._app import App
-from feemodel.server._workers import bound, config_of
+from feemodel.server.app import App
 from feemodel.server.dispatch import Method
 from feemodel.server.loaded import Loaded, load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
+from feemodel.server.workers import listening
 from feemodel.sizes._codecs import Zstd
 from tests.helpers import node_server
 
@@ -172,8 +172,8 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
 def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
     """A server of these settings, in a thread, to be the node of another one; gives its address."""
     loaded = load(settings, store)
-    with bound("127.0.0.1", 0) as listener:
-        server = Server(config_of(loaded))
+    with listening("127.0.0.1", 0) as listener:
+        server = Server(Config(lambda: App(Service(loaded)), factory=True, ws="none", lifespan="on", log_config=None))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:

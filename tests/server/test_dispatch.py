@@ -8,9 +8,9 @@ import weakref
 
 import pytest
 
-from feemodel.server._errors import CallError
-from feemodel.server._metrics import ERRORS, REGISTRY
 from feemodel.server.dispatch import BATCH_GAS, Dispatcher, Method
+from feemodel.server.errors import CallError
+from feemodel.server.metrics import ERRORS, REGISTRY
 from feemodel.server.settings import Settings
 from tests.server.parts import request
 

@@ -5,7 +5,7 @@ import pytest
 
 from feemodel.estimates._chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server._errors import FAILURES
+from feemodel.server.errors import FAILURES
 from feemodel.server.settings import Settings
 from tests.helpers.development import HOLDERS, RECORDS
 from tests.helpers.execution_engines import HAS_NATIVE

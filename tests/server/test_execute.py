@@ -13,9 +13,9 @@ from feemodel.execution._clients import node_named
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Request, parse_request
 from feemodel.execution._state import Account, CallState
-from feemodel.server import _execute as execute
-from feemodel.server._execute import Executor, Work, work_of
+from feemodel.server import execute
 from feemodel.server.dispatch import BATCH_GAS, GasMeter
+from feemodel.server.execute import Executor, Work, work_of
 from feemodel.server.settings import Settings
 from tests.helpers.development import development_state
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE

@@ -16,8 +16,8 @@ from feemodel.ledger import check_proof
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
 from feemodel.ledger._store import StoredBlock as StoredBlock
-from feemodel.server import _rollup as rollup
-from feemodel.server._execute import FEW_BYTES
+from feemodel.server import estimates as rollup
+from feemodel.server.execute import FEW_BYTES
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.server.parts import on_chain, opened

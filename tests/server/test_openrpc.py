@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from feemodel.estimates._chain import LEDGER
 from feemodel.io.shipped import shipped_path
-from feemodel.server._errors import FAILURES
+from feemodel.server.errors import FAILURES
 from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
 from tests.server.parts import serving

@@ -8,7 +8,7 @@ import sys
 import time
 
 from feemodel._extras import has_native
-from feemodel.server._workers import set_up_log
+from feemodel.server.workers import set_up_log
 from tests.system.start import serving
 
 KERNELS = 2  # of the ledger's hashing

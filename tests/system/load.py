@@ -1,8 +1,8 @@
-"""Mixed load for minutes without one wrong answer: JSON-RPC over HTTP and WebSocket, checked against the first answer.
+"""Mixed load for minutes without one wrong answer: JSON-RPC over HTTP, checked against the first answer.
 
     python -m tests.system.load [--seconds 600] [--clients 32] [--workers 2]
 
-Every client sends one request after the other, some over a WebSocket. An answer is wrong if its kind may not have this
+Every client sends one request after the other. An answer is wrong if its kind may not have this
 outcome, or if it is another one than the same request got before: the chain does not change. Memory must stay flat: a
 line through the last three quarters of the run may rise by 5 %, and no worker may grow by more than 200 MiB or die.
 """
@@ -16,11 +16,9 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from websockets.asyncio.client import connect
-from websockets.exceptions import WebSocketException
 
 from tests.system.calls import Order, orders
-from tests.system.client import Answer, Connection, Tally, run, table, timed
+from tests.system.client import Connection, Tally, run, table, timed
 from tests.system.processes import MIB, held, memory, workers
 from tests.system.start import Started, started
 
@@ -29,7 +27,6 @@ LINE_EVERY, LOOK_EVERY = 10.0, 1.0  # seconds
 RISE = 0.05  # of the memory, over the last three quarters of a run
 GROWTH = 200 * MIB  # of a worker
 WARM_UP = 8  # rounds of all kinds
-ON_SOCKETS = 4  # one client in so many uses a WebSocket
 
 
 @dataclass(slots=True)
@@ -109,26 +106,7 @@ async def saturate(server: Started, seconds: float, clients: int, *, show: bool 
             load.add(order, outcome, took, body)
         connection.close()
 
-    async def over_websocket(number: int) -> None:
-        rng = random.Random(number)
-        async with connect(f"ws://127.0.0.1:{server.port}", compression=None, max_size=None) as socket:
-            while time.perf_counter() - began < seconds:
-                order = rng.choice(listed)
-                sent = time.perf_counter()
-                await socket.send(order.request.partition(b"\r\n\r\n")[2].decode())
-                answer = await asyncio.wait_for(socket.recv(), 60)
-                body = answer.encode() if isinstance(answer, str) else answer
-                load.add(order, Answer(200, body).outcome, time.perf_counter() - sent, body)
-
-    async def on_socket(number: int) -> None:
-        try:
-            await over_websocket(number)
-        except (WebSocketException, OSError, TimeoutError) as error:
-            load.total.add("a WebSocket", type(error).__name__, 0.0, expected=False)
-
-    await asyncio.gather(
-        *(on_socket(number) if number % ON_SOCKETS == 0 else over_http(number) for number in range(clients))
-    )
+    await asyncio.gather(*map(over_http, range(clients)))
     watching.cancel()
     load.seconds = time.perf_counter() - began
     return load

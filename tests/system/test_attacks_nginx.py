@@ -1,4 +1,4 @@
-"""Attacks on connections and over WebSocket, through nginx with the configuration in `deploy/`.
+"""Attacks on connections, through nginx with the configuration in `deploy/`.
 
 Attacker and innocent caller have keys and addresses of their own; rates and connections are counted for each.
 """
@@ -14,7 +14,6 @@ from tests.system.nginx import BINARY, shipped
 from tests.system.prober import probing
 from tests.system.processes import workers
 from tests.system.start import started
-from tests.system.websocket_attacks import websocket_attacks
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
 
@@ -43,7 +42,7 @@ def field(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "attack",
-    [*http_attacks(), *websocket_attacks(), *large_requests(), *batches(), *refused()],
+    [*http_attacks(), *large_requests(), *batches(), *refused()],
     ids=lambda one: one.name,
 )
 def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):

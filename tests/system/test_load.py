@@ -19,7 +19,7 @@ LOADED, CLIENTS = 5.0, 12
 ANSWERS = 100  # at least, on a busy machine
 RISE = 0.2  # of the memory within seconds, while much is met for the first time
 #: A server with room for little.
-SMALL = {"connections": 40, "requests": 8, "queue": 4, "processes": 2}
+SMALL = {"requests": 8, "queue": 4, "processes": 2}
 CROWDED = 1.5  # seconds of each kind of overload
 RECOVERY = 15.0  # seconds until everything is answered again
 ADDRESS = "0x" + "7a" * 20

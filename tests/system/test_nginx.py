@@ -1,4 +1,4 @@
-"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the server and to the node."""
+"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the node."""
 
 import json
 import re
@@ -97,14 +97,13 @@ def test_batches_pages_and_limits_pass_through(pool, server):
 
 
 @needs_nginx
-@pytest.mark.parametrize(("path", "expected"), [("v3", "0x539"), ("ws", NODE_ANSWER)])
-def test_a_websocket_goes_to_the_server_or_to_the_node(front: Shipped, path, expected):
+def test_a_websocket_goes_to_the_node(front: Shipped):
     with (
         socket.create_connection(("127.0.0.1", front.port)) as plain,
-        connect(f"wss://{HOST}/{path}/{KEYS['wallet']}", sock=plain, ssl=front.tls, server_hostname=HOST) as websocket,
+        connect(f"wss://{HOST}/ws/{KEYS['wallet']}", sock=plain, ssl=front.tls, server_hostname=HOST) as websocket,
     ):
         websocket.send(json.dumps(CALL))
-        assert expected in websocket.recv(60)
+        assert NODE_ANSWER in websocket.recv(60)
 
 
 @needs_nginx

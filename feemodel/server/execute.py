@@ -32,8 +32,8 @@ from feemodel.execution._pool import EnginePool
 from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
-from feemodel.server._errors import SERVER_ERROR, CallError
 from feemodel.server.dispatch import BATCH_GAS
+from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")

@@ -1,30 +1,16 @@
-"""Prometheus metrics of the server, summed over its workers by the multiprocess mode of the client library.
-
-The library writes a file for each worker into the folder that the variable `PROMETHEUS_MULTIPROC_DIR` names. The server
-sets `PROMETHEUS_MULTIPROC_DIR` before it imports the library. If `PROMETHEUS_MULTIPROC_DIR` is not set, the metrics are
-those of one process.
-"""
+"""Prometheus metrics of the server; with several workers, the multiprocess mode of the client library adds them up."""
 
 import os
 import platform
-import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TypeAlias
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-MIN_FREE = 16 << 20  # minimum free space for the folder [byte]; a process crashes if its file cannot grow
-if folder := os.environ.get(FOLDER):
-    Path(folder).mkdir(0o700, exist_ok=True)  # the folder may have been deleted before a worker is replaced
-    if shutil.disk_usage(folder).free < MIN_FREE:
-        del os.environ[FOLDER]
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import REGISTRY, Collector
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest  # noqa: E402
-from prometheus_client.core import GaugeMetricFamily, Metric  # noqa: E402
-from prometheus_client.multiprocess import MultiProcessCollector  # noqa: E402
-from prometheus_client.registry import REGISTRY, Collector  # noqa: E402
-
-from feemodel import __version__  # noqa: E402
+from feemodel import __version__
 
 Gauges: TypeAlias = Mapping[str, Mapping[str, float | None]]
 
@@ -47,12 +33,6 @@ _refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status",
 def count_refusal(status: int) -> None:
     """Count a request that was refused with the given HTTP status."""
     _refusals.labels(str(status)).inc()
-
-
-def begin() -> None:
-    """Open the file of each kind of metric now; later, the limit on open files may have been reached."""
-    SECONDS.labels("unknown")
-    ERRORS.labels("unknown", "other")
 
 
 class _Asked(Collector):
@@ -84,8 +64,7 @@ def text(gauges: Gauges) -> bytes:
     asked = CollectorRegistry()
     asked.register(_Asked(gauges))
     registry = REGISTRY
-    if path := os.environ.get(FOLDER):
-        Path(path).mkdir(0o700, exist_ok=True)  # the library raises an error if the folder was deleted
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     return bytes(generate_latest(registry) + generate_latest(asked))

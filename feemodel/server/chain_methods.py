@@ -15,9 +15,9 @@ from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call, returned
 from feemodel.execution._state import blob_base_fee
-from feemodel.server._execute import Executor
-from feemodel.server._prices import CurrentPrices
 from feemodel.server.dispatch import Method
+from feemodel.server.execute import Executor
+from feemodel.server.prices import CurrentPrices
 
 MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
 MAX_PERCENTILES = 100

@@ -8,28 +8,20 @@ GET  /ready             200 if estimates and proofs can be answered, else 503
 GET  /metrics           Prometheus metrics of all workers
 """
 
-import asyncio
 import ipaddress
-import multiprocessing
 import re
-import signal
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from feemodel.server import _metrics as metrics
-from feemodel.server import explorer
-from feemodel.server._deadlines import Connections
+from feemodel.server import explorer, metrics
 from feemodel.server.service import Service
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
@@ -62,35 +54,18 @@ class App:
     def __init__(self, service: Service) -> None:
         settings = service.settings
         self._service, self._dispatcher = service, service.dispatcher()
-        self.connections = Connections(settings)
         hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._is_allowed = lru_cache(KNOWN_HOSTS)(partial(_is_allowed, hosts))
-        self._origins, self._body_limit, self._limit = settings.cors_origins, settings.body_limit, settings.requests
+        self._body_limit, self._limit = settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
             Route("/ready", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openrpc.json", self._openrpc, methods=["GET"]),
-            WebSocketRoute("/", self._websocket),
             *explorer.ROUTES,
         ]
-        self._others = Starlette(routes=routes, lifespan=self._lifespan)
-        self._inner: ASGIApp = self._route
-        if self._origins:
-            self._inner = CORSMiddleware(
-                self._route, allow_origins=self._origins, allow_methods=("GET", "POST"), allow_headers=("content-type",)
-            )
-
-    @asynccontextmanager
-    async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        async with self._service.lifespan():
-            tasks = [asyncio.create_task(self.connections.watch()), asyncio.create_task(_end_with_parent())]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
+        self._others = Starlette(routes=routes, lifespan=service.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -99,15 +74,12 @@ class App:
         try:
             self._check_host(scope["headers"])
         except Refusal as refusal:
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
-            else:
-                await self._refuse(send, refusal)
+            await self._refuse(send, refusal)
             return
-        await self._inner(scope, receive, send)
+        await self._route(scope, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/":
+        if scope["method"] != "POST" or scope["path"] != "/":
             await self._others(scope, receive, send)
             return
         try:
@@ -184,29 +156,6 @@ class App:
         await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def _websocket(self, websocket: WebSocket) -> None:
-        """Answer the messages of a WebSocket, one at a time."""
-        origin = websocket.headers.get("origin")  # browsers do not apply CORS to WebSockets
-        is_own = origin is None or origin.partition("://")[2] == websocket.headers["host"]
-        if not is_own and "*" not in self._origins and origin not in self._origins:
-            await websocket.close(1008)
-            return
-        await websocket.accept()
-        with suppress(WebSocketDisconnect):
-            while True:
-                message = await websocket.receive()
-                if message["type"] == "websocket.disconnect":
-                    return
-                await self._reply(websocket, message)
-
-    async def _reply(self, websocket: WebSocket, message: Message) -> None:
-        """Answer one message."""
-        body = message["text"].encode() if message.get("text") is not None else message["bytes"]
-        answer = await self._dispatcher.answer(body)
-        await asyncio.sleep(0)  # let other connections run between messages and after a large answer
-        if answer is not None:
-            await websocket.send_text(answer.decode())
-
     async def _health(self, request: Request) -> Response:
         return _json({"status": "ok"})
 
@@ -238,13 +187,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-async def _end_with_parent() -> None:
-    """Stop this worker when its parent process has ended, because a killed parent cannot stop its workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        ended = asyncio.Event()
-        asyncio.get_running_loop().add_reader(parent.sentinel, ended.set)
-        await ended.wait()
-        signal.raise_signal(signal.SIGTERM)

@@ -10,7 +10,7 @@ from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode, Call
 from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash
 from feemodel.ledger._store import StoredBlock
-from feemodel.server._errors import METHOD_NOT_FOUND, CallError
+from feemodel.server.errors import METHOD_NOT_FOUND, CallError
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])

@@ -28,11 +28,11 @@ from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
-from feemodel.server._errors import INVALID_PARAMS, CallError
-from feemodel.server._execute import FEW_BYTES, Executor, check_overrides, limits_of
-from feemodel.server._node import Upstream
-from feemodel.server._prices import CurrentPrices
 from feemodel.server.dispatch import Method
+from feemodel.server.errors import INVALID_PARAMS, CallError
+from feemodel.server.execute import FEW_BYTES, Executor, check_overrides, limits_of
+from feemodel.server.node import Upstream
+from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
 PRODUCTION_PREFIX = "linea"  # existing clients call `linea_estimateGas` and `linea_getProof`
