@@ -10,19 +10,20 @@ import random
 import re
 import ssl
 import time
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import aiohttp
 import msgspec
 
 from feemodel.errors import LimitExceeded, UpstreamError
-from feemodel.io._address import check_address, shown_address
+from feemodel.io._address import HIDDEN, check_address, shown_address
 
 CHUNK = 1 << 16  # number of bytes that are read at a time
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
@@ -31,6 +32,7 @@ RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of Quick
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
 LONGEST_RETRY_AFTER = 60.0  # maximum wait [s]; if a node asks for a longer wait, the request is not retried
 WITHOUT_BATCHES = 600.0  # time after a refused batch during which calls are sent one by one [s]
+SECRET_LENGTH = 6  # minimum length of a part of the address that is hidden on its own
 OTHER_HOST = frozenset({62, 64})  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH
 
 Call: TypeAlias = tuple[str, Sequence[Any]]
@@ -159,12 +161,9 @@ class AsyncNode:
         called: str | None = None,
     ) -> None:
         check_address("url", url)
-        self.name, host = shown_address(url), urlsplit(url.strip()).hostname or ""
+        self.name = shown_address(url)
         self._called = self.name if called is None else called
-        # Do not hide a host name without a dot, such as "node": a message may contain the same word with another
-        # meaning.
-        hidden = [self.name, self.name.partition("://")[2], *([host] if "." in host or ":" in host else [])]
-        self._hidden = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, hidden))})(?![\w])", re.IGNORECASE)
+        self._address, self._secrets = _patterns(url.strip())
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
         self._max_bytes, self._held_bytes, self._held = max_bytes, held_bytes, 0
         self._requests, self._queue, self._waiting = requests, queue, 0
@@ -229,12 +228,12 @@ class AsyncNode:
         return outcome
 
     def anonymous(self, value: Any) -> Any:
-        """Replace the node's address in a JSON value by "the node".
+        """Replace the node's address in a JSON value by "the node", and single secrets of the address by a note.
 
         The clients of a server must not see the node's address.
         """
         if isinstance(value, str):
-            return self._hidden.sub("the node", value)
+            return self._secrets.sub(HIDDEN, self._address.sub("the node", value))
         if isinstance(value, list):
             return [self.anonymous(part) for part in value]
         if isinstance(value, dict):
@@ -412,6 +411,24 @@ class AsyncNode:
 
     def _failure(self, reason: str) -> UpstreamError:
         return UpstreamError(f"{self._called}: {reason}")
+
+
+def _patterns(url: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a node's address, with or without its secret parts, and of the secret parts alone."""
+    address = urlsplit(url)
+    host, port = address.hostname or "", address.netloc.rpartition("@")[2]
+    # Do not hide a host name without a dot, such as "node": a message may contain the same word with another meaning.
+    names = "|".join(map(re.escape, [port, *([host] if "." in host or ":" in host else [])]))
+    parts = [address.password or "", *address.path.split("/"), *re.split("[&=]", address.query)]
+    secrets = {part for given in parts if len(given) >= SECRET_LENGTH for part in (given, unquote(given))}
+    if address.username is not None:
+        user = f"{unquote(address.username)}:{unquote(address.password or '')}"
+        secrets |= {user, b64encode(user.encode()).decode()}
+    anywhere = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
+    return (
+        re.compile(rf"(?<![\w.])(https?://)?([^\s@/\"']*@)?({names})([/?#][^\s\"'<>,;)]*)?(?!\w)", re.IGNORECASE),
+        re.compile(anywhere or "(?!)"),
+    )
 
 
 def _changes_state(method: str) -> bool:

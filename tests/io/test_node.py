@@ -313,7 +313,7 @@ def test_the_address_is_taken_out_of_a_nodes_own_words(node: Node, server: NodeS
     server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": 1, "message": words}})
     with pytest.raises(NodeError) as refused:
         node.call("echo")
-    assert refused.value.message == "no route from the node/key, the node or the node; 1127.0.0.1 is another"
+    assert refused.value.message == "no route from the node, the node or the node; 1127.0.0.1 is another"
 
 
 @pytest.mark.parametrize("host", ["secret-host.invalid", "secret-host"])
@@ -366,6 +366,34 @@ def test_error_status_with_a_json_rpc_error_passes_that(node: Node, server: Node
     server.always = status(400, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "bad"}}')
     with pytest.raises(NodeError, match=r"bad \(code -32600\)"):
         node.call("echo")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cannot reach {url}",
+        "POST {url}: 403",
+        "no such key: 0f1e2d3c4b5a6978",
+        "user anna with hunter2-hunter2 is not known",
+        "authorization: Basic YW5uYTpodW50ZXIyLWh1bnRlcjI=",
+        "see http://{rest}",
+        "/v3/0f1e2d3c4b5a6978?token=s3cret%2Fs3cret",
+        "token s3cret/s3cret",
+    ],
+)
+def test_no_secret_of_the_address_is_in_an_error_of_the_node(server: NodeServer, said: str) -> None:
+    rest = server.url.removeprefix("http://") + "/v3/0f1e2d3c4b5a6978?token=s3cret%2Fs3cret"
+    url = f"http://anna:hunter2-hunter2@{rest}"
+    text = said.format(url=url, rest=rest)
+    server.always = edited(
+        lambda _: {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": text, "data": [text]}}
+    )
+    with Node(url, retries=0) as node, pytest.raises(NodeError) as caught:
+        node.call("echo")
+
+    shown = f"{caught.value} {caught.value.data}"
+    secrets = ("hunter2", "0f1e2d", "s3cret", "YW5uYTpodW50ZXIyLWh1bnRlcjI", server.url.rpartition(":")[2] + "/")
+    assert not [secret for secret in secrets if secret in shown]
 
 
 def test_address_keeps_its_secrets_to_itself(server: NodeServer) -> None:
