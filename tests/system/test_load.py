@@ -60,8 +60,8 @@ async def _crowd(target: Target, requests: list[bytes], seconds: float) -> Count
 
 
 def busy() -> list[bytes]:
-    """More connections than there may be."""
-    return [order.request for order in quick_orders(3, 100) if order.outcomes == {"ok"}][: 2 * SMALL["connections"]]
+    """More requests than may be under way."""
+    return [order.request for order in quick_orders(3, 100) if order.outcomes == {"ok"}][: 10 * SMALL["requests"]]
 
 
 def slow() -> list[bytes]:
