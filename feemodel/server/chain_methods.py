@@ -149,7 +149,7 @@ class ChainMethods:
         rewards = None
         if rewardPercentiles is not None:
             _check_rising(rewardPercentiles)
-            rewards = [[to_quantity(reward(prices))] * len(rewardPercentiles)]
+            rewards = [[to_quantity(reward(prices, self._executor.settings.typical_size))] * len(rewardPercentiles)]
         return FeeHistoryAnswer(
             oldest_block=to_quantity(block.number),
             base_fee_per_gas=[to_quantity(block.base_fee), to_quantity(prices.form.base_fee)],

@@ -6,11 +6,15 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import UpstreamError
+from feemodel.estimates._prices import reward
+from feemodel.estimates.json_types import Quantity
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.io._async_node import AsyncNode, Call
-from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash
+from feemodel.io._async_node import AsyncNode, Call, NodeError
+from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
 from feemodel.ledger._store import StoredBlock
+from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
+from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])
@@ -111,3 +115,58 @@ class Upstream:
             raise
         self.refusal = None
         return Head.parse(node.own(head), history)
+
+
+class NodeMethods:
+    """Gas prices for wallets that do not use an estimate: the node's, but at least what the rollup requires.
+
+    Parameters
+    ----------
+    upstream : node whose prices are raised.
+    pricing : current prices of the rollup.
+    typical_size : compressed size of a transaction of 21,000 gas for which the prices must be enough [byte].
+    """
+
+    def __init__(self, upstream: Upstream, pricing: CurrentPrices, typical_size: int) -> None:
+        self._upstream, self._pricing, self._size = upstream, pricing, typical_size
+
+    def methods(self) -> dict[str, Method]:
+        """Return the methods by name."""
+        found = (self.eth_gasPrice, self.eth_maxPriorityFeePerGas, self.eth_feeHistory)
+        return {method.__name__: Method(method) for method in found}
+
+    async def eth_gasPrice(self) -> Quantity:
+        """Return the node's gas price, but at least the rollup's for a typical transaction."""
+        price = quantity_in("eth_gasPrice", await self._upstream.ask("eth_gasPrice", []))
+        prices = self._pricing.now
+        return to_quantity(max(price, prices.form.base_fee + reward(prices, self._size)))
+
+    async def eth_maxPriorityFeePerGas(self) -> Quantity:
+        """Return the node's priority fee, but at least the rollup's for a typical transaction."""
+        try:
+            tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
+        except NodeError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            tip = 0
+        return to_quantity(max(tip, reward(self._pricing.now, self._size)))
+
+    async def eth_feeHistory(
+        self, blockCount: Any, newestBlock: Any, rewardPercentiles: list[float] | None = None
+    ) -> dict[str, Any]:
+        """Return the node's fee history, in which rewards and next base fee are at least the rollup's."""
+        history = await self._upstream.ask("eth_feeHistory", [blockCount, newestBlock, rewardPercentiles or []])
+        if not isinstance(history, dict):
+            raise UpstreamError("the node: eth_feeHistory: expected an object")
+        prices = self._pricing.now
+
+        def raised(name: str, fee: Any, least: int) -> Quantity:
+            return to_quantity(max(quantity_in(f"eth_feeHistory: {name}", fee), least))
+
+        least = reward(prices, self._size)
+        if history.get("reward"):
+            history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
+        if history.get("baseFeePerGas"):
+            *past, following = history["baseFeePerGas"]
+            history["baseFeePerGas"] = [*past, raised("baseFeePerGas", following, prices.form.base_fee)]
+        return history

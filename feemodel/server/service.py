@@ -19,7 +19,7 @@ from feemodel.server.errors import as_call_error
 from feemodel.server.estimates import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
-from feemodel.server.node import Upstream, opened_node
+from feemodel.server.node import NodeMethods, Upstream, opened_node
 from feemodel.server.prices import fetch_l1_prices, pricing_of
 
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
@@ -67,7 +67,11 @@ class Service:
         """Return the error messages for known methods that this server does not serve, by method name."""
         gateway = "connect to the node's WebSocket, or to a gateway that routes subscriptions to the node"
         reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
-        if self.upstream is None:
+        if self.upstream is not None:
+            reasons["eth_fillTransaction"] = (
+                "eth_fillTransaction is not answered: the node would fill in its own prices"
+            )
+        else:
             prefixes = (self.settings.prefix, PRODUCTION_PREFIX)
             estimates = [f"{prefix}_estimateGas" for prefix in prefixes]
             missing = "needs a chain: feemodel serve --genesis FILE or --node URL"
@@ -94,6 +98,7 @@ class Service:
         estimates: NodeEstimates | ChainEstimates | None = None
         if self.upstream is not None:
             estimates = NodeEstimates(self.upstream, self.pricing, self.measuring, settings)
+            methods |= NodeMethods(self.upstream, self.pricing, settings.typical_size).methods()
         elif self.chain is not None:
             executor = self._executor = Executor(self.chain, settings)
             methods |= ChainMethods(executor, self.pricing).methods()

@@ -25,7 +25,7 @@ from feemodel.execution._search import TOLERANCE
 from feemodel.io._address import HIDDEN, check_address, shown_address
 from feemodel.io._documents import read_toml
 from feemodel.ledger._proof import KEY_LIMIT
-from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS
+from feemodel.linea.parameters import COORDINATOR, DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits for files, and options
@@ -42,6 +42,7 @@ _HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
+Size: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 20)]
 Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
@@ -105,6 +106,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "percentile of the L1 tips of a block [%]")
     l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
+    typical_size: Size = _pricing(
+        COORDINATOR.sample_compressed_size,
+        "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
     max_age: Ratio = _pricing(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
     codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", "measures the size of a transaction")

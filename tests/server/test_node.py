@@ -49,6 +49,63 @@ def numbers(client):
     }
 
 
+# Prices for wallets that know only Ethereum's methods
+
+
+LOW = {
+    "eth_gasPrice": "0x8", "eth_maxPriorityFeePerGas": "0x1",
+    "eth_feeHistory": lambda params: {
+        "oldestBlock": "0x5", "baseFeePerGas": ["0x7", "0x7"], "gasUsedRatio": [0.5],
+        **({"reward": [["0x1", "0x0"]]} if params[2] else {}),
+    },
+    "eth_fillTransaction": {"tx": {"maxPriorityFeePerGas": "0x1"}},
+}  # fmt: skip
+
+
+def test_prices_told_to_wallets_are_enough_for_a_typical_transaction(node):
+    answering(node, **LOW)
+    typical = 43_142_856  # trunc(1.2 · (125 · 1e6 / 21,000 + 3e7)), the preset's costs in wei
+    with on(node) as client:
+        wanted = int(client.result("rollup_estimateGas", TRANSFER)["priorityFeePerGas"], 16)
+        price, tip = (int(client.result(name), 16) for name in ("eth_gasPrice", "eth_maxPriorityFeePerGas"))
+        history = client.result("eth_feeHistory", "0x1", "latest", [20, 50])
+        filled = client.error("eth_fillTransaction", TRANSFER)
+
+    assert tip == typical > wanted
+    assert price == typical + 7
+    assert history["reward"] == [[hex(typical)] * 2]
+    assert history["baseFeePerGas"] == ["0x7", "0x7"]
+    assert filled["code"] == -32601
+
+
+def test_a_larger_typical_transaction_needs_a_higher_price(node):
+    answering(node, **LOW)
+    with on(node, typical_size=21_000) as client:
+        assert int(client.result("eth_maxPriorityFeePerGas"), 16) == 1_236_000_000  # 1.2 · (1e9 + 3e7)
+
+
+def test_higher_prices_of_the_node_stay(node):
+    high = hex(10**10)
+    history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x7", "0x7"], "gasUsedRatio": [0.5], "reward": [[high]]}
+    answering(node, eth_gasPrice=high, eth_maxPriorityFeePerGas=high, eth_feeHistory=history)
+    with on(node) as client:
+        assert client.result("eth_gasPrice") == client.result("eth_maxPriorityFeePerGas") == high
+        assert client.result("eth_feeHistory", "0x1", "latest", [50]) == history
+
+
+def test_a_base_fee_of_the_settings_is_the_next_one_told_to_wallets(node):
+    answering(node, **LOW)
+    with on(node, base_fee=GWEI) as client:
+        assert client.result("eth_feeHistory", 1, "latest")["baseFeePerGas"] == ["0x7", hex(GWEI)]
+        assert int(client.result("eth_gasPrice"), 16) > GWEI
+
+
+def test_wallets_get_no_price_while_there_is_none(node):
+    answering(node, eth_getBlockByNumber=head_block(age=700), **LOW)
+    with on(node) as client:
+        assert {client.error(name)["code"] for name in ("eth_gasPrice", "eth_maxPriorityFeePerGas")} == {-32002}
+
+
 # The base fee
 
 
