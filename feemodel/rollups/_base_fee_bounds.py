@@ -25,13 +25,14 @@ def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     """Return the largest base fee of an OP Stack chain, by the chain's EIP-1559 parameters and minimum base fee.
 
-    An unknown minimum base fee can be ignored, because the current base fee is at or above the minimum, and full blocks
-    only raise the base fee.
+    An unknown minimum base fee does not change the bound, because the base fee is at or above the minimum already, and
+    full blocks only raise it.
     """
-    minimum = parameters.entries.get("min_base_fee") or parameters.entries.get("base_fee_floor")
-    floor = 0 if minimum is None or minimum.value is None else minimum.value
     terms = parameters.known("gas_limit", "elasticity", "denominator")
-    return balance.base_fee_bound(base_fee, blocks, **terms, min_base_fee=floor)[-1]
+    for name in ("base_fee_floor", "min_base_fee"):
+        if parameters.is_known(name):
+            terms["min_base_fee"] = parameters[name]
+    return balance.base_fee_bound(base_fee, blocks, **terms)[-1]
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -113,7 +113,7 @@ def max_send(
     else:
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
-    blobs = blobs_at(instance("schedule", schedule, Schedule), at)
+    blobs = _blobs_at(instance("schedule", schedule, Schedule), at)
     l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
     if family.data_fee == "as gas":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
@@ -132,10 +132,10 @@ def max_send(
     return _largest(balance_wei, held)
 
 
-def blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
+def _blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
     """Return the blob rules at a date; `None`: the newest. For a date before the first row, return the first row.
 
-    >>> blobs_at(MAINNET).name, blobs_at(MAINNET, "2025-06-01").name, blobs_at(MAINNET, "2023-11-01").name
+    >>> _blobs_at(MAINNET).name, _blobs_at(MAINNET, "2025-06-01").name, _blobs_at(MAINNET, "2023-11-01").name
     ('BPO2', 'Prague', 'Cancun')
     """
     return schedule.rows[-1] if at is None else schedule.at(max(timestamp("at", at), schedule.rows[0].timestamp))

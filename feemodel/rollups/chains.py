@@ -7,7 +7,7 @@ that changed together, the source of their values, and the day on which the valu
 A parameter is unknown
 
 - before the date of the first row that sets the parameter;
-- if a row without a date sets the parameter: between the dated rows before and after that row;
+- if a row without a date sets the parameter to another value: between the dated rows before and after that row;
 - from the date of a row that lists the parameter under `unknown`;
 - if the operator of the chain sets the parameter: from the first upgrade after the last confirmed day of the value,
   unless the row of the upgrade lists the parameter under `keeps`.
@@ -85,11 +85,11 @@ class Row:
         return next((self.values[name] for name in UPGRADE_FIELDS if name in self.values), None)
 
 
-class Parameters:
+class Parameters(Mapping[str, Any]):
     """Values of a chain's parameters on a given date, by name.
 
     Reading an unknown parameter raises `UnknownParameter`, also with `get`. `get` returns the default only for
-    parameters that no row has set yet.
+    parameters that no row has set yet. Iteration gives the names of the known parameters.
 
     Parameters
     ----------
@@ -117,6 +117,12 @@ class Parameters:
     def __contains__(self, name: object) -> bool:
         return name in self.entries
 
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, one in self.entries.items() if one.status != "unknown")
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a parameter, or `default` if no row has set the parameter yet."""
         return self[name] if name in self.entries else default
@@ -142,6 +148,14 @@ class Parameters:
         if missing:
             raise _unknown_error(self.chain.name, missing)
         return {name: one.value for name, one in found.items()}
+
+    def is_known(self, name: str) -> bool:
+        """Return whether a parameter has a value.
+
+        >>> chain("celo").at().is_known("min_base_fee"), chain("celo").at().is_known("elasticity")
+        (False, True)
+        """
+        return name in self.entries and self.entries[name].status != "unknown"
 
     def given(self, values: Mapping[str, Any]) -> "Parameters":
         """Return a copy in which the given values replace the chain's own values, whether known or unknown.
@@ -235,10 +249,12 @@ class Chain:
                 undated.append(row)
                 continue
             if time is not None and row.timestamp > time:
-                since = UNKNOWN if newest.since == UNKNOWN else newest.since
                 cause = f"set on an unknown day before {row.since}"
                 for name in dict.fromkeys(name for one in undated for name in (*one.values, *one.unknown)):
-                    entries[name] = _unknown(entries.get(name), since, cause)
+                    before = entries.get(name)
+                    own = [one.values.get(name) for one in undated if name in (*one.values, *one.unknown)]
+                    if before is None or any(value != before.value for value in own):
+                        entries[name] = _unknown(before, newest.since, cause)
                 break
             for one in (*undated, row):
                 self._apply(one, entries)

@@ -184,7 +184,7 @@ def token_per_eth(parameters: Parameters) -> float | None:
     if instance("parameters", parameters, Parameters).chain.token == "ETH":
         return 1.0
     for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
-        if name in parameters.entries and parameters.entries[name].value is not None:
+        if parameters.is_known(name):
             return float(parameters[name] / unit)
     return None
 

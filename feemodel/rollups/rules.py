@@ -42,24 +42,6 @@ OF_VARIABLE_COST = ("execution_gas", "blob_gas", "bytes_per_submission", "priori
                     "lower_bound", "upper_bound")  # fmt: skip
 
 
-def linea_variable_cost(parameters: Parameters, base_fee: Whole, blob_base_fee: Whole) -> Whole:
-    """Return the variable cost that Linea's block headers would record at the given L1 fees [wei / byte].
-
-    Parameters
-    ----------
-    parameters : parameters of the chain.
-    base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-
-    (1 gwei · 65,250 + 1 gwei · 131,072) / 131,072 is 1.498 gwei per byte, but the upper bound of the variable cost is 1
-    gwei per byte:
-
-    >>> linea_variable_cost(CHAINS["linea"].at(), 10**9, 10**9)
-    1000000000
-    """
-    terms = instance("parameters", parameters, Parameters).known(*OF_VARIABLE_COST)
-    return _linea_variable_cost(terms, base_fee, blob_base_fee)
-
-
 def _linea_variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
     base, blob = real("base_fee", base_fee, unit="wei"), real("blob_base_fee", blob_base_fee, unit="wei")
     cost = coordinator._variable_cost(
@@ -72,21 +54,25 @@ def _linea_variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fe
 def _linea_rule(parameters: Parameters) -> Rule:
     """Return Linea's rule, with the variable cost that Linea's coordinator would publish at the L1 fees.
 
+    On a day for which the chain's file has the variable cost that blocks recorded, the rule uses that cost.
+
     The L1 fee is the part of the fee that depends on the size. The L2 fee consists of the base fee and the fixed cost.
 
     >>> _linea_rule(CHAINS["linea"].at()).fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
     """
-    terms = instance("parameters", parameters, Parameters).known(
-        "fixed_cost", *OF_VARIABLE_COST, "estimate_margin", "l2_gas_price"
-    )
+    instance("parameters", parameters, Parameters)
+    recorded = parameters.is_known("variable_cost") or "execution_gas" not in parameters
+    needed = ("variable_cost",) if recorded else OF_VARIABLE_COST
+    terms = parameters.known("fixed_cost", *needed, "estimate_margin", "l2_gas_price")
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         require("gas", "expected at least 1, because the fee is divided by the gas", columns["gas"], columns["gas"] > 0)
         base = add("gas_price", _with_margin(fixed, margin), terms["l2_gas_price"])
         gas = columns["gas"]
-        price: FixedPoint = FixedPoint(_linea_variable_cost(terms, base_fee, blob_base_fee), 0)
+        cost = terms["variable_cost"] if recorded else _linea_variable_cost(terms, base_fee, blob_base_fee)
+        price: FixedPoint = FixedPoint(cost, 0)
         return Factors(columns["linea_size"], price, gas, gas, base, step=gas, fixed=fixed, margin=margin,
                        check=_check_size_product)  # fmt: skip
 
@@ -113,12 +99,13 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
     needed = ["overhead", "scalar"] if l1_rule == "bedrock" else ["base_fee_scalar", "blob_base_fee_scalar"]
     if row.operator_fee_multiplier:
         needed += ["operator_fee_scalar", "operator_fee_constant"]
+    if row.counts_footprint:
+        needed += ["min_base_fee"]
     terms = parameters.known(*needed, "l2_gas_price")
     l2_gas_price = terms["l2_gas_price"]
-    minimum = parameters.entries.get("min_base_fee")
-    if minimum is not None and (minimum.value or 0) > l2_gas_price:
-        l2_gas_price = minimum.value
-        terms = {**{name: terms[name] for name in needed}, "min_base_fee": l2_gas_price}
+    if row.counts_footprint and terms["min_base_fee"] > l2_gas_price:
+        l2_gas_price = terms["min_base_fee"]
+        del terms["l2_gas_price"]  # not used, so not in the remarks
 
     def price(base_fee: Whole, blob_base_fee: Whole) -> FixedPoint:
         if l1_rule == "bedrock":
@@ -134,8 +121,10 @@ def _op_stack_rule(parameters: Parameters) -> Rule:
             units = optimism._bedrock_l1_gas(*counts, overhead=terms["overhead"], upgrade=upgrade)
         else:
             units = optimism._scaled_size(*counts) if l1_rule == "fjord" else fee_market._calldata_gas(*counts)
-        scalar, constant = terms.get("operator_fee_scalar", 0), terms.get("operator_fee_constant", 0)
-        extra = optimism._operator_fee(columns["gas"], scalar, constant, row)
+        extra: Whole = 0
+        if row.operator_fee_multiplier:
+            scalar, constant = terms["operator_fee_scalar"], terms["operator_fee_constant"]
+            extra = optimism._operator_fee(columns["gas"], scalar, constant, row)
         divisor = optimism.UNITS_PER_BYTE[l1_rule]
         return Factors(units, price(base_fee, blob_base_fee), divisor, columns["gas"], l2_gas_price, extra=extra)
 
@@ -367,7 +356,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
     >>> then.name, then.parameters["base_fee_scalar"], then.parameters["blob_base_fee_scalar"]
     ('op-mainnet/ecotone', 1368, 810949)
     >>> rule("mode", parameters={"base_fee_scalar": 20_000, "blob_base_fee_scalar": 611_590,
-    ...                          "operator_fee_scalar": 0, "operator_fee_constant": 0}).name
+    ...                          "operator_fee_scalar": 0, "operator_fee_constant": 0, "min_base_fee": 0}).name
     'mode/karst'
     """
     found = parameters_of(name, at=at, parameters=parameters)
@@ -423,7 +412,7 @@ def rules_at(
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], without["scroll"].since
-    (['linea', 'op-mainnet/ecotone', 'base/ecotone'], '2023-10-10T06:00:00')
+    (['op-mainnet/ecotone', 'base/ecotone', 'arbitrum-one'], '2023-10-10T06:00:00')
     """
     if at is not None:
         timestamp("at", at)

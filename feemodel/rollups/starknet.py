@@ -174,9 +174,9 @@ def _next_l2_gas_price(
     rise_denominator: int = RISE_DENOMINATOR,
 ) -> int:  # fmt: skip
     if price < min_gas_price:
-        return min(price + price // rise_denominator, min_gas_price)
+        return min(price + price // rise_denominator, min_gas_price, UINT128_MAX)
     change = price * abs(gas_used - gas_target) // (gas_target * denominator)
-    return max(price + change if gas_used > gas_target else price - change, min_gas_price)
+    return min(max(price + change if gas_used > gas_target else price - change, min_gas_price), UINT128_MAX)
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
@@ -231,7 +231,8 @@ def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[
     (7984031936, 8016000000)
     """
     actual, margin = whole_scalar("fee_actual", fee_actual_now), whole_scalar("margin_ppt", margin_ppt)
-    return actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
+    lower, upper = actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
+    return min(lower, UINT128_MAX), min(upper, UINT128_MAX)
 
 
 def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
@@ -287,7 +288,7 @@ def mean_l1_fees(
     for index, one in enumerate(sequence("samples", samples)):
         instance(f"samples[{index}]", one, L1GasSample)
     now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
-    newest = now - whole_scalar("lag", lag)
+    newest = max(now - whole_scalar("lag", lag), 0)
     if not samples or now - samples[-1].timestamp > oldest:
         raise InvalidInput("samples", f"expected a sample at most {largest_gap} s old", samples[-1:])
     old = [one for one in samples if one.timestamp <= newest][-whole_scalar("count", count, minimum=1) :]

@@ -395,7 +395,8 @@ def _total_rollup_cost(inputs: Inputs) -> int:
 
 
 def _parameters_at(inputs: Inputs) -> dict[str, Any]:
-    found = chain(inputs["chain"]).at(inputs["timestamp"]).known(*inputs["fields"])
+    parameters = chain(inputs["chain"]).at(inputs["timestamp"])
+    found = {name: parameters[name] if parameters.is_known(name) else None for name in inputs["fields"]}
     # Regolith came with Bedrock on these chains; the vectors name the latter.
     return found | ({"upgrade": "bedrock"} if found.get("upgrade") == "regolith" else {})
 
@@ -405,9 +406,10 @@ def _parameters_at(inputs: Inputs) -> dict[str, Any]:
 
 def _l1_mean_prices(inputs: Inputs) -> dict[str, int] | None:
     samples = [starknet.L1GasSample(*one) for one in inputs["samples"]]
-    terms = {"count": inputs["blocks_for_mean"], "lag": inputs["lag_margin_seconds"]}
+    names = {"count": "blocks_for_mean", "lag": "lag_margin_seconds", "largest_gap": "max_time_gap_seconds"}
+    terms = {name: inputs[given] for name, given in names.items() if inputs.get(given) is not None}
     try:
-        mean = starknet.mean_l1_fees(samples, inputs["timestamp"], **terms, largest_gap=inputs["max_time_gap_seconds"])
+        mean = starknet.mean_l1_fees(samples, inputs["timestamp"], **terms)
     except InvalidInput:
         return None
     return {"base_fee": mean.base_fee, "blob_fee": mean.blob_base_fee}
@@ -434,12 +436,13 @@ def _price_conversion(inputs: Inputs) -> int | None:
 def _next_l2_gas_price(inputs: Inputs) -> int:
     return starknet.next_l2_gas_price(
         inputs["price"], inputs["gas_used"], gas_target=inputs["gas_target"], min_gas_price=inputs["min_gas_price"],
-        denominator=inputs["denominator"], rise_denominator=inputs["min_increase_denominator"] or 1,
+        denominator=inputs.get("denominator") or starknet.DENOMINATOR,
+        rise_denominator=inputs.get("min_increase_denominator") or starknet.RISE_DENOMINATOR,
     )  # fmt: skip
 
 
 def _next_l2_gas_price_with_floor(inputs: Inputs) -> int:
-    if inputs["override"] is not None:
+    if inputs.get("override") is not None:
         return int(inputs["override"])
     listed = [tuple(entry) for entry in inputs["per_height"]]
     least = starknet.min_gas_price_at(inputs["height"], listed, inputs["fallback_min"])
@@ -482,13 +485,14 @@ def _mantle_base_fee(inputs: Inputs) -> int:
     terms = _only(inputs, "elasticity", "denominator", "min_base_fee")
     return optimism.next_base_fee(
         inputs["base_fee"], inputs["gas_used"], inputs["gas_limit"], upgrade="jovian", **terms,
-        footprint=inputs["da_footprint"] or 0,
+        footprint=inputs.get("da_footprint") or 0,
     )  # fmt: skip
 
 
 def _denim_parameters(inputs: Inputs) -> dict[str, int | None]:
-    gas_limit, denominator = optimism.denim_parameters(inputs["gas_limit"], inputs["denominator"] or 1)
-    return {"gas_limit": gas_limit, "denominator": denominator if inputs["denominator"] else None}
+    given = inputs.get("denominator")
+    gas_limit, denominator = optimism.denim_parameters(inputs["gas_limit"], given or 1)
+    return {"gas_limit": gas_limit, "denominator": denominator if given else None}
 
 
 def _denim_base_fee(inputs: Inputs) -> int:

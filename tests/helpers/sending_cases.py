@@ -8,7 +8,7 @@ from feemodel.ethereum import fee_market
 from feemodel.ethereum._transaction import Signature, Transaction
 from feemodel.rollups import Now, max_send, optimism, rule, taiko, zksync_os
 from feemodel.rollups import _balance as balance
-from feemodel.rollups._sending import blobs_at
+from feemodel.rollups._sending import _blobs_at
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chains import chain
@@ -37,7 +37,7 @@ def check_cases(name: str, cases: int, seed: int) -> Counter:
 def check_case(name: str, rng: np.random.Generator) -> list[str]:
     """One case: the amount is valid at inclusion, and where the fee does not depend on it one wei more is not."""
     parameters, ahead = chain(name).at(CHAINS[name]), int(rng.integers(0, 12))
-    blobs = blobs_at(fee_market.MAINNET, CHAINS[name])
+    blobs = _blobs_at(fee_market.MAINNET, CHAINS[name])
     have = int(10 ** rng.uniform(11, 20))
     data = rng.bytes(int(rng.integers(0, 400))) if rng.random() < 0.5 else b""
     gas = 21_000 + 40 * len(data) + int(rng.integers(0, 10**5))

@@ -13,7 +13,7 @@ from feemodel.rollups import Now, max_send, optimism, rule, rules
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import _sending as sending
 from feemodel.rollups._chain_files import parse_chain
-from feemodel.rollups._sending import blobs_at
+from feemodel.rollups._sending import _blobs_at
 from feemodel.rollups.chains import chain
 from feemodel.rollups.factors import Factors, Rule
 from feemodel.sizes._codecs import Brotli, FastLz
@@ -133,7 +133,7 @@ def test_the_amount_is_valid_however_fees_move(name):
             continue
         fee = (have - found.max_value - found.l1_fee - found.operator_fee) // gas
         blocks = 1 + ahead * chain(name).at(DAYS[name]).get("block_milliseconds", 12_000) // 12_000
-        blobs = blobs_at(fee_market.MAINNET, DAYS[name])
+        blobs = _blobs_at(fee_market.MAINNET, DAYS[name])
         fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, blocks, blobs)
         transaction = Transaction(
             type=2, chain_id=chain(name).chain_id, max_fee=fee, gas_limit=gas, to=b"\x11" * 20, value=found.max_value,

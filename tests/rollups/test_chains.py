@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -141,8 +142,8 @@ def boundaries(name):
 def known_by_hand(one, name, when):
     """Whether a source gives a parameter at a time, found from the rows without `Chain.at`.
 
-    From the last row before that time that speaks of the parameter: it sets a value; nothing of an unknown date comes
-    after it; and of a value that an operator sets, no upgrade came since that neither keeps it nor is confirmed.
+    From the last row before that time that speaks of the parameter: it sets a value; no other value of an unknown date
+    comes after it; and of a value that an operator sets, no upgrade came since that neither keeps it nor is confirmed.
     """
     dated = [row for row in one.rows if row.timestamp is not None and (when is None or row.timestamp <= when)]
     if not dated:
@@ -151,9 +152,12 @@ def known_by_hand(one, name, when):
     spoken = [place for place, row in enumerate(one.rows[: end + 1]) if name in row.values or name in row.unknown]
     later = one.rows[end + 1 :]
     undated = later[: next(place for place, row in enumerate([*later, None]) if row is None or row.timestamp)]
-    if not spoken or (later and any(name in (*row.values, *row.unknown) for row in undated)):
+    if not spoken:
         return False
     last = one.rows[spoken[-1]]
+    if later and any(row.values.get(name) != last.values.get(name) for row in undated
+                     if name in (*row.values, *row.unknown)):  # fmt: skip
+        return False
     if name not in last.values:
         return False
     if schema()[name]["set_by"] == "upgrade" or name in last.assumed:
@@ -214,13 +218,89 @@ def test_no_chain_answers_with_a_value_older_than_its_last_upgrade_without_sayin
 
 
 def test_what_changed_on_an_unknown_day_is_unknown_until_the_next_dated_row():
-    """Taiko's minimum of 0.1 gwei: between 2025-07-23 and 2025-08-12; Nova's first day."""
-    days = ("2025-07-14", "2025-07-20", "2025-08-14")
-    found = [chain("taiko").at(day).entries["min_base_fee"] for day in days]
+    """Starknet 0.14.2, whose minimum price is that of the versions around it; Nova's first day."""
+    found = chain("starknet").at("2026-05-01")
 
-    assert [one.value for one in found] == [10_000_000, None, 25_000_000]
-    assert (found[1].since, found[1].cause) == ("2025-07-15", "set on an unknown day before 2025-08-14")
+    assert found["min_gas_price"] == 8 * 10**9
+    assert found.entries["gas_target"].cause == "set on an unknown day before 2026-08-20"
     assert chain("arbitrum-nova").at("2023-01-01").entries["version"].since == UNKNOWN
+
+
+@pytest.mark.parametrize(("day", "minimum"), [
+    ("2025-07-22", 10_000_000), ("2025-07-23", None), ("2025-08-11", None), ("2025-08-12", 100_000_000),
+    ("2025-08-13", 100_000_000), ("2025-08-14", 25_000_000),
+])  # fmt: skip
+def test_taiko_s_minimum_is_unknown_only_while_no_source_gives_it(day, minimum):
+    found = chain("taiko").at(day)
+    assert (found["min_base_fee"] if found.is_known("min_base_fee") else None) == minimum
+
+
+def test_scroll_has_no_base_fee_before_curie():
+    found = chain("scroll").at(1_719_994_279)
+    assert found.known("upgrade", "l2_base_fee_overhead", "l2_base_fee_scalar", "max_base_fee") == {
+        "upgrade": "bernoulli", "l2_base_fee_overhead": 0, "l2_base_fee_scalar": 0, "max_base_fee": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("day", "price"), [
+    ("2024-06-26T10:00:00", 36_365_720), ("2024-06-27", 36_022_863), ("2024-08-28", 36_022_863),
+    ("2024-12-01", None), ("2025-02-26", 159_078_991), ("2025-03-01", None), ("2026-01-25", 43_314_292),
+])  # fmt: skip
+def test_linea_s_past_is_priced_with_what_blocks_recorded(day, price):
+    """At L1 fees for which today's bounds would give 43,314,292 wei per gas on each day."""
+    if price is None:
+        with pytest.raises(UnknownParameter, match="no source gives variable_cost of linea"):
+            rollups.rule("linea", at=day)
+        return
+    fees = rollups.rule("linea", at=day).fees({"gas": 21_000, "linea_size": 128}, base_fee=10**10, blob_base_fee=1)
+    assert sum(fees) == 21_000 * price
+
+
+def test_linea_s_bounds_are_said_to_be_assumed_in_every_result():
+    assert "lower_bound 90,000,001.0, upper_bound 1,000,000,001.0" in rollups.rule("linea").remarks[0]
+
+
+def test_fraxtal_is_at_ecotone_and_granite_as_its_file_says():
+    """(4 · 54 + 16 · 112) gas · 10 gwei at a base fee scalar of 10⁶ and no blob scalar."""
+    row = {"gas": 21_000, "zero_bytes": 54, "nonzero_bytes": 112}
+    rule = rollups.rule("fraxtal", at="2024-07-01")
+    assert rule.fees(row, base_fee=10**10, blob_base_fee=10**6).l1 == 20_080_000_000_000
+    assert "assumed: base_fee_scalar 1,000,000" in rule.remarks[0]
+    assert chain("fraxtal").at("2025-02-08")["upgrade"] == "granite"
+
+
+@pytest.mark.parametrize("name", ["arena-z", "binary", "celo", "mode", "lisk"])
+def test_an_unknown_minimum_is_asked_for_and_never_0(name):
+    with pytest.raises(UnknownParameter) as refused:
+        rollups.rule(name)
+    assert "min_base_fee" in refused.value.parameters
+    given = dict.fromkeys(refused.value.parameters, 0) | {"min_base_fee": 7 * 10**9}
+    fees = rollups.rule(name, parameters=given).fees({"gas": 1, "fastlz_size": 1}, base_fee=1, blob_base_fee=1)
+    assert fees.l2 == 7 * 10**9
+
+
+@pytest.mark.parametrize(("upgrade", "price"), [("isthmus", 1_000_000), ("jovian", 10**12)])
+def test_a_minimum_applies_since_jovian(upgrade, price):
+    rule = rollups.rule(f"base/{upgrade}", parameters={"min_base_fee": 10**12})
+    assert rule.fees({"gas": 21_000, "fastlz_size": 1}, base_fee=1, blob_base_fee=1).l2 == 21_000 * price
+
+
+def test_parameters_are_a_mapping_of_what_is_known():
+    known = chain("celo").at()
+    assert dict(known) == {name: value for name, value in known.as_dict().items() if value is not None}
+    assert len(known) == len([*known])
+    assert "min_base_fee" not in dict(known)
+
+
+REMOVED = {"base.toml": "2026-04-27", "arena-z.toml": "2026-05-26"}  # from the registry (pull requests 1212, 1247)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_no_source_is_a_file_that_was_removed_before_its_commit(name):
+    """Other sources cannot be checked here: they are in no file of the repository."""
+    for row in CHAINS[name].rows:
+        for day, file in re.findall(r"superchain-registry at \w+ \((\d{4}-\d\d-\d\d)\), ([\w.-]+)", row.source):
+            assert day < REMOVED.get(file, "9999"), (row.since, row.source)
 
 
 def test_what_no_source_gives_is_said():
@@ -274,7 +354,7 @@ def test_rows_that_nobody_looked_at_are_found():
 
 def test_compare_takes_a_day():
     transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128], "zero_bytes": [9], "nonzero_bytes": [90]}
-    fees = rollups.compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "base"], at="2024-06-14")
+    fees = rollups.compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "base"], at="2024-06-27")
 
     assert fees.rule.values.tolist() == ["linea", "base/ecotone"]
     assert fees.token.values.tolist() == ["ETH", "ETH"]
@@ -297,6 +377,7 @@ blob_base_fee_scalar = 2_000
 operator_fee_scalar = 0
 operator_fee_constant = 0
 token_per_eth = 4.0
+min_base_fee = 0
 """
 
 
@@ -367,7 +448,8 @@ def test_the_verb_prints_chains_their_rows_and_stale_ones(capsys, tmp_path):
 def test_a_given_parameter_prices_an_unknown_chain(capsys):
     call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
     given = [f"--set=zora.{name}=0" for name in
-             ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")]  # fmt: skip
+             ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant",
+              "min_base_fee")]  # fmt: skip
     assert main(["compare", call, *given, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
 

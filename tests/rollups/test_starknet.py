@@ -45,6 +45,13 @@ def test_an_honest_proposal_is_accepted(target, actual):
     assert lower <= proposal <= upper
 
 
+def test_prices_and_proposals_end_at_128_bits():
+    most = 2**128 - 1
+    assert starknet.next_l2_gas_price(most, 2, gas_target=1, min_gas_price=8) == most
+    assert starknet.next_l2_gas_price(most, 2, gas_target=1, min_gas_price=2 * most) == most
+    assert starknet.proposal_bounds(most) == (most * 1000 // 1002, most)
+
+
 def test_the_median_needs_every_block_of_the_window():
     whole = dict.fromkeys(range(10), 100)
     assert starknet.fee_actual(whole, 10) == 100
@@ -63,6 +70,7 @@ def test_mean_fees_are_of_blocks_that_are_old_enough():
     ]
     assert starknet.mean_l1_fees(samples, 66, count=3, lag=60) == (6, 4, 5)
     assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
+    assert starknet.mean_l1_fees(samples, 30) == (0, 0, 1)  # the lag of 600 s ends at second 0, as in the node
     with pytest.raises(InvalidInput, match="samples: expected a sample at most 900 s old"):
         starknet.mean_l1_fees(samples, 909, lag=60)
     with pytest.raises(InvalidInput, match="samples: expected a sample at least 60 s old"):
