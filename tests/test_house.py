@@ -47,10 +47,10 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_298,
+    "cli": 4_297,
     "estimates": 941,
     "ethereum": 2_792,
-    "execution": 3_281,
+    "execution": 2_407,
     "explorer": 1_215,
     "io": 4_271,
     "ledger": 5_160,
@@ -61,12 +61,12 @@ CEILINGS = {
     "simulation": 10_976,
     "sizes": 1_012,
     "top level": 2_538,
-    "package": 48_785,
-    "tests": 45_491,
+    "package": 47_910,
+    "tests": 45_212,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
-    "modules": 247,
-    "exported names": 225,
+    "modules": 242,
+    "exported names": 224,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -13,7 +13,7 @@ from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
-from feemodel.execution._limits import DEFAULT_LIMITS, Limits
+from feemodel.execution._limits import Limits
 from feemodel.execution._message import Request, parse_request
 from feemodel.execution._search import TOLERANCE
 from feemodel.execution._state import CallState
@@ -100,7 +100,7 @@ def rollup_estimate(
     search: str = "besu",
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
 ) -> RollupEstimate:
     """Compute the result of `rollup_estimateGas`: gas limit, base fee, and the priority fee for the compressed size.
 
@@ -115,9 +115,9 @@ def rollup_estimate(
         `feemodel.linea.fee_size`. The measured transaction has the sender's nonce from before the state override.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
-    tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
-    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    limits : limits on gas and time of all executions together.
+    tolerance : precision of the search, see `feemodel.execution.estimate_gas` [1].
+    engine : "auto", "native", "reference", or an engine object.
+    limits : limits on gas and time of all executions together; `None` for the engine's, see `estimate_gas`.
 
     Returns
     -------
@@ -141,9 +141,9 @@ def rollup_estimate(
     (25, 37428571, '0x5208')
     """
     measuring, request, checked = Measuring(codec, measured, packed), parse_request(call), check_tolerance(tolerance)
-    node, runner, sender = node_named(search), engine_of(engine), request.call.sender
-    check_rollup_call(request.call, limits)
-    prepared = node.prepare(request, call_state.overridden(overrides), tolerance=checked, limits=limits)
+    runner, sender = engine_of(engine), request.call.sender
+    check_rollup_call(request.call, limits := limits or runner.limits)
+    prepared = node_named(search).prepare(request, call_state.overridden(overrides), tolerance=checked, limits=limits)
     return priced(
         gas_estimate(prepared, runner), request.call, form=form, margin=margin,
         nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from feemodel.execution._message import Message as Message
     from feemodel.execution._outcome import Outcome as Outcome
     from feemodel.execution._outcome import Status as Status
-    from feemodel.execution._pool import EnginePool as EnginePool
     from feemodel.execution._state import Account as Account
     from feemodel.execution._state import Block as Block
     from feemodel.execution._state import CallState as CallState

@@ -10,8 +10,9 @@ from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution._inputs import check_gas_limit
+from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Outcome, Traced
+from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Search, Searched
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
@@ -30,9 +31,6 @@ class Execute(Protocol):
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         """Execute a message with a gas limit."""
 
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Execute a message; return the outcome and the range of gas limits proven to have the same outcome."""
-
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
 
@@ -42,6 +40,10 @@ class Execute(Protocol):
 
 class Engine(Protocol):
     """Runs a task that executes messages on a state."""
+
+    @property
+    def limits(self) -> Limits:
+        """Default limits on gas and time of estimates and calls on this engine."""
 
     def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
         """Call `task` with a function that executes messages on this state; return the result of the task."""

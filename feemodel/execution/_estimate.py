@@ -11,7 +11,7 @@ from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
 from feemodel.execution._engines import Engine, Execute, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
-from feemodel.execution._limits import DEFAULT_LIMITS, Limits
+from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message, Request, parse_request
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import TOLERANCE, Searched
@@ -37,7 +37,7 @@ def estimate_gas(
     search: str = "besu",
     tolerance: float = TOLERANCE,
     engine: str | Engine = "auto",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
 ) -> GasEstimate:
     """Return the gas limit that a call needs on a state, as a node would estimate it.
 
@@ -47,9 +47,11 @@ def estimate_gas(
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
     search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
-    tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate; 0 for the smallest limit itself [1].
-    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    limits : limits on gas and time of all executions together.
+    tolerance : maximum of (estimate − limit) / estimate, where `limit` is the smallest sufficient gas limit of at least
+        the gas used with the upper bound. Like a node, the search assumes that less gas than that fails [1].
+    engine : "auto", "native", "reference", or an engine object.
+    limits : limits on gas and time of all executions together; `None` for the engine's: 50,000,000 gas for an
+        execution on the native engine, 1,000,000 on the reference engine.
 
     Returns
     -------
@@ -67,9 +69,11 @@ def estimate_gas(
     >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
-    changed, checked = call_state.overridden(overrides), check_tolerance(tolerance)
-    prepared = node_named(search).prepare(parse_request(call), changed, tolerance=checked, limits=limits)
-    return gas_estimate(prepared, engine_of(engine))
+    changed, checked, runner = call_state.overridden(overrides), check_tolerance(tolerance), engine_of(engine)
+    prepared = node_named(search).prepare(
+        parse_request(call), changed, tolerance=checked, limits=limits or runner.limits
+    )
+    return gas_estimate(prepared, runner)
 
 
 def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
@@ -80,7 +84,7 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
 
     >>> from feemodel.execution._engines import engine_named
     >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
-    >>> prepared = node_named("besu").prepare(request, state, tolerance=0, limits=DEFAULT_LIMITS)
+    >>> prepared = node_named("besu").prepare(request, state, tolerance=0, limits=Limits())
     >>> gas_estimate(prepared, engine_named("auto")).gas_limit
     21000
     """
@@ -100,7 +104,7 @@ def execute_call(
     *,
     overrides: Mapping[Any, Any] | None = None,
     engine: str | Engine = "auto",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
 ) -> bytes:
     """Return the data that a call returns, as geth's `eth_call` does.
 
@@ -109,8 +113,9 @@ def execute_call(
     call : a JSON-RPC call object, or a parsed call.
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
-    engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.
-    limits : `limits.gas_cap` is the maximum gas limit, and the gas limit of a call without `gas` [gas].
+    engine : "auto", "native", "reference", or an engine object.
+    limits : `limits.gas_cap` is the maximum gas limit, and the gas limit of a call without `gas` [gas]; `None` for the
+        engine's limits, as in `estimate_gas`.
 
     Returns
     -------
@@ -127,9 +132,9 @@ def execute_call(
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
     b'\\x07\\x07'
     """
-    request, changed = parse_request(call), call_state.overridden(overrides)
-    message, gas = prepare_call(request, changed, limits)
-    return returned(message, engine_of(engine).run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
+    request, changed, runner = parse_request(call), call_state.overridden(overrides), engine_of(engine)
+    message, gas = prepare_call(request, changed, limits or runner.limits)
+    return returned(message, runner.run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
 
 
 def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tuple[Message, int]:

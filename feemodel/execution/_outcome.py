@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import UINT64_MAX
 
 
 class Status(StrEnum):
@@ -43,26 +42,3 @@ class Outcome(NamedTuple):
     def peak(self) -> int:
         """Gas used before refunds, or the calldata floor if the floor is higher [gas]."""
         return max(self.gas_used, self.floor)
-
-
-#: Maximum of a range of gas limits that has no upper end; larger than any gas limit.
-UNBOUNDED = UINT64_MAX
-
-
-class Traced(NamedTuple):
-    """An outcome, and the range of gas limits for which the outcome is proven.
-
-    With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if
-    this execution failed. If the code reads its remaining gas, or a balance that depends on the gas limit, nothing is
-    proven, and `minimum` is above `maximum`.
-    """
-
-    outcome: Outcome
-    minimum: int = 1  #: lower end of the range [gas]
-    maximum: int = 0  #: upper end of the range [gas]; after a halt, the gas limit of the traced execution
-    single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
-
-    @property
-    def oblivious(self) -> bool:
-        """Whether all gas limits of at least `minimum` have exactly the same outcome."""
-        return self.maximum == UNBOUNDED

@@ -1,6 +1,7 @@
 """Search for the gas limit of a message, as geth and Besu do in `eth_estimateGas`.
 
-The native engine implements the search of this module in Rust. Engines that execute in Python use this module.
+The native engine implements this search in Rust, where one execution also proves the outcome of other gas limits. The
+reference engine uses this module, which executes every gas limit.
 
     1. Execute a plain transfer with 21,000 gas. If the transfer succeeds, return 21,000.
     2. Execute the message with the upper bound as gas limit. If the execution with the upper bound fails, return
@@ -13,27 +14,20 @@ The native engine implements the search of this module in Rust. Engines that exe
 
 geth and Besu differ in the definition of `used` and in three details, see the constants `GETH` and `BESU`.
 
-The search traces the execution with the upper bound. With a gas limit other than the upper bound, the search executes
-the message only if no earlier trace proves the outcome (see `feemodel.execution._outcome.Traced`). Because each outcome
-is executed or proven, the search returns the same gas limit as the node. The first trace proves the outcome for a range
-of gas limits. If the search needs a gas limit below the proven range, a second execution is traced, with the largest
-gas limit below the proven range. The second trace often proves the outcome for all gas limits below the proven range.
-For 768 mainnet calls with tolerance 0, the traces reduce the mean number of executions per call from 4.5 to 2.6.
-
 Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
 AbstractEstimateGas and EthEstimateGas.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from feemodel.errors import FeeModelError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
-from feemodel.execution._limits import Budget, Limits
+from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Outcome, Status, Traced
+from feemodel.execution._outcome import Outcome, Status
 
 if TYPE_CHECKING:
     from feemodel.execution._engines import Execute
@@ -81,7 +75,7 @@ class Search(NamedTuple):
     rules: SearchRules
     upper: int  #: upper bound of the search [gas]
     max_gas: float  #: largest gas limit that the node would execute; negative if it would execute no call [gas]
-    tolerance: float  #: see `search_gas` [1]
+    tolerance: float  #: maximum of (result − smallest sufficient gas limit) / result, see `estimate_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: limits on the search; only `total_gas` and `seconds` are used
     inline_gas: int | None = None  #: gas for all executions together, see `Unproven` [gas]
@@ -94,7 +88,7 @@ class Searched(NamedTuple):
     gas_limit: int | None
     outcome: Outcome  #: outcome of the execution with the largest gas limit of the search, or of the plain transfer
     executed: int  #: number of gas limits with which the message was executed
-    proven: int  #: number of gas limits whose outcome was proven by a trace
+    proven: int  #: number of gas limits whose outcome an earlier execution proved
     spent: int = 0  #: gas used by all executions [gas]
 
 
@@ -103,144 +97,49 @@ class Unproven(FeeModelError):
 
 
 def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
-    """Return the gas limit that a message needs.
+    """Return the gas limit that a message needs, after executing the message with every gas limit that is tried.
 
     Raises `LimitExceeded` if the executions together take more gas or time than the search's limits allow.
-    """
-    budget = Budget(search.limits)
 
-    def executed(gas_limit: int) -> Outcome:
+    >>> from feemodel.execution import CallState, Reference
+    >>> search = Search(BESU, upper=100_000, max_gas=100_000, tolerance=0, transfer=True, limits=Limits())
+    >>> message, state = Message(to=bytes(20)), CallState(accounts={})
+    >>> Reference().run(state, lambda execute: search_message(execute, message, search)).gas_limit
+    21000
+    """
+    limits, rules = search.limits, search.rules
+    began, executed, spent = monotonic(), 0, 0
+
+    def outcome_at(gas_limit: int) -> Outcome:
+        nonlocal executed, spent
         if gas_limit > search.max_gas:
             return REFUSED
-        budget.check()
+        if spent > limits.total_gas:
+            raise too_much_gas(limits.total_gas)
+        if monotonic() - began > limits.seconds:
+            raise too_much_time(limits.seconds)
         outcome = execute(message, gas_limit)
-        budget.spent += outcome.gas_used
+        executed, spent = executed + 1, spent + outcome.gas_used
         return outcome
 
-    def traced(gas_limit: int) -> Traced:
-        if gas_limit > search.max_gas:
-            return Traced(REFUSED)
-        budget.check()
-        found = execute.trace(message, gas_limit)
-        budget.spent += found.outcome.gas_used
-        return found
-
-    found = search_gas(
-        executed, upper=search.upper, rules=search.rules, tolerance=search.tolerance, transfer=search.transfer,
-        trace=traced, max_gas=search.max_gas,
-    )  # fmt: skip
-    return found._replace(spent=budget.spent)
-
-
-def search_gas(
-    execute: Callable[[int], Outcome],
-    *,
-    upper: int,
-    rules: SearchRules = BESU,
-    tolerance: float = TOLERANCE,
-    transfer: bool = False,
-    trace: Callable[[int], Traced] | None = None,
-    max_gas: float = inf,
-) -> Searched:
-    """Return the gas limit that a call needs.
-
-    Parameters
-    ----------
-    execute : function that executes the call with a gas limit, discards the state changes and returns the outcome.
-    upper : upper bound of the search [gas].
-    rules : rules by which the node searches for the gas limit.
-    tolerance : maximum of (result − smallest sufficient gas limit) / result [1]. With a tolerance of 0, the result is
-        the smallest sufficient gas limit.
-    transfer : whether the call may be a plain transfer.
-    trace : function that executes the call with a gas limit and returns a `Traced` outcome; if `None`, no execution is
-        traced.
-    max_gas : largest gas limit that the node would execute, given the node's caps and the sender's balance [gas].
-        Traces prove nothing about gas limits above `max_gas`.
-
-    Returns
-    -------
-    Searched : the gas limit [gas] (`None` if the call fails at the upper bound), and the number of executions.
-
-    >>> from feemodel.execution._outcome import UNBOUNDED, Status
-    >>> def needs_50_962(limit):
-    ...     return Outcome(Status.SUCCESS if limit >= 50_962 else Status.OUT_OF_GAS, min(limit, 50_962))
-    >>> [search_gas(needs_50_962, upper=16_777_216, tolerance=tolerance).gas_limit for tolerance in (0.015, 0)]
-    [51354, 50962]
-    >>> traced = Traced(needs_50_962(16_777_216), minimum=50_962, maximum=UNBOUNDED, single_frame=True)
-    >>> found = search_gas(needs_50_962, upper=16_777_216, trace=lambda limit: traced)
-    >>> found.gas_limit, found.executed, found.proven
-    (51354, 1, 4)
-    """
-    probes = _Probes(execute, trace, max_gas)
-    if transfer:
-        outcome = probes.execute(TRANSACTION_GAS)
-        if outcome.succeeded:
-            return probes.found(TRANSACTION_GAS, outcome)
-    outcome = probes.trace(upper)
+    if search.transfer and (outcome := outcome_at(TRANSACTION_GAS)).succeeded:
+        return Searched(TRANSACTION_GAS, outcome, executed, proven=0, spent=spent)
+    outcome = outcome_at(search.upper)
     if not outcome.succeeded:
-        return probes.found(None, outcome)
-    low, high = rules.used(outcome) - 1, upper
+        return Searched(None, outcome, executed, proven=0, spent=spent)
+    low, high = rules.used(outcome) - 1, search.upper
     optimistic = rules.optimistic(outcome)
     if rules.always_optimistic or optimistic < high:
-        if probes.succeed(optimistic):
+        if outcome_at(optimistic).succeeded:
             high = optimistic
         else:
             low = optimistic
-    skewed, succeed = rules.skewed, probes.succeed
-    while low + 1 < high and not (high - low) / high < tolerance:
+    while low + 1 < high and not (high - low) / high < search.tolerance:
         middle = (low + high) // 2
-        if skewed and middle > 2 * low:
-            middle = 2 * low
-        if succeed(middle):
+        if rules.skewed:
+            middle = min(middle, 2 * low)
+        if outcome_at(middle).succeeded:
             high = middle
         else:
             low = middle
-    return probes.found(high, outcome)
-
-
-class _Probes:
-    """Outcomes by gas limit, each proven by an earlier trace or found by executing the call."""
-
-    def __init__(
-        self, execute: Callable[[int], Outcome], trace: Callable[[int], Traced] | None, max_gas: float
-    ) -> None:
-        self._execute, self._trace, self._max_gas = execute, trace, max_gas
-        self._minimum, self._maximum = 1, 0.0  # every gas limit from `_minimum` to `_maximum` is proven to succeed
-        self._fails_from = inf  # all gas limits from `_fails_from` up to `_minimum` are proven to fail
-        self._executed = self._traced = self._proven = 0
-
-    def execute(self, gas_limit: int) -> Outcome:
-        outcome = self._execute(gas_limit)
-        if outcome.status is not Status.REFUSED:
-            self._executed += 1
-        return outcome
-
-    def trace(self, gas_limit: int) -> Outcome:
-        """Execute with a gas limit, and record the range of gas limits whose outcome the trace proves."""
-        if self._trace is None:
-            return self.execute(gas_limit)
-        traced = self._trace(gas_limit)
-        self._traced += 1
-        outcome, minimum, maximum, single_frame = traced
-        self._executed += outcome.status is not Status.REFUSED
-        if minimum <= maximum:
-            if outcome.succeeded:
-                self._minimum, self._maximum = minimum, max(self._maximum, min(maximum, self._max_gas))
-            self._fails_from = 0 if single_frame else inf if outcome.succeeded else minimum
-        return outcome
-
-    def succeed(self, gas_limit: int) -> bool:
-        """Return whether the call succeeds with a gas limit."""
-        if self._minimum <= gas_limit <= self._maximum:
-            self._proven += 1
-            return True
-        if self._fails_from <= gas_limit < self._minimum:
-            self._proven += 1
-            return False
-        if self._traced == 1 and gas_limit < self._minimum - 1:
-            self.trace(self._minimum - 1)
-            return self.succeed(gas_limit)
-        return self.execute(gas_limit).succeeded
-
-    def found(self, gas_limit: int | None, outcome: Outcome) -> Searched:
-        return Searched(gas_limit, outcome, self._executed, self._proven)
+    return Searched(high, outcome, executed, proven=0, spent=spent)

@@ -9,17 +9,17 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from feemodel._extras import has_native, install_command
-from feemodel.checks import UINT256_MAX
+from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._transaction import Authorization
 from feemodel.execution._engines import Execute, blob_cost, check_executable
 from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
-from feemodel.execution._limits import too_much_gas, too_much_time
+from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Outcome, Status, Traced
+from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import REFUSED, Search, Searched, Unproven
 from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
 
@@ -70,6 +70,29 @@ def _faults() -> tuple[type[Exception], ...]:
     return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 
 
+#: Maximum of a range of gas limits that has no upper end; larger than any gas limit.
+UNBOUNDED = UINT64_MAX
+
+
+class Traced(NamedTuple):
+    """An outcome, and the range of gas limits for which the outcome is proven.
+
+    With every gas limit from `minimum` to `maximum`, the message succeeds if this execution succeeded, and fails if
+    this execution failed. If the code reads its remaining gas, or a balance that depends on the gas limit, nothing is
+    proven, and `minimum` is above `maximum`.
+    """
+
+    outcome: Outcome
+    minimum: int = 1  #: lower end of the range [gas]
+    maximum: int = 0  #: upper end of the range [gas]; after a halt, the gas limit of the traced execution
+    single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
+
+    @property
+    def oblivious(self) -> bool:
+        """Whether all gas limits of at least `minimum` have exactly the same outcome."""
+        return self.maximum == UNBOUNDED
+
+
 class Native:
     """Engine that executes messages with revm.
 
@@ -86,6 +109,8 @@ class Native:
     >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
+
+    limits = Limits()
 
     def __init__(self, seconds: float | None = None) -> None:
         installed = native.version()[0]

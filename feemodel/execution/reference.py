@@ -2,34 +2,48 @@
 
 The engine follows `process_transaction` of the specification, except for the steps that need a signature. The engine
 computes the intrinsic gas, the message and the refund as the specification does. Each execution runs on a copy of the
-state, which is discarded unless the state changes are committed.
+state, which is discarded.
 
-The engine runs in the calling process. A loop of 16 million gas takes many seconds and holds the global interpreter
-lock. Because long executions cannot be interrupted, `feemodel.execution._pool` runs the engine in child processes,
-which can be killed.
+The engine runs in the caller's thread and holds the global interpreter lock. An execution cannot be interrupted, so
+`REFERENCE_LIMITS` bounds its gas and thus its time.
 """
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
-from feemodel.checks import UINT256_MAX
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.execution._engines import Execute, blob_cost, check_executable
 from feemodel.execution._inputs import check_message, check_state
+from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import UNBOUNDED, Outcome, Status, Traced
-from feemodel.execution._recursion import recursion_limit
-from feemodel.execution._reference_faults import distinguish, refusal
+from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import Search, Searched, search_message
 from feemodel.execution._state import Account, Block, CallState, blob_base_fee
-from feemodel.execution._trace import Recorder
+
+
+@contextmanager
+def recursion_limit(limit: int | None = None) -> Iterator[None]:
+    """Raise Python's recursion limit to at least `limit`, and restore the previous limit at the end.
+
+    The raised limit must not remain in force, because deeply nested JSON could then crash the process.
+    """
+    before = sys.getrecursionlimit()
+    if limit is not None:
+        sys.setrecursionlimit(max(before, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
 
 with recursion_limit():  # importing the specification and py_ecc raises the recursion limit
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
@@ -41,7 +55,6 @@ RECURSION_LIMIT = 20_000
 #: Maximum number of contract codes whose jump destinations are cached, and maximum size of such a code [byte]. The jump
 #: destinations of the code of one contract take at most 5 MB.
 CODES, CODE_SIZE = 8, 24_576
-KZG_GAS = 50_000  # gas of the point evaluation precompile, EIP-4844 [gas]
 
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
@@ -55,6 +68,8 @@ _WORDS = {
     "OutOfBoundsRead": "return data out of bounds",
     "InvalidContractPrefix": "invalid code: must not begin with 0xef",
     "AddressCollision": "contract address collision",
+    "InvalidParameter": "precompiled contract failed",
+    "KZGProofError": "precompiled contract failed",
 }
 
 
@@ -65,6 +80,8 @@ class Reference:
     >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
     21000
     """
+
+    limits = REFERENCE_LIMITS
 
     def __init__(self) -> None:
         self._base: CallState | None = None
@@ -99,7 +116,6 @@ def _rules(fork: str) -> Any:
     find = interpreter.get_valid_jump_destinations
     kept = lru_cache(maxsize=CODES)(find)
     interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
-    distinguish(rules)
     # Let BLOBBASEFEE return the blob base fee of a block override, even if no excess blob gas gives this fee.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
@@ -115,33 +131,11 @@ class _Machine:
     def __init__(self, rules: Any, state: Any, call_state: CallState) -> None:
         self._rules, self._state, self._call_state = rules, state, call_state
 
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self._execute(message, gas_limit, None).outcome
-
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the outcome and the range of gas limits for which this outcome is proven."""
-        fork = self._call_state.fork
-        paid = gas_limit * message.gas_price if message.pays else 0
-        record = Recorder(
-            payer=message.sender if paid else None, divides_gas=fork.divides_gas, sstore_sentry=fork.sstore_sentry
-        )
-        outcome, intrinsic = self._execute(message, gas_limit, record)[:2]
-        # With less gas than `gas_limit`, the payer prepays less, so the payer's balance could overflow 256 bits.
-        too_rich = paid and self._call_state.account(message.sender).balance > UINT256_MAX // 2
-        # In Frontier, a creation without enough gas to store its code still succeeds, without code.
-        whole = fork.divides_gas or message.to is not None
-        if outcome.status is Status.INTRINSIC or record.reads or too_rich or not whole:
-            return Traced(outcome)
-        minimum = max(intrinsic + record.minimum(), outcome.floor)
-        halted = record.burned or outcome.status in (Status.HALT, Status.OUT_OF_GAS)
-        return Traced(outcome, minimum, gas_limit if halted else UNBOUNDED, record.single_frame)
-
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs."""
         return search_message(self, message, search)
 
-    def _execute(self, message: Message, gas_limit: int, record: Recorder | None) -> "_Executed":
-        """Execute a message; return the outcome, the intrinsic gas [gas] and the resulting state."""
+    def __call__(self, message: Message, gas_limit: int) -> Outcome:
         rules, fork = self._rules, self._call_state.fork
         check_message(message)
         blobs = blob_cost(self._call_state, message)
@@ -150,7 +144,7 @@ class _Machine:
         cost = rules.transactions.calculate_intrinsic_cost(transaction)
         intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
         if gas_limit < max(intrinsic, floor):
-            return _Executed(Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC), intrinsic)
+            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
         state = _copy(rules, self._state)
         block = _block_environment(rules, state, self._call_state, message.base_fee)
         due = blobs + (gas_limit * message.gas_price if message.pays else 0)
@@ -158,18 +152,12 @@ class _Machine:
         environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._call_state)
         try:
             with recursion_limit(RECURSION_LIMIT):
-                end, output = _process(
-                    rules, rules.utils.message.prepare_message(block, environment, transaction), record
-                )
+                end, output = _process(rules, rules.utils.message.prepare_message(block, environment, transaction))
         except OverflowError:  # an overflow is possible only with a state override
             raise ExecutionFailed(_OVERFLOW) from None
-        # Nodes charge the gas of the KZG precompile before they check the input; the specification charges it after the
-        # check.
-        given = gas_limit - intrinsic
-        unpaid = type(end.error).__name__ == "KZGProofError" and given < KZG_GAS
-        status, halt = (Status.OUT_OF_GAS, "out of gas") if unpaid else self._ending(end.error, message, given)
+        status, halt = _ending(end.error)
         gas_used = gas_limit - int(end.gas_left)
-        outcome = Outcome(
+        return Outcome(
             status=status,
             gas_used=gas_used,
             refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
@@ -178,45 +166,26 @@ class _Machine:
             output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,
             halt=halt,
         )
-        return _Executed(outcome, intrinsic, state, end)
-
-    def _ending(self, error: Any, message: Message, given: int) -> tuple[Status, str]:
-        """Return the status of an execution and geth's error message.
-
-        `given` is the gas limit minus the intrinsic gas [gas].
-        """
-        if error is None:
-            return Status.SUCCESS, ""
-        if hasattr(error, "words"):
-            return error.status, error.words
-        name = type(error).__name__
-        number = 0 if message.to is None else int.from_bytes(message.to)
-        refused = refusal(self._rules, number, message.data, error, given)
-        if refused is not None:
-            return Status.HALT, refused
-        if name == "ExceptionalHalt":  # MODEXP had too little gas for the lengths in its input
-            return Status.OUT_OF_GAS, "out of gas"
-        if name in ("Revert", "OutOfGasError"):
-            return (Status.REVERT, "execution reverted") if name == "Revert" else (Status.OUT_OF_GAS, "out of gas")
-        if name == "InvalidOpcode":
-            code = error.code
-            return Status.HALT, f"invalid opcode: {'INVALID' if code == 0xFE else f'opcode {code:#x} not defined'}"
-        return Status.HALT, _WORDS.get(name, name)
 
 
-class _Executed(NamedTuple):
-    """Outcome of a message, the state before fees and refunds, and the specification's own result."""
+def _ending(error: Any) -> tuple[Status, str]:
+    """Return the status of an execution, and geth's error message where `_WORDS` has it."""
+    if error is None:
+        return Status.SUCCESS, ""
+    name = type(error).__name__
+    if name == "Revert":
+        return Status.REVERT, "execution reverted"
+    if name == "OutOfGasError":
+        return Status.OUT_OF_GAS, "out of gas"
+    if name == "InvalidOpcode":
+        code = error.code
+        return Status.HALT, f"invalid opcode: {'INVALID' if code == 0xFE else f'opcode {code:#x} not defined'}"
+    return Status.HALT, _WORDS.get(name, "halted")
 
-    outcome: Outcome
-    intrinsic: int  #: [gas]
-    state: Any = None
-    end: Any = None
 
-
-def _process(rules: Any, prepared: Any, record: Recorder | None) -> tuple[Any, bytes]:
+def _process(rules: Any, prepared: Any) -> tuple[Any, bytes]:
     """Execute a message; return the outcome and the data that the message returned."""
-    has_output = "return_data" in _names(rules.vm.interpreter.MessageCallOutput)
-    if has_output and record is None:
+    if "return_data" in _names(rules.vm.interpreter.MessageCallOutput):
         end = rules.vm.interpreter.process_message_call(prepared)
         return end, bytes(end.return_data)
     outputs: list[bytes] = []  # the specification of forks before Prague passes the output only to the tracer
@@ -224,8 +193,6 @@ def _process(rules: Any, prepared: Any, record: Recorder | None) -> tuple[Any, b
     def trace(evm: object, event: TraceEvent) -> None:
         if isinstance(event, TransactionEnd):
             outputs.append(bytes(event.output))
-        elif record is not None:
-            record(evm, event)
 
     before = set_evm_trace(trace)
     try:

@@ -3,8 +3,8 @@
 While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
 there with a small amount of gas, whatever the gas limit of the call. For most calls, a small amount of gas is enough,
 and the trace shows that a larger limit gives the same result. A call whose result is not yet known is executed again in
-a thread, where the native engine releases the global interpreter lock. The reference engine does not release the lock,
-so it runs in child processes.
+a thread, where the native engine releases the global interpreter lock. The reference engine holds the lock; its gas
+cap bounds the time.
 """
 
 import asyncio
@@ -24,11 +24,10 @@ from feemodel.estimates.json_types import StateOverride
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import Prepared
-from feemodel.execution._engines import Engine, Execute, check_installed, is_native
-from feemodel.execution._limits import Limits
+from feemodel.execution._engines import Engine, Execute, check_installed, engine_named, is_native
+from feemodel.execution._limits import REFERENCE_LIMITS, Limits
 from feemodel.execution._message import Message, Request
 from feemodel.execution._outcome import Outcome
-from feemodel.execution._pool import EnginePool
 from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
@@ -52,11 +51,11 @@ SLOW_CODES = 4_096  # maximum number of stored codes that count as slow
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the limits on gas and time of one estimate."""
-    return Limits(
-        gas_cap=settings.gas_cap, total_gas=settings.total_gas, seconds=settings.seconds,
-        max_call_gas=settings.max_call_gas,
-    )  # fmt: skip
+    """Return the limits on gas and time of one estimate, which are lower on the reference engine."""
+    gas_cap, total_gas = settings.gas_cap, settings.total_gas
+    if not is_native(settings.engine):
+        gas_cap, total_gas = min(gas_cap, REFERENCE_LIMITS.gas_cap), min(total_gas, REFERENCE_LIMITS.total_gas)
+    return Limits(gas_cap=gas_cap, total_gas=total_gas, seconds=settings.seconds, max_call_gas=settings.max_call_gas)
 
 
 def check_overrides(overrides: StateOverride, settings: Settings) -> None:
@@ -123,7 +122,7 @@ class Executor:
         self._waiting, threads = 0, settings.processes
         check_installed(settings.engine)
         self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
-        self._pool = EnginePool(threads, self.limits.seconds) if self._native is None else None
+        self._any: Engine = self._native or engine_named("reference")
         self.engine = "reference" if self._native is None else "native"
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(threads)
@@ -189,13 +188,11 @@ class Executor:
         return await self._in_thread(task, work, call_state)
 
     async def _in_thread(self, task: Callable[[Execute], Found], work: Work, call_state: CallState) -> Found:
-        engine: Engine | None = self._native or self._pool
-        assert engine is not None
         is_heavy = not work.is_known or self._heavy.until.get(hash(work.code), 0.0) > monotonic()
         async with self._slot(is_heavy=is_heavy):
             began, loop = monotonic(), asyncio.get_running_loop()
             try:
-                return await loop.run_in_executor(self._threads, engine.run, call_state, task)
+                return await loop.run_in_executor(self._threads, self._any.run, call_state, task)
             except LimitExceeded:
                 BATCH_GAS.get().spent += self.limits.total_gas  # the gas used is not known: assume the limit
                 raise
@@ -225,7 +222,5 @@ class Executor:
         await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
 
     def close(self) -> None:
-        """Stop the child processes, and wait until each thread has finished its current task."""
-        if self._pool is not None:
-            self._pool.close()
+        """Wait until each thread has finished its current task."""
         self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,5 +1,6 @@
 """Files that only the parent process reads; workers receive their contents from the parent."""
 
+import warnings
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,8 @@ from feemodel.estimates._chain import (
     read_genesis_document,
 )
 from feemodel.estimates._codec_file import read_codec
+from feemodel.execution._engines import is_native
+from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.ledger._store import Store, StoredBlock
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Codec
@@ -50,6 +53,8 @@ def load(settings: Settings, store: Path | None) -> Loaded:
                 check_same_chain(chain, opened)
     else:
         chain = _chain(settings, None)
+    if chain is not None and not is_native(settings.engine):
+        warnings.warn(f"calls run on the reference engine, at most {REFERENCE_LIMITS.gas_cap:,} gas each", stacklevel=2)
     return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary))
 
 

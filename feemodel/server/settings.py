@@ -20,7 +20,7 @@ from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
-from feemodel.execution._limits import DEFAULT_LIMITS
+from feemodel.execution._limits import Limits
 from feemodel.execution._search import TOLERANCE
 from feemodel.io._address import HIDDEN, check_address, shown_address
 from feemodel.io._documents import read_toml
@@ -120,10 +120,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: Literal["auto", "native", "reference"] = _execution("auto", "engine that executes calls")
     tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(
         TOLERANCE, "tolerance of the gas limit search; 0 is exact [1]")
-    gas_cap: Gas = _execution(DEFAULT_LIMITS.gas_cap, "maximum gas of one execution [gas]")
-    total_gas: Gas = _execution(DEFAULT_LIMITS.total_gas, "maximum gas of all executions of an estimate [gas]")
-    seconds: Seconds = _execution(DEFAULT_LIMITS.seconds, "maximum time of all executions of a call [s]")
-    max_call_gas: Gas = _execution(DEFAULT_LIMITS.max_call_gas, "maximum gas limit in a rollup call [gas]")
+    gas_cap: Gas = _execution(Limits().gas_cap, "maximum gas of one execution; 1,000,000 without Rust [gas]")
+    total_gas: Gas = _execution(Limits().total_gas, "maximum gas of all executions of an estimate [gas]")
+    seconds: Seconds = _execution(Limits().seconds, "maximum time of all executions of a call [s]")
+    max_call_gas: Gas = _execution(Limits().max_call_gas, "maximum gas limit in a rollup call [gas]")
     processes: Few = _execution(3, "calls that each worker executes at the same time outside its event loop")
     queue: Count = _execution(32, "maximum calls that wait for execution, in each worker")
 

@@ -15,7 +15,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._transaction import created_address
 from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
-from feemodel.execution._outcome import Outcome, Status, Traced
+from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import search_message
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
@@ -335,7 +335,6 @@ class Slow:
             return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
 
         execute.engine = "slow"
-        execute.trace = lambda message, gas_limit: Traced(execute(message, gas_limit))
         execute.search = lambda message, search: search_message(execute, message, search)
         return task(execute)
 

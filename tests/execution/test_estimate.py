@@ -12,7 +12,7 @@ from feemodel.execution import Account, Block, CallState, Limits, Message, estim
 from feemodel.execution._failures import revert_reason
 from feemodel.execution._forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte
-from tests.helpers.execution_engines import ENGINES, address, run_once
+from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE, address, run_once
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
 RICH_TEXT, BROKE_TEXT, TARGET_TEXT = (f"0x{key.hex()}" for key in (RICH, BROKE, TARGET))
@@ -48,6 +48,9 @@ def failed(action):
 @pytest.fixture(params=ENGINES)
 def engine(request):
     return request.param
+
+
+native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 
 @pytest.mark.parametrize("search", ["geth", "besu"])
@@ -210,6 +213,7 @@ def test_a_halt_is_named(engine, code, words):
     )
 
 
+@native_only
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -220,12 +224,15 @@ def test_a_halt_is_named(engine, code, words):
         ("6501000000000051", "gas required exceeds allowance (200000)"),  # whose price is no number of 64 bits
     ],
 )
-def test_the_stack_and_memory_have_words_of_their_own(engine, code, words):
+def test_the_stack_and_memory_have_words_of_their_own(code, words):
     assert (
-        failed(lambda: estimate_gas(call(data="0x00"), call_state(code, gas_limit=200_000), engine=engine))[1] == words
+        failed(lambda: estimate_gas(call(data="0x00"), call_state(code, gas_limit=200_000), engine="native"))[1]
+        == words
+        == words
     )
 
 
+@native_only
 @pytest.mark.parametrize(
     ("code", "gas", "words"),
     [
@@ -235,10 +242,10 @@ def test_the_stack_and_memory_have_words_of_their_own(engine, code, words):
         ("60ef5f5360015ff3", 200_000, "invalid code: must not begin with 0xef"),
     ],
 )
-def test_code_that_cannot_be_created_has_words_of_its_own(engine, code, gas, words):
+def test_code_that_cannot_be_created_has_words_of_its_own(code, gas, words):
     asked = {"from": RICH_TEXT, "data": f"0x{code}"}
 
-    assert failed(lambda: estimate_gas(asked, call_state(gas_limit=gas), engine=engine))[1] == words
+    assert failed(lambda: estimate_gas(asked, call_state(gas_limit=gas), engine="native"))[1] == words
 
 
 def test_a_fixed_price_that_is_not_there_counts_behind_the_stack(engine):
@@ -249,6 +256,7 @@ def test_a_fixed_price_that_is_not_there_counts_behind_the_stack(engine):
             assert outcome.halt == words
 
 
+@native_only
 @pytest.mark.parametrize(
     ("number", "data", "words"),
     [
@@ -271,10 +279,10 @@ def test_a_fixed_price_that_is_not_there_counts_behind_the_stack(engine):
         (0x10, "ff" * 64, "invalid field element top bytes"),
     ],
 )
-def test_a_precompile_that_refuses_its_input_has_words_of_its_own(engine, number, data, words):
+def test_a_precompile_that_refuses_its_input_has_words_of_its_own(number, data, words):
     asked = {"to": f"0x{number:040x}", "data": f"0x{data}"}
 
-    assert failed(lambda: estimate_gas(asked, call_state(), search="geth", engine=engine))[1] == words
+    assert failed(lambda: estimate_gas(asked, call_state(), search="geth", engine="native"))[1] == words
 
 
 def test_the_floor_of_calldata_is_named_by_geth_alone(engine):
@@ -303,7 +311,7 @@ def test_limits_that_are_none_are_refused(limits):
 def test_an_account_without_funds_is_refused_and_an_override_helps(engine):
     poor = call(**{"from": BROKE_TEXT}, data="0x00")
 
-    code, words, _ = failed(lambda: estimate_gas(poor, call_state("00"), engine=engine))
+    code, words, _ = failed(lambda: estimate_gas(poor, call_state("00"), engine=engine, limits=Limits()))
     assert code == -32_000
     assert words == (
         f"transaction up-front cost {7 * 16_777_216:#x} exceeds transaction sender account balance 0x0 "
@@ -430,12 +438,13 @@ def test_code_that_reads_the_balance_that_pays_gets_the_gas_it_needs(engine, rea
     execute_call(asked | {"gas": found.gas_limit}, CallState(accounts={}), overrides=state, engine=engine)
 
 
-def test_one_execution_proves_the_others_on_the_reference():
+@native_only
+def test_one_execution_proves_the_others():
     """Where it is oblivious: of a call into nothing below the limit, of a single frame on both sides of it."""
     stores, calls = call_state("60015f55"), call_state(f"5f5f5f5f5f73{BROKE.hex()}5af15060015f55")
 
     def counts(state, **options):
-        found = estimate_gas(call(data="0x00"), state, engine="reference", **options)
+        found = estimate_gas(call(data="0x00"), state, engine="native", **options)
         return found.executions, found.proven
 
     # 46,129, 44,618, 43,863 and 43,485 are tried after the bound, for a call that needs 43,109.
@@ -547,7 +556,8 @@ def test_a_call_that_fails_says_why(engine):
     words = failed(lambda: execute_call(call(gas=100), call_state("00"), engine=engine))[1]
     assert words == "err: intrinsic gas too low: have 100, want 21000 (supplied gas 100)"
     assert failed(lambda: execute_call(call(), call_state(reverting(ERROR)), engine=engine))[0] == 3
-    words = failed(lambda: execute_call({"to": TARGET_TEXT, "value": 5}, call_state("00"), engine=engine))[1]
+    asked = {"to": TARGET_TEXT, "value": 5}
+    words = failed(lambda: execute_call(asked, call_state("00"), engine=engine, limits=Limits()))[1]
     assert words == (
         "err: insufficient funds for gas * price + value: address 0x0000000000000000000000000000000000000000 "
         "have 0 want 5 (supplied gas 50000000)"

@@ -84,14 +84,6 @@ def test_halts_have_the_words_of_the_reference(code, words):
     assert outcomes[0].halt == words
 
 
-@pytest.mark.parametrize("number", [5, 6, 8, 9, 10, 0x0B])
-def test_a_precompile_that_refuses_its_input_has_the_words_of_the_reference(number):
-    data = (2_000).to_bytes(32) * 3 if number == 5 else b"\xff" * 64
-    message = Message(sender=SENDER, to=address(number), data=data)
-
-    assert run(call_state(), message, engine=Native()) == run(call_state(), message, engine=Reference())
-
-
 def test_numbers_beyond_64_bits_reach_the_code():
     """GASPRICE and BASEFEE, which revm itself keeps in fewer bits."""
     rich = CallState(

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution import Account, Block, CallState, Message, Reference, Status
-from feemodel.execution._estimate import execute_call
+from feemodel.execution import Account, Block, CallState, Message, Reference, Status, estimate_gas
 from feemodel.execution._forks import FORKS, fork_named
 from feemodel.execution._message import Authorization
 from tests.helpers.execution_engines import address, run_once
@@ -87,19 +86,20 @@ def test_what_stops_it_is_named(code, status, words):
     assert (outcome.gas_used == 50_000) == (status is not Status.REVERT)
 
 
-def test_a_precompile_that_fails_is_named():
+def test_a_precompile_that_fails_takes_all_gas():
     outcome = run_once(call_state(), Message(sender=SENDER, to=address(0x0A), data=b"x"), 100_000)
 
-    assert outcome.status is Status.HALT
-    assert outcome.halt == "invalid input length"
+    assert (outcome.status, outcome.gas_used) == (Status.HALT, 100_000)
 
 
-@pytest.mark.parametrize(("gas", "words"), [(70_999, "out of gas"), (71_000, "invalid input length")])
-def test_the_kzg_precompile_is_charged_before_its_input_is_looked_at(gas, words):
-    """As nodes do; 21,000 and 50,000 gas, and no input, which is never right."""
-    for engine in ("reference", "auto"):
-        with pytest.raises(ExecutionFailed, match=words):
-            execute_call({"to": f"0x{10:040x}", "gas": hex(gas)}, CallState(accounts={}), engine=engine)
+def test_its_default_gas_cap_bounds_the_time_of_an_estimate():
+    """An endless loop is executed once, with a million gas."""
+    state = call_state("5b5f56")
+    call = {"from": SENDER, "to": TARGET, "data": "0x00"}
+    with pytest.raises(ExecutionFailed, match=r"gas required exceeds allowance \(1000000\)"):
+        estimate_gas(call, state, engine="reference", search="geth")
+    outcome = run_once(state, Message(sender=SENDER, to=TARGET), 200_000)
+    assert outcome.gas_used == 200_000
 
 
 def test_calldata_has_a_floor_since_prague():

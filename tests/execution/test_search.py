@@ -13,8 +13,8 @@ from feemodel.execution import Account, CallState, Limits, Message
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import engine_named
 from feemodel.execution._message import parse_request
-from feemodel.execution._outcome import UNBOUNDED, Outcome, Status, Traced
-from feemodel.execution._search import BESU, GETH, Search, Searched, Unproven, search_gas, search_message
+from feemodel.execution._outcome import Outcome, Status
+from feemodel.execution._search import BESU, GETH, TOLERANCE, Search, search_message
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.gas_families import family_calls
 
@@ -36,6 +36,13 @@ class Needs:
         return Outcome(Status.SUCCESS, self.used, self.refund, self.floor)
 
 
+def searched(needs, *, upper=CAP, rules=BESU, tolerance=TOLERANCE, transfer=False, limits=None):
+    """What the search finds of a made-up execution."""
+    limits = limits or Limits(total_gas=10**12, seconds=10**6)
+    search = Search(rules, upper, math.inf, tolerance, transfer, limits)
+    return search_message(lambda message, gas_limit: needs(gas_limit), Message(to=TARGET), search)
+
+
 @pytest.mark.parametrize(
     ("rules", "needs", "tolerance", "limit", "tried"),
     [
@@ -52,7 +59,7 @@ class Needs:
 def test_the_steps_are_the_nodes(rules, needs, tolerance, limit, tried):
     needs.tried.clear()
 
-    assert search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit == limit
+    assert searched(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit == limit
     assert needs.tried == tried
 
 
@@ -66,7 +73,7 @@ def test_tolerance_zero_finds_the_least_limit(least, spare, refund, rules):
     used = max(int(least * (1 - spare)), 1)
     needs = Needs(least, used, int(used * refund))
 
-    assert search_gas(needs, upper=CAP, rules=rules, tolerance=0).gas_limit == least
+    assert searched(needs, upper=CAP, rules=rules, tolerance=0).gas_limit == least
 
 
 @given(
@@ -77,7 +84,7 @@ def test_tolerance_zero_finds_the_least_limit(least, spare, refund, rules):
 )
 def test_the_answer_suffices_and_is_within_the_tolerance(least, spare, tolerance, rules):
     needs = Needs(least, max(int(least * (1 - spare)), 1))
-    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit
+    found = searched(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit
 
     assert least <= found
     assert found == least or (found - least) / found < tolerance
@@ -86,19 +93,19 @@ def test_the_answer_suffices_and_is_within_the_tolerance(least, spare, tolerance
 def test_a_plain_transfer_is_executed_once():
     needs = Needs(21_000)
 
-    assert search_gas(needs, upper=CAP, transfer=True).gas_limit == 21_000
+    assert searched(needs, upper=CAP, transfer=True).gas_limit == 21_000
     assert needs.tried == [21_000]
 
 
 def test_a_transfer_that_needs_more_is_searched():
     needs = Needs(23_000)
 
-    assert search_gas(needs, upper=CAP, transfer=True, tolerance=0).gas_limit == 23_000
+    assert searched(needs, upper=CAP, transfer=True, tolerance=0).gas_limit == 23_000
     assert needs.tried[:2] == [21_000, CAP]
 
 
 def test_what_fails_at_the_upper_bound_is_handed_back():
-    found = search_gas(Needs(50_000), upper=40_000)
+    found = searched(Needs(50_000), upper=40_000)
 
     assert found.gas_limit is None
     assert found.outcome.status is Status.OUT_OF_GAS
@@ -106,8 +113,8 @@ def test_what_fails_at_the_upper_bound_is_handed_back():
 
 def test_geth_takes_no_optimistic_limit_above_the_upper_bound_and_besu_does():
     geth, besu = Needs(50_000), Needs(50_000)
-    search_gas(geth, upper=50_500, rules=GETH)
-    search_gas(besu, upper=50_500, rules=BESU)
+    searched(geth, upper=50_500, rules=GETH)
+    searched(besu, upper=50_500, rules=BESU)
 
     assert max(geth.tried) == 50_500
     assert max(besu.tried) == 53_130
@@ -116,8 +123,8 @@ def test_geth_takes_no_optimistic_limit_above_the_upper_bound_and_besu_does():
 def test_geth_looks_close_to_what_was_used_first():
     # The optimistic limit fails: half the way would be nine million gas.
     geth, besu = Needs(5_000_000, used=100_000), Needs(5_000_000, used=100_000)
-    search_gas(geth, upper=CAP, rules=GETH)
-    search_gas(besu, upper=CAP, rules=BESU)
+    searched(geth, upper=CAP, rules=GETH)
+    searched(besu, upper=CAP, rules=BESU)
 
     assert geth.tried[2] == 2 * geth.tried[1]
     assert besu.tried[2] == (besu.tried[1] + CAP) // 2
@@ -126,78 +133,8 @@ def test_geth_looks_close_to_what_was_used_first():
 def test_geth_starts_from_the_floor_where_execution_used_less():
     needs = Needs(30_000, used=22_000, floor=30_000)
 
-    assert search_gas(needs, upper=CAP, rules=GETH, tolerance=0).gas_limit == 30_000
+    assert searched(needs, upper=CAP, rules=GETH, tolerance=0).gas_limit == 30_000
     assert min(needs.tried) == 30_000
-
-
-@given(
-    least=st.integers(21_000, CAP),
-    spare=st.floats(0, 0.2),
-    tolerance=st.sampled_from([0, 0.015]),
-    rules=st.sampled_from([GETH, BESU]),
-    single_frame=st.booleans(),
-    reach=st.integers(0, 10_000),
-)
-def test_what_is_proven_is_not_executed_and_the_answer_is_the_same(least, spare, tolerance, rules, single_frame, reach):
-    """Of an execution that fails, `reach` is how far it proves that smaller limits fail too."""
-    needs = Needs(least, max(int(least * (1 - spare)), 1))
-
-    def trace(limit):
-        outcome = needs(limit)
-        path = (least, UNBOUNDED, single_frame) if outcome.succeeded else (limit - reach, limit)
-        return Traced(outcome, *path)
-
-    every = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance)
-    tried, needs.tried = needs.tried, []
-    found = search_gas(needs, upper=CAP, rules=rules, tolerance=tolerance, trace=trace)
-
-    assert found.gas_limit == every.gas_limit
-    assert found.executed == len(needs.tried)
-    assert set(needs.tried) <= {*tried, least - 1}  # which the node may not try, or later
-    assert found.executed + found.proven - every.executed in (0, 1)
-    assert [limit for limit in needs.tried if limit >= least] == [CAP]
-    assert not single_frame or needs.tried == [CAP]
-
-
-def test_a_trace_that_reads_gas_proves_nothing():
-    needs = Needs(50_962)
-    found = search_gas(needs, upper=CAP, trace=lambda limit: Traced(needs(limit)))
-
-    assert (found.gas_limit, found.executed, found.proven) == (51_354, 5, 0)
-
-
-def test_nothing_is_proven_of_a_limit_that_the_node_would_refuse():
-    """Besu's first guess may be above what the sender can pay: it is asked, and its refusal counts as too little."""
-    needs, most = Needs(50_000), 50_500
-    traced = Traced(needs(most), 50_000, UNBOUNDED, single_frame=True)
-
-    def execute(limit):
-        return Outcome(Status.REFUSED, 0) if limit > most else needs(limit)
-
-    every = search_gas(execute, upper=most)
-    found = search_gas(execute, upper=most, trace=lambda limit: traced, max_gas=most)
-    assert found.gas_limit == every.gas_limit == most
-    assert found.executed == 1
-
-
-class Inline:
-    """Executes with little gas in place of more, as far as that proves how more ends: `inline_gas` in Python."""
-
-    def __init__(self, execute, search):
-        self._execute, self._left, self._acts = execute, search.inline_gas, search.sender_has_code
-
-    def __call__(self, message, gas_limit):
-        return self.trace(message, gas_limit).outcome
-
-    def trace(self, message, gas_limit):
-        left = self._left
-        if gas_limit > left and message.gas_price and self._acts:
-            raise Unproven("less gas does not tell how more ends")
-        traced = self._execute.trace(message, min(gas_limit, left))
-        if gas_limit > left and not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
-            raise Unproven("less gas does not tell how more ends")
-        self._left = max(left - traced.outcome.gas_used, 0)
-        return traced
 
 
 def ended(action):
@@ -209,8 +146,8 @@ def ended(action):
 
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 @pytest.mark.parametrize("seed", [3, 4])
-def test_the_search_in_rust_is_the_one_in_python(seed):
-    """Of calls of every family with bounds, limits and little gas in place of more: same answer, executions, error."""
+def test_the_search_in_rust_answers_as_the_one_that_executes_every_limit(seed):
+    """Of calls of every family, with bounds and limits."""
     rng, native, ends = random.Random(seed), engine_named("native"), Counter()
     for call in family_calls(seed, 600):
         node, request = rng.choice([node_named("geth"), node_named("besu")]), parse_request(call.call)
@@ -218,22 +155,33 @@ def test_the_search_in_rust_is_the_one_in_python(seed):
             message = node.message(request, call.call_state)
         except FeeModelError:
             continue
-        most = rng.choice([math.inf, math.inf, CAP, 100_000, 21_000, -1])
         search = Search(
-            rules=node.rules, upper=rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0]), max_gas=most,
-            tolerance=rng.choice([0, 0.015, 0.5]), transfer=rng.random() < 0.5,
-            limits=Limits(total_gas=rng.choice([10**9, 10**9, 10**6, 50_000, 0])),
-            inline_gas=rng.choice([None, None, 150_000, 40_000]), sender_has_code=rng.random() < 0.1,
-        )  # fmt: skip
+            rules=node.rules,
+            upper=rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0]),
+            max_gas=rng.choice([math.inf, math.inf, CAP, 100_000, 21_000, -1]),
+            tolerance=rng.choice([0, 0.015, 0.5]),
+            transfer=rng.random() < 0.5,
+            limits=Limits(total_gas=10**12, seconds=10**6),
+        )
+        found, expected = native.run(
+            call.call_state,
+            lambda execute, message=message, search=search: (
+                ended(lambda: execute.search(message, search)),
+                ended(lambda: search_message(execute, message, search)),
+            ),
+        )
+        ends[found.gas_limit is None] += 1
+        assert (found.gas_limit, found.outcome) == (expected.gas_limit, expected.outcome)
+        assert found.executed <= expected.executed
+    assert min(ends.values()) > 10
 
-        def both(execute, message=message, search=search):
-            plain = execute if search.inline_gas is None else Inline(execute, search)
-            return ended(lambda: execute.search(message, search)), ended(lambda: search_message(plain, message, search))
 
-        found, expected = native.run(call.call_state, both)
-        ends[type(found).__name__ if isinstance(found, Searched) else found[0].__name__] += 1
-        assert expected == found
-    assert min(ends[name] for name in ("Searched", "LimitExceeded", "Unproven")) > 10
+@pytest.mark.parametrize("limits", [Limits(total_gas=50_000), Limits(seconds=0)])
+def test_a_search_stops_at_its_limits(limits):
+    """A call that needs 30,000 gas is executed at the upper bound only."""
+    needs = Needs(30_000, used=60_000)
+    with pytest.raises(LimitExceeded, match="the executions of one estimate took more than"):
+        searched(needs, limits=limits)
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)

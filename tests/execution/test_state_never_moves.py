@@ -115,7 +115,6 @@ def random_action(rng: Random) -> Action:
 
 
 def test_no_call_on_real_contracts_moves_the_state():
-    """`tests/system` executes them in children too."""
     check_no_call_on_real_contracts_moves_the_state(engine_named("auto"))
 
 

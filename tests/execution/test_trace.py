@@ -11,9 +11,11 @@ from feemodel.execution._estimate import estimate_gas
 from feemodel.execution._forks import fork_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import Account, CallState
-from tests.helpers.execution_engines import ENGINES, address
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.gas_families import BALANCE, FAMILIES, family_calls, with_fork
 from tests.helpers.searches import Asked, compared, generated
+
+pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 SENDER, TARGET, CALLEE = address(0x5E17DE5), address(0x7A67), address(0xCA11)
 PLENTY = 10_000_000
@@ -31,7 +33,7 @@ def traced(code, callee="", *, fork="osaka", gas_price=0, to=TARGET, data=b"", s
 
 
 def traced_on(call_state, message, gas_limit=PLENTY):
-    return engine_named("reference").run(call_state, lambda execute: execute.trace(message, gas_limit))
+    return engine_named("native").run(call_state, lambda execute: execute.trace(message, gas_limit))
 
 
 @pytest.mark.parametrize(
@@ -49,8 +51,7 @@ def test_a_single_frame_needs_what_it_uses_and_the_sentry(code, least):
     assert (found.minimum, found.oblivious, found.single_frame) == (least, True, True)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_what_cannot_be_paid_for_reads_nothing(engine):
+def test_what_cannot_be_paid_for_reads_nothing():
     """Before EIP-150 a callee has just what its caller names, here 1 gas, and GAS takes 2."""
     call_state = CallState(
         accounts={
@@ -61,7 +62,7 @@ def test_what_cannot_be_paid_for_reads_nothing(engine):
         fork=fork_named("frontier"),
     )
     message = Message(sender=SENDER, to=TARGET)
-    found = engine_named(engine).run(call_state, lambda execute: execute.trace(message, PLENTY))
+    found = engine_named("native").run(call_state, lambda execute: execute.trace(message, PLENTY))
 
     assert (found.outcome.succeeded, found.oblivious) == (True, True)
 
@@ -145,10 +146,9 @@ def test_the_rules_before_the_sentry_and_before_the_64th():
     assert traced(asks.replace("619c40", "5a6120"), "", fork="homestead").oblivious is False
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("value", [0, 1])
 @pytest.mark.parametrize("callee", ["", "6001600055"])
-def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value):
+def test_before_eip_150_a_halt_needs_nothing_of_its_calls(callee, value):
     """Where a call cannot be given just what it names, the caller halts too; and it has no ether to send."""
     asks = f"600060006000600060{value:02x}73{CALLEE.hex()}619c40f1fe"
     accounts = {
@@ -157,17 +157,16 @@ def test_before_eip_150_a_halt_needs_nothing_of_its_calls(engine, callee, value)
         CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
     }
     call_state, message = CallState(accounts=accounts, fork=fork_named("homestead")), Message(sender=SENDER, to=TARGET)
-    found = engine_named(engine).run(call_state, lambda execute: execute.trace(message, PLENTY))
+    found = engine_named("native").run(call_state, lambda execute: execute.trace(message, PLENTY))
 
     assert (found.outcome.succeeded, found.minimum) == (False, 21_000)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_selfdestruct_that_cannot_be_paid_for_reads_no_balance(engine):
+def test_a_selfdestruct_that_cannot_be_paid_for_reads_no_balance():
     """With less gas the sender keeps more, and it costs no less."""
     sender = Account(balance=BALANCE, nonce=1, code=bytes.fromhex("5f73" + "99" * 20 + "ff"))
     message = Message(sender=SENDER, to=SENDER, gas_price=7)
-    found = engine_named(engine).run(
+    found = engine_named("native").run(
         CallState(accounts={SENDER: sender}), lambda execute: execute.trace(message, 50_000)
     )
 
@@ -181,7 +180,7 @@ OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzanti
 @pytest.mark.parametrize("old", [False, True])
 def test_a_trace_is_right_about_every_other_limit(family, old):
     """Of executions that succeed and that fail, with as much gas as there may be, and with just too little."""
-    engine = engine_named("reference")
+    engine = engine_named("native")
     for number, call in enumerate(family_calls(7, 8, (family,))):
         rng = random.Random(number)
         call = with_fork(call, rng.choice(OLD)) if old else call
@@ -234,7 +233,7 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
     }
     asked = Asked("", {"from": to_hex(SENDER), "to": to_hex(TARGET), "data": "0x00"}, CallState(accounts=accounts))
     found = traced_on(asked.call_state, Message(sender=SENDER, to=TARGET, data=b"\0"))
-    estimate = estimate_gas(asked.call, asked.call_state, search="geth", tolerance=0, engine="reference")
+    estimate = estimate_gas(asked.call, asked.call_state, search="geth", tolerance=0, engine="native")
 
     assert found.oblivious
     assert not traced_on(

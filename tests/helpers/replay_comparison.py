@@ -11,7 +11,7 @@ from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measu
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
-from feemodel.execution._limits import DEFAULT_LIMITS
+from feemodel.execution._limits import Limits
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import TOLERANCE
 from feemodel.linea._node import Verdict, node_checks, verdicts
@@ -156,7 +156,7 @@ def compare_transactions(
 def _estimated(step: Step, node: NodeClient, tolerance: float, engine: Engine) -> GasEstimate:
     """Return the gas estimate that a node would have sent to the wallet."""
     request = estimate_request(step.transaction)
-    return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=DEFAULT_LIMITS), engine)
+    return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=Limits()), engine)
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:

@@ -1,8 +1,6 @@
-"""The search with proven probes against the node's search that executes every limit: the same answers.
+"""The native engine's search, which proves limits, against the search that executes every limit: the same answers.
 
-An engine that searches itself finds the same with the same executions.
-
-python -m tests.helpers.searches [--calls N] [--seed N] [--replays FOLDER] [--engine NAME]
+python -m tests.helpers.searches [--calls N] [--seed N] [--replays FOLDER]
 """
 
 import argparse
@@ -16,8 +14,6 @@ from feemodel.errors import FeeModelError
 from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._estimate import GasEstimate, estimate_gas
 from feemodel.execution._limits import Limits
-from feemodel.execution._message import Message
-from feemodel.execution._outcome import Traced
 from feemodel.execution._search import search_message
 from feemodel.execution._state import CallState
 from tests.helpers.captures import read_replay
@@ -38,39 +34,6 @@ class Asked(NamedTuple):
     call_state: CallState
 
 
-class Remembering:
-    """An engine that executes each limit once, for all searches of a call.
-
-    Parameters
-    ----------
-    traced : what it has traced so far, by message and limit.
-    proves : whether it says what a trace proves; otherwise a search executes every limit.
-    """
-
-    def __init__(self, engine: Engine, traced: dict[tuple[Message, int], Traced], proves: bool) -> None:
-        self._engine, self._traced, self._proves = engine, traced, proves
-
-    def run(self, call_state, task):
-        return self._engine.run(call_state, lambda execute: task(_Remembered(execute, self._traced, self._proves)))
-
-
-class _Remembered:
-    def __init__(self, execute, traced, proves):
-        self._execute, self._traced, self._proves, self.engine = execute, traced, proves, execute.engine
-
-    def __call__(self, message, gas_limit):
-        return self.trace(message, gas_limit).outcome
-
-    def search(self, message, search):
-        return search_message(self, message, search)
-
-    def trace(self, message, gas_limit):
-        if (message, gas_limit) not in self._traced:
-            self._traced[message, gas_limit] = self._execute.trace(message, gas_limit)
-        found = self._traced[message, gas_limit]
-        return found if self._proves else Traced(found.outcome)
-
-
 def generated(seed: int, count: int) -> Iterator[Asked]:
     """Calls of all families."""
     for call in family_calls(seed, count):
@@ -86,25 +49,43 @@ def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -
                 yield Asked(file.name.partition(".")[0], estimate_request(step.transaction), step.call_state)
 
 
-def compared(asked: Iterator[Asked], engine_name: str = "reference") -> tuple[list[str], Counter]:
-    """Every difference, and how many limits were executed by either search and proven.
+class Executing:
+    """An engine that searches by executing every limit; each limit is executed once for all searches of a call."""
 
-    The reference has no search of its own, and is not asked for one.
-    """
-    engine, differences, counts = engine_named(engine_name), [], Counter()
+    limits = UNLIMITED
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._outcomes = engine, {}
+
+    def run(self, call_state, task):
+        return self._engine.run(call_state, lambda execute: task(_Executing(execute, self._outcomes)))
+
+
+class _Executing:
+    def __init__(self, execute, outcomes):
+        self._execute, self._outcomes, self.engine = execute, outcomes, execute.engine
+
+    def __call__(self, message, gas_limit):
+        if (message, gas_limit) not in self._outcomes:
+            self._outcomes[message, gas_limit] = self._execute(message, gas_limit)
+        return self._outcomes[message, gas_limit]
+
+    def search(self, message, search):
+        return search_message(self, message, search)
+
+
+def compared(asked: Iterator[Asked]) -> tuple[list[str], Counter]:
+    """Every difference, and how many limits either search executed and the native one proved."""
+    engine, differences, counts = engine_named("native"), [], Counter()
     for number, (name, call, call_state) in enumerate(asked):
-        traced: dict[tuple[Message, int], Traced] = {}
+        executing = Executing(engine)
         for search, tolerance in SEARCHES:
             options = {"search": search, "tolerance": tolerance, "limits": UNLIMITED}
             found, expected = (
-                _estimated(call, call_state, engine=Remembering(engine, traced, proves), **options)
-                for proves in (True, False)
+                _estimated(call, call_state, engine=searcher, **options) for searcher in (engine, executing)
             )
             if _answer(found) != _answer(expected):
                 differences.append(f"{name}, call {number}, {search} at {tolerance}: {found}, expected {expected}")
-            own = _estimated(call, call_state, engine=engine, **options) if engine_name == "native" else found
-            if own != found:
-                differences.append(f"{name}, call {number}, {search} at {tolerance}: the engine's own search: {own}")
             if isinstance(found, GasEstimate) and isinstance(expected, GasEstimate):
                 counts[search, tolerance, "estimates"] += 1
                 counts[search, tolerance, "executed"] += found.executions
@@ -143,14 +124,13 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=20_000, help="generated calls (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of them (%(default)s)")
     parser.add_argument("--replays", type=Path, help="a folder of captures, whose calls are compared too")
-    parser.add_argument("--engine", default="reference", help="(%(default)s)")
     options = parser.parse_args()
     everything = [("generated", generated(options.seed, options.calls))]
     if options.replays is not None:
         everything.append(("replayed", replayed(options.replays)))
     failed = False
     for title, asked in everything:
-        differences, counts = compared(asked, options.engine)
+        differences, counts = compared(asked)
         print(title)
         report(differences, counts)
         failed = failed or bool(differences)

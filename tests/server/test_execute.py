@@ -114,7 +114,7 @@ def test_calls_of_code_that_is_not_the_chains_leave_a_thread_to_others():
             running.append(True)
             assert release.wait(30)
 
-        executor._native, executor._pool = None, type("Engine", (), {"run": staticmethod(hold), "close": release.set})()
+        executor._native, executor._any = None, type("Engine", (), {"run": staticmethod(hold)})()
         heavy = [asyncio.create_task(executor._in_thread(None, Work(b"", 0, False), STATE)) for _ in range(2)]
         while not running:
             await asyncio.sleep(0.001)
@@ -134,7 +134,7 @@ def held(executor):
     """The event until which the executor's engine runs."""
     release = threading.Event()
     executor._native = None
-    executor._pool = type("E", (), {"run": lambda *_: release.wait(30), "close": release.set})()
+    executor._any = type("E", (), {"run": lambda *_: release.wait(30)})()
     return release
 
 

@@ -19,6 +19,7 @@ def test_random_calls_of_every_kind_end_as_on_the_reference(seed):
     assert shares["proves other limits"] > 300
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_the_search_with_proven_limits_answers_as_the_one_that_executes_all_on_real_calls(shared):
     """One in ninety; `scripts/compare-searches --replays FOLDER` compares all."""
     differences, counts = compared(replayed(shared / "data" / "replays", lambda place: place % 90 == 3))
