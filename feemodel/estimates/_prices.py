@@ -1,7 +1,7 @@
 """Prices of a node: a pricing form with its costs, the margins, and the priority fees suggested to wallets."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput, UpstreamError
@@ -23,6 +23,7 @@ class Prices:
     form: Form
     preset: LineaPreset  #: preset with the margins and the announced gas price
     timestamp: int = 0  #: Unix time of the L1 block from which the prices are computed; 0 for fixed prices [s]
+    l1_fees: Mapping[str, int] = field(default_factory=dict)  #: newest L1 fees, by name [wei / gas]
 
     def on_base_fee(self, base_fee: int) -> "Prices":
         """Return a copy with another base fee [wei / gas]; raises `UpstreamError` if no valid fee results."""

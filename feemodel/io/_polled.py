@@ -26,16 +26,16 @@ class OtherChain(UpstreamError):
 class ChainId:
     """Chain id that a node must have: a known id or, if no id is known, the first id that the node reports."""
 
-    def __init__(self, known: int | None = None) -> None:
-        self.known = known
+    def __init__(self, known: int | None = None, called: str = "the node") -> None:
+        self.known, self._called = known, called
 
     def check(self, answer: Any) -> int:
         """Return the chain id in a response; raises `OtherChain` if the known chain id is different."""
         found = quantity_in("eth_chainId", answer)
         if found >= MAX_CHAIN_ID:
-            raise UpstreamError("the node: eth_chainId: expected at most 32 bytes")
+            raise UpstreamError(f"{self._called}: eth_chainId: expected at most 32 bytes")
         if self.known not in (None, found):
-            raise OtherChain(f"the node: expected the chain id {self.known} of the served chain, got {found}")
+            raise OtherChain(f"{self._called}: expected the chain id {self.known} of the served chain, got {found}")
         self.known = found
         return found
 
@@ -155,7 +155,7 @@ class Polled(Generic[Value]):
     def __init__(
         self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float, name: str
     ) -> None:
-        self._name, self._what, self._fetch = name, what, fetch
+        self._name, self.what, self._fetch = name, what, fetch
         self._every, self._max_age = every, max_age
         self._held: tuple[Value, float] | None = None  # value, and time of the fetch (monotonic clock)
         self.error: str | None = None  #: reason why the last fetch failed, or `None`
@@ -164,16 +164,16 @@ class Polled(Generic[Value]):
     def value(self) -> Value:
         """Last value; raises `UpstreamError` if no value was received yet or the last value is too old."""
         if self._held is None:
-            raise UpstreamError(f"{self._what}: not received yet{f', {self.error}' if self.error else ''}")
+            raise UpstreamError(f"{self.what}: not received yet{f', {self.error}' if self.error else ''}")
         value, since = self._held
         age, limit = time.time() - value.timestamp, f"more than max_age, {self._max_age:g} s"
         why = f"; {self.error}" if self.error else ""
         if age > self._max_age:
-            raise UpstreamError(f"{self._what}: {age:,.0f} s old, {limit}{why}")
+            raise UpstreamError(f"{self.what}: {age:,.0f} s old, {limit}{why}")
         if age < -self._max_age:
-            raise UpstreamError(f"{self._what}: {-age:,.0f} s ahead of this clock, {limit}{why}")
+            raise UpstreamError(f"{self.what}: {-age:,.0f} s ahead of this clock, {limit}{why}")
         if monotonic() - since > self._max_age:
-            raise UpstreamError(f"{self._what}: last polled {monotonic() - since:,.0f} s ago, {limit}{why}")
+            raise UpstreamError(f"{self.what}: last polled {monotonic() - since:,.0f} s ago, {limit}{why}")
         return value
 
     @property
@@ -202,7 +202,8 @@ class Polled(Generic[Value]):
         """
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)
-            _log.warning("%s of %s: %s", self._what, self._name, error, exc_info=None if foreseen else error)
+            fields = {"what": self.what, "node": self._name, "error": str(error)}
+            _log.warning("poll failed", exc_info=None if foreseen else error, extra={"fields": fields})
         if isinstance(error, OtherChain):
             self._held = None
         self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]

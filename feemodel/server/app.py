@@ -161,7 +161,8 @@ class App:
 
     async def _ready(self, request: Request) -> Response:
         reasons = self._service.unready()
-        return _json({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+        state = {"ready": not reasons, "reasons": reasons, "warnings": self._service.warnings()}
+        return _json(state, 503 if reasons else 200)
 
     async def _metrics(self, request: Request) -> Response:
         return Response(metrics.text(self._service.gauges()), media_type="text/plain; version=0.0.4")

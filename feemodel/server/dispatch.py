@@ -34,6 +34,13 @@ from feemodel.server.settings import Settings
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
 ALL_BATCHES_BYTES = 48 << 20  # maximum size of the answers to all current batches of a process
 FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
+#: Methods of nodes that have a label of their own in the metrics; others are counted together.
+FORWARDED = (
+    "eth_blockNumber", "eth_chainId", "eth_call", "eth_createAccessList", "eth_estimateGas", "eth_getBalance",
+    "eth_getBlockByHash", "eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getCode", "eth_getLogs", "eth_getProof",
+    "eth_getStorageAt", "eth_getTransactionByHash", "eth_getTransactionCount", "eth_getTransactionReceipt",
+    "eth_sendRawTransaction", "eth_simulateV1", "eth_syncing", "net_version",
+)  # fmt: skip
 _CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
@@ -137,7 +144,7 @@ class Dispatcher:
         self._settings = settings or Settings()
         self._log_calls = self._settings.log == "requests"
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
-        self._seconds = {name: SECONDS.labels(name) for name in (*methods, self._other)}
+        self._seconds = {name: SECONDS.labels(name) for name in (*methods, *FORWARDED, self._other)}
         self._held = 0  # total size of the answers to unfinished batches [byte]
         self._turn = asyncio.Lock()
 
@@ -163,7 +170,7 @@ class Dispatcher:
         except msgspec.ValidationError:
             return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
         began, method = perf_counter(), self._methods.get(call.method)
-        label = self._other if method is None else call.method
+        label = call.method if method is not None or call.method in FORWARDED else self._other
         identity = None if call.id is msgspec.UNSET else call.id
         try:
             if excess is not None:
@@ -182,7 +189,8 @@ class Dispatcher:
         seconds = perf_counter() - began
         self._seconds[label].observe(seconds)
         if self._log_calls:
-            _request_log.info("call of %s: code %d, %.3f ms", label, code, seconds * 1_000)
+            fields = {"method": label, "code": code, "milliseconds": round(seconds * 1_000, 3)}
+            _request_log.info("call", extra={"fields": fields})
         return None if call.id is msgspec.UNSET else response
 
     async def _elsewhere(self, name: str, params: Any) -> Any:

@@ -22,6 +22,9 @@ GAUGES = {
     "node_block_age_seconds": ("", "Age of the newest block of the node"),
     "node_poll_age_seconds": ("", "Time since the last poll of the node that succeeded"),
     "node_up": ("", "Whether the last poll of the node succeeded"),
+    "ready": ("", "Whether estimates and proofs are answered"),
+    "price": ("name", "Current price, in wei, or a ratio"),
+    "l1_fee": ("name", "Newest fee of L1, in wei per gas"),
     "engine": ("name", "The engine that executes calls"),
 }
 

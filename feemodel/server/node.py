@@ -29,11 +29,11 @@ REFUSED = frozenset(
 )
 
 
-def opened_node(settings: Settings, url: str) -> AsyncNode:
-    """Return a client for a node, with the limits in the settings."""
+def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
+    """Return a client for a node, with the limits in the settings; `called` is its name in errors."""
     return AsyncNode(
         url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
-        max_bytes=settings.node_bytes, called="the node",
+        max_bytes=settings.node_bytes, called=called,
     )  # fmt: skip
 
 

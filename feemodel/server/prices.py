@@ -155,7 +155,10 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
         history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
         margin=settings.margin, l1_margin=settings.l1_margin,
     )  # fmt: skip
-    return replace(prices, timestamp=timestamp)
+    newest = {"base_fee": history.base_fees[-1]}
+    if history.blob_base_fees:
+        newest["blob_base_fee"] = history.blob_base_fees[-1]
+    return replace(prices, timestamp=timestamp, l1_fees=newest)
 
 
 async def fetch_fee_history(
@@ -178,11 +181,11 @@ async def fetch_fee_history(
     try:
         history = parse_fee_history(answer)
     except InvalidInput as error:
-        raise UpstreamError(f"the node: eth_feeHistory: {error}") from None
+        raise UpstreamError(f"the L1 node: eth_feeHistory: {error}") from None
     newest = history.oldest_block + len(history.gas_used_ratios) - 1
     head = Head.parse(node.own(await node.outcome("eth_getBlockByNumber", [to_quantity(newest), False])))
     if head.number != newest:
-        raise UpstreamError(f"the node: expected block {newest}, it returned block {head.number}")
+        raise UpstreamError(f"the L1 node: expected block {newest}, it returned block {head.number}")
     return history, head.timestamp
 
 

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from feemodel.estimates._prices import Prices
+from feemodel.errors import UpstreamError
+from feemodel.estimates._prices import Prices, suggested_tip
 from feemodel.estimates._rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
@@ -46,7 +48,7 @@ class Service:
         loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
         self._nodes: list[AsyncNode] = []
-        self.l1_chain_id = ChainId()
+        self.l1_chain_id = ChainId(called="the L1 node")
         self.upstream: Upstream | None = None
         self.head: Polled[Head] | None = None
         if settings.node is not None:
@@ -56,6 +58,7 @@ class Service:
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None
+        self._warm = asyncio.Event()
         self.methods = self._methods()
 
     def dispatcher(self) -> Dispatcher:
@@ -87,7 +90,7 @@ class Service:
         if settings.l1_node is None:
             return None
         urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
-        nodes = [opened_node(settings, url) for url in urls]
+        nodes = [opened_node(settings, url, "the L1 node") for url in urls]
         self._nodes += nodes
         fetch = [partial(fetch_l1_prices, settings, node, self.l1_chain_id) for node in nodes]
         return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name)
@@ -126,14 +129,9 @@ class Service:
         """Poll the nodes while the context is open, then close all connections and files."""
         polled: list[Polled[Any]] = [one for one in (self.head, self._fees) if one is not None]
         first = [asyncio.create_task(one.refresh()) for one in polled]
-        if first:  # wait for a limited time, so that a slow node does not delay the start
-            await asyncio.wait(first, timeout=self.settings.node_timeout)
-        jobs = [one.keep() for one in polled]
-        if self.ledger is not None:
-            jobs.append(self.ledger.load())
-        if self._executor is not None:
-            jobs.append(self._executor.warm_up())
-        tasks = [*first, *map(asyncio.create_task, jobs)]
+        first.append(asyncio.create_task(self._warm_up()))
+        await asyncio.wait(first, timeout=self.settings.node_timeout)  # a slow node does not delay the start for longer
+        tasks = [*first, *(asyncio.create_task(one.keep()) for one in polled)]
         try:
             yield
         finally:
@@ -141,6 +139,14 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.close()
+
+    async def _warm_up(self) -> None:
+        """Load the ledger's hashing and the engine, so that the first calls do not have to wait."""
+        if self.ledger is not None:
+            await self.ledger.load()
+        if self._executor is not None:
+            await self._executor.warm_up()
+        self._warm.set()
 
     async def close(self) -> None:
         """Close all connections, files and processes."""
@@ -153,14 +159,27 @@ class Service:
 
     def unready(self) -> list[str]:
         """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""
-        refused, needed = [], [self.pricing.describe, *([] if self.ledger is None else [self.ledger.store])]
-        for check in needed:
+        refused = [] if self._warm.is_set() else ["the engine and the ledger are loaded"]
+        for check in (self.pricing.describe, *([] if self.ledger is None else [self.ledger.store])):
             try:
                 check()
             except Exception as error:
                 refused.append(as_call_error(error).message)
-        failed = [one.error for one in (self.head, self._fees) if one is not None and one.error is not None]
-        return refused + [error for error in dict.fromkeys(failed) if not any(error in reason for reason in refused)]
+        return refused
+
+    def warnings(self) -> list[str]:
+        """Return the polls that failed last, although values that they gave before may still be used."""
+        polled = [one for one in (self.head, self._fees) if one is not None]
+        return [f"{one.what}: {one.error}" for one in polled if one.error is not None]
+
+    def _price_gauges(self) -> dict[str, float | None]:
+        """Return the current prices by name, as `feemodel_pricing` has them; nothing while there are none."""
+        try:
+            prices = self.pricing.now
+        except UpstreamError:
+            return {}
+        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
+        return costs | {"suggested_tip": suggested_tip(prices)}
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
         """Return the values of the gauges in `feemodel.server.metrics.GAUGES`."""
@@ -170,6 +189,9 @@ class Service:
             "pricing_poll_age_seconds": {"": None if polled is None else polled.poll_age},
             "node_block_age_seconds": {"": None if head is None else head.age},
             "node_poll_age_seconds": {"": None if head is None else head.poll_age},
+            "ready": {"": float(not self.unready())},
+            "price": self._price_gauges(),
+            "l1_fee": {} if self._fees is None or self._fees.last is None else dict(self._fees.last.l1_fees),
             "node_up": {"": None if head is None else float(head.error is None and head.last is not None)},
             "engine": {} if self._executor is None else {self._executor.engine: 1.0},
         }

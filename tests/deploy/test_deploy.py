@@ -169,7 +169,7 @@ def test_kubernetes_probes_what_the_server_answers():
     assert {flag[2:] for flag in flags} <= set(Settings.__struct_fields__)
     probes = {name: container[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
-    with opened(started=False) as client:
+    with opened() as client:
         assert {client.http("GET", probe["path"]).status for probe in probes.values()} == {200}
 
 

@@ -119,6 +119,8 @@ ERRORS = [
     refused(-32602, "call.to: expected an address of 20 bytes, counted 1", ESTIMATE, {"to": "0x12"}, cut=True),
     refused(-32602, "call.authorizationList[1].s: expected an integer, got None", ESTIMATE,
             {"to": BERT, "authorizationList": [AUTHORIZATION, {**AUTHORIZATION, "s": None}]}),
+    refused(-32602, 'parameter 4: expected options such as {"blocks": k}, got {"block": "latest", "is": [true, null]}',
+            ESTIMATE, {}, "latest", {}, {"block": "latest", "is": [True, None]}),
     refused(-32602, "parameter 3: expected nothing after a state override, got {}", ESTIMATE, {}, {OTHER: {}}, {}),
     refused(-32602, "overrides: expected an object of addresses, got 'x'", ESTIMATE, {}, "latest", "x"),
     refused(-32602, "overrides.0x12: expected an address of 20 bytes, counted 1, got '0x12'", ESTIMATE,

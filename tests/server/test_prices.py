@@ -183,7 +183,7 @@ def test_a_fee_history_that_is_none_says_whose_it_is(l1):
     answering_l1(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
     with opened(on_l1(l1)) as client:
         message = client.error("rollup_estimateGas", TRANSFER)["message"]
-        assert message.startswith("L1 fees: not received yet, the node: eth_feeHistory: ")
+        assert message.startswith("L1 fees: not received yet, the L1 node: eth_feeHistory: ")
 
 
 def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
@@ -192,13 +192,14 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
         error = client.error("rollup_estimateGas", TRANSFER)
         assert error == {
             "code": -32002,
-            "message": "L1 fees: not received yet, the node: HTTP 500 Internal Server Error",
+            "message": "L1 fees: not received yet, the L1 node: HTTP 500 Internal Server Error",
         }
         assert client.error("feemodel_pricing") == error
         assert client.error("eth_gasPrice") == error
         assert client.result("eth_estimateGas", TRANSFER) == "0x5208"  # which no price is needed for
         ready = client.http("GET", "/ready")
-        assert (ready.status, len(ready.json()["reasons"])) == (503, 1)
+        assert (ready.status, ready.json()["reasons"]) == (503, [error["message"]])
+        assert gauge(client, "ready") == 0.0
         assert gauge(client, "pricing_age_seconds") is None
         assert client.http("GET", "/health").status == 200
 
@@ -212,12 +213,13 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
                 break
 
             l1.always = node_server.reset
-            client.until(lambda: client.http("GET", "/ready").status == 503, "not seen to be down")
+            client.until(lambda: client.http("GET", "/ready").json()["warnings"], "not seen to be down")
             client.until(lambda: "error" in client.ask("rollup_estimateGas", TRANSFER), "old fees are not refused")
             message = client.error("rollup_estimateGas", TRANSFER)["message"]
-            expected = rf"L1 fees: \d s old, more than max_age, {OLD:g} s; the node: the connection broke before"
+            expected = rf"L1 fees: \d s old, more than max_age, {OLD:g} s; the L1 node: the connection broke before"
             assert re.match(expected, message)
             assert gauge(client, "pricing_age_seconds") > OLD
+            assert client.http("GET", "/ready").status == 503
 
 
 def test_a_second_node_gives_the_costs_while_the_first_one_fails(l1):
@@ -265,10 +267,28 @@ def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
         answers.append(client.error("feemodel_pricing")["message"].encode())
     assert not any(l1.url.encode() in answer or b"mine" in answer for answer in answers)
     (record,) = caplog.records  # one for all the looks that fail alike
-    assert (
-        record.getMessage()
-        == f"L1 fees of {l1.url.removesuffix('/key?of=mine')}: the node: HTTP 500 Internal Server Error"
-    )
+    assert record.fields == {
+        "what": "L1 fees", "node": l1.url.removesuffix("/key?of=mine"),
+        "error": "the L1 node: HTTP 500 Internal Server Error",
+    }  # fmt: skip
+
+
+def test_a_failed_poll_is_a_warning_while_estimates_are_answered(l1):
+    """Ready is what estimates do; the warning names the node."""
+    answering_l1(l1, eth_feeHistory=FLAT)
+    with opened(on_l1(l1)) as client:
+        assert client.http("GET", "/ready").json() == {"ready": True, "reasons": [], "warnings": []}
+        l1.always = node_server.status(500)
+        client.until(lambda: client.http("GET", "/ready").json()["warnings"], "the poll does not fail")
+        ready = client.http("GET", "/ready")
+        assert "result" in client.ask("rollup_estimateGas", TRANSFER)
+        gauges = client.service.gauges()
+
+    assert ready.status == 200
+    assert ready.json()["warnings"] == ["L1 fees: the L1 node: HTTP 500 Internal Server Error"]
+    assert gauges["ready"] == {"": 1.0}
+    assert gauges["price"]["variable_cost"] == 88_629_000
+    assert gauges["l1_fee"]["base_fee"] == int(FLAT["baseFeePerGas"][-1], 16)
 
 
 NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [], "baseFeePerBlobGas": ["0x1"]}

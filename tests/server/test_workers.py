@@ -9,6 +9,8 @@ import time
 
 from feemodel._extras import has_native
 from feemodel.server.workers import set_up_log
+from tests.helpers import node_server
+from tests.server.parts import answering, opened
 from tests.system.start import serving
 
 KERNELS = 2  # of the ledger's hashing
@@ -42,6 +44,43 @@ def test_a_first_estimate_waits_for_no_compiler_and_no_tables(tmp_path):
 
     assert answered == "True"
     assert not {"numba", "pandas", "scipy", "xarray"} & set(loaded)
+
+
+WITHOUT_PANDAS = """
+import asyncio, sys
+for name in ("pandas", "pyarrow", "numba", "scipy", "xarray", "h5netcdf", "tqdm"):
+    sys.modules[name] = None  # as where only the extra `serve` is installed
+from feemodel.server.loaded import load
+from feemodel.server.service import Service
+from feemodel.server.settings import Settings
+
+async def estimate():
+    service = Service(load(Settings(costs="l1", l1_node=sys.argv[1], poll_seconds=60), None))
+    async with service.lifespan():
+        print(service.unready(), service.warnings())
+
+asyncio.run(estimate())
+"""
+
+
+def test_costs_of_l1_need_the_extra_serve_alone():
+    history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x9"] * 2, "gasUsedRatio": [0.5], "reward": [["0x1"]]}
+    with node_server.running() as node:
+        answering(node, eth_feeHistory=history)
+        command = [sys.executable, "-c", WITHOUT_PANDAS, node.url]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert said == "[] []\n"
+
+
+def test_a_server_is_not_ready_until_it_is_warm():
+    with opened(started=False) as client:
+        cold = client.http("GET", "/ready")
+    with opened() as client:
+        warm = client.http("GET", "/ready")
+
+    assert (cold.status, cold.json()["reasons"]) == (503, ["the engine and the ledger are loaded"])
+    assert (warm.status, warm.json()["reasons"]) == (200, [])
 
 
 if not has_native():  # with the compiled package nothing is compiled; scripts/test-reference runs without it
