@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from feemodel.checks import RealArray, real_scalar
-from feemodel.cli._output import checked_out
+from feemodel.cli.output import new_file
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
@@ -225,7 +225,11 @@ def checked_outputs(options: argparse.Namespace) -> list[Path | None]:
 
     Raises `InvalidInput` for an existing file, a missing folder, or a file named twice.
     """
-    found = [checked_out(options, (".csv",), option=option) for option in OUTPUTS]
+    asked_for = ((option, getattr(options, option[2:].replace("-", "_"))) for option in OUTPUTS)
+    found = [
+        new_file(option, None if path is None else str(path), (".csv",), overwrite=options.overwrite)
+        for option, path in asked_for
+    ]
     asked = [path for path in found if path is not None]
     if twice := [path for path in asked if asked.count(path) > 1]:
         raise InvalidInput(", ".join(OUTPUTS), "expected a different file for each option", twice[0])

@@ -17,7 +17,7 @@ EXTRAS = {
         "serve,execution",
     ),
     **dict.fromkeys(
-        ("pandas", "pyarrow", "xarray", "scipy", "numba", "h5netcdf", "h5py", "aiohttp", "msgspec", "tqdm"),
+        ("pandas", "pyarrow", "xarray", "scipy", "numba", "h5netcdf", "h5py", "aiohttp", "msgspec"),
         "simulation",
     ),
     "matplotlib": "plots",

@@ -1,6 +1,5 @@
 """Progress reports of long computations: a progress bar, a function of the caller, or no report."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
@@ -24,10 +23,13 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
     if callable(progress):
         yield progress
     elif progress is True:
-        from tqdm import tqdm
+        from rich.console import Console
+        from rich.progress import Progress as Bars
 
-        with tqdm(total=total, desc=what, disable=None, file=sys.stderr) as bar:  # None: show on a terminal only
-            yield bar.update
+        console = Console(stderr=True)
+        with Bars(console=console, disable=not console.is_terminal, transient=True) as bars:
+            task = bars.add_task(what, total=total)
+            yield lambda count: bars.advance(task, count)
     elif progress is None or progress is False:
         yield lambda count: None
     else:

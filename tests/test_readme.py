@@ -36,7 +36,7 @@ def test_there_are_sessions_to_run():
 def test_a_session_prints_what_the_page_shows(session, capsys, monkeypatch):
     command, *expected = session.replace("\\\n", " ").splitlines()
     program, *arguments = shlex.split(command.removeprefix("$ "))
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(ROOT)
 
     assert program == "feemodel"

@@ -11,22 +11,25 @@
 An error is printed as one line on standard error.
 """
 
-import argparse
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import takewhile
-from pathlib import Path
-from typing import Any, NoReturn
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import feemodel
 from feemodel._extras import install_command
-from feemodel.cli._compiled import compiled_kernels
 from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnreadableFile, UpstreamError
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+    from feemodel.cli.verb import Verb
 
 VERBS = {
     "demo": "price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure",
@@ -64,21 +67,20 @@ NO = {
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-#: Argument of the Python API → attribute of the option in argparse, for options that are not named like the argument.
-OPTION_OF = {
-    "executor": "dask", "extra_data": "record", "folder": "resume", "horizons": "horizon", "parameter": "set",
-    "rate": "arrival_rate", "rule": "only", "storageKeys": "slot", "url": "node", "window_blocks": "window",
-}  # fmt: skip
+ARGPARSE = ("follow", "finalize", "ledger", "prove", "check-proof", "serve")
+STDIN = "/dev/stdin"  # "-" on the command line
 #: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
 FIRST_COMMANDS = """Compute the fees of rollup transactions and compare them with the cost of L1.
 
 Try:
-  feemodel fee --size 128 --gas 21000      the fee for 128 compressed bytes and 21,000 gas, with its parts
+  feemodel fee --size 128 --gas 21000
+      the fee for 128 compressed bytes and 21,000 gas, with its parts
   feemodel explain '{"to": "0x1111111111111111111111111111111111111111", "data": "0x12345678"}' --gas 46000
-                                           the fee of your own call, with its size and its parts
+      the fee of your own call, with its size and its parts
   feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
-                                           the fee of a transfer under every rollup's fee rule
-  feemodel demo                            price real transactions and draw one figure, recovery.png
+      the fee of a transfer under every rollup's fee rule
+  feemodel demo --figure recovery.png
+      price real transactions and draw a figure
 
 feemodel --help lists every command. feemodel COMMAND --help lists the options of a command.
 """
@@ -88,59 +90,9 @@ class UsageError(FeeModelError):
     """Raised for arguments that a command does not accept. The message refers to the `--help` of the command."""
 
 
-class VerbParser(argparse.ArgumentParser):
-    """Argument parser whose errors have one line, and whose help shows the default of each option."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**({"formatter_class": _Help} | options), allow_abbrev=False)
-        for action in (None, "store"):
-            self.register("action", action, _Once)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words of a command. A misspelt option is reported before a missing option."""
-        known = self._option_string_actions
-        for word in takewhile("--".__ne__, args if self._subparsers is None else ()):
-            name = word.partition("=")[0]  # without the option's value, which may be a password
-            if name.startswith("--") and " " not in name and name not in known:
-                close = get_close_matches(name, known, 1, 0.7)
-                self.error(f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}")
-        return super().parse_known_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` instead of printing the usage and exiting."""
-        raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
-
-
-class _Once(argparse.Action):
-    """Store the value of an option that may be given only once. The error omits the value, which may be a password."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        if "" in (values if isinstance(values, list) else [values]):  # as a file name, "" would mean the current folder
-            raise argparse.ArgumentError(self, "expected a value, got ''")
-        if option_string is not None:
-            given = namespace.__dict__.setdefault("_given", set())
-            if self.dest in given:
-                raise argparse.ArgumentError(self, "expected only once")
-            given.add(self.dest)
-        setattr(namespace, self.dest, values)
-
-
-class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Wrap each paragraph of one line; a paragraph of several lines is unchanged."""
-        paragraphs = text.split("\n\n")
-        wrapped = (one if "\n" in one else super(_Help, self)._fill_text(one, width, indent) for one in paragraphs)
-        return "\n\n".join(wrapped)
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False) or action.default == []:
-            return action.help
-        return super()._get_help_string(action)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # escape characters that the terminal cannot show
@@ -148,101 +100,142 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
         try:
-            return _run(given)
+            return _run(words)
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return 130
         except Exception as error:
-            if "--debug" in given:
+            if "--debug" in words:
                 raise
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return _failed(UNFORESEEN, f"unexpected error (--debug shows the traceback): {said}")
 
 
-def _run(given: Sequence[str]) -> int:
-    if not given:
+def _run(words: list[str]) -> int:
+    if not words:
         print(FIRST_COMMANDS, end="")
         return 0
-    typed: dict[str, tuple[str, Any]] = {}  # each option that has a value, and the value
+    name, *rest = words
+    if name == "--version":
+        print(f"feemodel {feemodel.__version__}")
+        return 0
+    if name in ("--help", "-h"):
+        print(_listing())
+        return 0
+    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
     try:
-        options, unknown = verb_parser(given).parse_known_args(given)
-        if unknown:
-            verb = next((one for one in given if one in VERBS), "")
-            raise UsageError(f"unrecognized arguments: {' '.join(unknown)} ({f'feemodel {verb}'.rstrip()} --help)")
-        typed = {
-            action.dest: (action.option_strings[0], value)
-            for action in options.parser._actions
-            if action.option_strings and (value := getattr(options, action.dest, None)) is not None
-        }
-        with compiled_kernels():
-            return int(options.run(options))
+        if name not in VERBS:
+            close = get_close_matches(name, VERBS, 1, 0.6)
+            raise UsageError(
+                f"{name}: unknown command{f', did you mean {close[0]}?' if close else ''} (feemodel --help)"
+            )
+        if name in ARGPARSE:
+            from feemodel.cli._argparse import parsed
+
+            options, typed = parsed(words)
+            with _compiled():
+                return int(options.run(options))
+        verb = verb_of(name)
+        from cyclopts import CycloptsError
+
+        from feemodel.cli.verb import typed_values
+
+        tokens = verb.expand([STDIN if word == "-" else word for word in rest])
+        app = parser(name, verb)
+        _check_names(name, tokens, app)
+        try:
+            command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+        except CycloptsError as error:
+            raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
+        typed = typed_values(bound)
+        with _compiled():
+            code = command(*bound.args, **bound.kwargs)
+        return code if isinstance(code, int) else 0
     except FeeModelError as error:
         code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
-        return _failed(code, _naming_the_option(error, str(error), typed))
+        return _failed(code, _naming(error, str(error), typed))
     except MemoryError as error:
         return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "feemodel":
             raise
-        return _failed(2, f"{given[0]} needs the package {error.name}: {install_command(error.name)}")
+        return _failed(2, f"{name} needs the package {error.name}: {install_command(error.name)}")
     except BrokenPipeError:  # the reader of a pipe, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        said = f"{error.filename}: {reason}" if error.filename else reason
-        return _failed(3, _naming_the_option(error, said, typed))
+        return _failed(3, _naming(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
 
 
-def _naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
-    """Return the message `said` of an error; name the option that set the argument or the file, if an option did."""
-    if isinstance(error, InvalidInput):
-        name = error.name.partition("[")[0]
-        found = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
-        return said if found is None else str(InvalidInput(found[0], error.reason, error.value))
-    if isinstance(error, (UnreadableFile, OSError)):
-        for option, value in typed.values():
-            files = {value, str(Path(value))} if isinstance(value, str) else ()
-            if any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
-                return f"{option} {said}"
-    return said
+def verb_of(name: str) -> "Verb":
+    """Return the command of a name. Modules of other commands are not imported."""
+    module = import_module(f"feemodel.cli.{name.replace('-', '_')}")
+    return module.command  # type: ignore[no-any-return]
 
 
-def verb_parser(words: Sequence[str]) -> VerbParser:
-    """Return the parser of `feemodel` for the arguments `words`.
-
-    If the first word is a command such as `fee`, the parser contains only this command. Modules of commands that are
-    not in `words` are not imported.
-    """
-    parser = VerbParser(
-        prog="feemodel",
-        description="Compute the fees of rollup transactions and compare them with the cost of L1.",
-        epilog="Every command has --json, --debug and --help.",
-    )
-    parser.add_argument("--version", action="version", version=f"feemodel {feemodel.__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in words[:1] if words and words[0] in VERBS else VERBS:
-        summary = VERBS[verb]
-        subparser = subparsers.add_parser(verb, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if verb in words:
-            module = import_module(f"feemodel.cli._{verb.replace('-', '_')}")
-            module.add_arguments(subparser)
-            subparser.add_argument("--json", action="store_true", help="print one JSON object")
-            subparser.add_argument("--debug", action="store_true", help="show the traceback of an unexpected error")
-            subparser.set_defaults(run=module.run, parser=subparser)
-            subparser.epilog = _with_exit_codes(verb, subparser.epilog)
-    return parser
+def parser(name: str, verb: "Verb") -> "App":
+    """Return the parser of a command."""
+    no = f"; 1 {NO[name]}" if name in NO else ""
+    codes = f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
+    return verb.app(name, f"{codes}70 unexpected error.")
 
 
-def _with_exit_codes(verb: str, epilog: str | None) -> str:
-    if epilog is not None and "exit codes" in epilog.lower():
-        return epilog
-    no = f"; 1 {NO[verb]}" if verb in NO else ""
-    codes = (
-        f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
-        "70 unexpected error."
-    )
-    return codes if epilog is None else f"{epilog}\n\n{codes}"
+def _listing() -> str:
+    lines = [
+        "Usage: feemodel COMMAND …",
+        "",
+        "Compute the fees of rollup transactions and compare them with the cost of L1.",
+        "",
+        *(fill(f"  {name:12} {summary}", 79, subsequent_indent=" " * 15) for name, summary in VERBS.items()),
+        "",
+        "Every command has --json, --debug and --help. feemodel --version prints the version.",
+    ]
+    return "\n".join(lines)
+
+
+def _check_names(verb: str, words: Sequence[str], app: "App") -> None:
+    """Raise `UsageError` for a misspelt option, before the parser finds that another option is missing."""
+    known = {name for argument in app.assemble_argument_collection() for name in argument.names} | {"--help", "-h"}
+    for word in takewhile("--".__ne__, words):
+        name = word.partition("=")[0]  # without the option's value, which may be a password
+        if name.startswith("--") and " " not in name and name not in known:
+            close = get_close_matches(name, known, 1, 0.7)
+            said = f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}"
+            raise UsageError(f"{said} (feemodel {verb} --help)")
+
+
+def _one_line(error: Exception) -> str:
+    """Return the message of a parser's error, as the other messages are written."""
+    from cyclopts import MissingArgumentError, RepeatArgumentError, UnknownOptionError, UnusedCliTokensError
+
+    match error:
+        case UnknownOptionError():
+            return str(error).removeprefix("Unknown option: ").rstrip(".") + ": unknown option"
+        case MissingArgumentError() if error.argument is not None:
+            return f"{error.argument.name}: {'required' if error.keyword is None else 'expected a value'}"
+        case RepeatArgumentError():
+            return f"{error.token.keyword}: expected only once"
+        case UnusedCliTokensError():
+            return f"unrecognized arguments: {' '.join(error.unused_tokens or ())}"
+        case _:
+            if isinstance(error.__cause__, InvalidInput):
+                return str(error.__cause__)
+            return str(error).rstrip(".")
+
+
+def _naming(error: Exception, said: str, typed: dict[str, tuple[str, Any]]) -> str:
+    if not typed:
+        return said
+    from feemodel.cli.verb import naming_the_option
+
+    return naming_the_option(error, said, typed)
+
+
+def _compiled() -> Any:
+    from feemodel.cli.compiled import compiled_kernels
+
+    return compiled_kernels()
 
 
 def _failed(code: int, error: object) -> int:

@@ -4,7 +4,7 @@ import argparse
 
 from feemodel import ledger
 from feemodel.cli._options import add_store, whole_from_0
-from feemodel.cli._output import print_json
+from feemodel.cli.output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

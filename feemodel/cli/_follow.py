@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from feemodel import ledger
 from feemodel.cli._options import above_0, whole_from_0
-from feemodel.cli._output import print_json
+from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput, UnreadableFile
 
 if TYPE_CHECKING:

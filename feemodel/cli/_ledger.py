@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from feemodel import ledger
-from feemodel.cli._options import MissingOption, add_store
-from feemodel.cli._output import print_json
+from feemodel.cli._options import add_store
+from feemodel.cli.output import print_json
+from feemodel.cli.parameters import MissingOption
 from feemodel.errors import InvalidInput, LedgerDamaged
 
 SHOWN = 20  # maximum number of findings that are printed

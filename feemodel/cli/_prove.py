@@ -4,8 +4,8 @@ import argparse
 import json
 
 from feemodel import ledger
-from feemodel.cli._options import add_store, block
-from feemodel.cli._output import add_out, checked_out, print_json
+from feemodel.cli._options import add_out, add_store, block, checked_out
+from feemodel.cli.output import print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

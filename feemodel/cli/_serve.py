@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli._output import print_json
+from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06.csv"
+MONTH = "2026-01-07 to 2026-02-06"  # days of the L1 fees
 
 
 class L1Fees(NamedTuple):

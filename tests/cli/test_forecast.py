@@ -16,7 +16,7 @@ def test_json_has_quantiles_that_rise_at_every_horizon(capsys):
     assert (found["method"], found["origin"]) == ("seasonal", "2026-02-06T17:30:00Z")
     assert list(found["horizons"]) == ["10min", "1h"]
     for one in found["horizons"].values():
-        assert set(one) == {"baseFee", "blobBaseFee", "submissionCost"}
+        assert set(one) == {"baseFeeWei", "blobBaseFeeWei", "submissionCostWei"}
         for quantiles in one.values():
             assert list(quantiles) == ["q05", "q25", "q50", "q75", "q95"]
             assert sorted(quantiles.values()) == list(quantiles.values())
@@ -25,7 +25,7 @@ def test_json_has_quantiles_that_rise_at_every_horizon(capsys):
 def test_the_table_has_a_row_for_each_horizon(capsys):
     assert main(["forecast", *SMALL]) == 0
 
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith(" 1")] == [
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("1")] == [
         "10min",
         "1h",
     ] * 3

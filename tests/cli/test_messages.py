@@ -24,7 +24,7 @@ fee --size 128 --gas 21000 --margin -1
   2 --margin: expected a finite number, at least 0, got -1.0
 fee --size 128 --gas 21000 --preset moon
   2 --preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
-  linea-sepolia-2025-12, got 'moon'
+  linea-sepolia-2025-12, got 'moon' (feemodel fee --help)
 fee --size 128 --gas 21000 --record 0x02
   2 --record: expected 32 bytes, counted 1, got '0x02'
 fee --size 128 --gas 21000 --min-gas-price 5
@@ -36,7 +36,7 @@ fee --size 128 --gas 21000 --gas 22000
 serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
   2 --node: expected only once (feemodel serve --help)
 fee --size 128
-  2 the following arguments are required: --gas (feemodel fee --help)
+  2 --gas: required (feemodel fee --help)
 fee --sise 3
   2 --sise: unknown option, did you mean --size? (feemodel fee --help)
 fee --size 128 --gas 21000 --colour red
@@ -93,15 +93,15 @@ sizes raw.txt --threads 0
 compare raw.txt --at 2024-13-01
   2 --at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
-  2 --out: expected a file name that ends in .png or .svg or .pdf, got 'c.xyz'
+  2 --out: expected a file name that ends in .csv or .parquet, got 'c.xyz'
 compare raw.txt --only taiko --reference linea
   2 --reference: expected one of taiko, got 'linea'
 compare raw.txt --chains=
   2 --chains: expected a value, got '' (feemodel compare --help)
 backtest --hours 0
-  2 --hours: expected a number above 0, got 0 (feemodel backtest --help)
+  2 --hours: expected a number above 0, got 0.0 (feemodel backtest --help)
 backtest --hours -5
-  2 --hours: expected a number above 0, got -5 (feemodel backtest --help)
+  2 --hours: expected a number above 0, got -5.0 (feemodel backtest --help)
 backtest --hours nan
   2 --hours: expected a number, got 'nan' (feemodel backtest --help)
 backtest --hours 10000
@@ -129,7 +129,7 @@ backtest --quantile 0.5 --quantile 2
 backtest --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
-  2 --hours: expected a number above 0, got 0 (feemodel calibrate --help)
+  2 --hours: expected a number above 0, got 0.0 (feemodel calibrate --help)
 demo --figure there.csv
   2 --figure: expected a file name that ends in .png or .svg or .pdf, got 'there.csv'
 sweep sweep.toml
@@ -139,7 +139,7 @@ sweep letters.toml
 sweep typo.toml
   2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
 simulate elastic.toml
-  2 elasticity: expected at most 100.0, got 1000.0
+  2 --elasticity: expected at most 100.0, got 1000.0
 simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 simulate --window 999999999

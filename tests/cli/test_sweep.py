@@ -1,15 +1,14 @@
 """`feemodel sweep`: a TOML file says what the calls say; what is wrong with it is named."""
 
-import argparse
 import json
 from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
 
-from feemodel.cli import _sweep as verb
-from feemodel.cli import main
-from feemodel.cli._sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
+from feemodel.cli import main, parser
+from feemodel.cli import sweep as verb
+from feemodel.cli.sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io._datasets import read_dataset
 from feemodel.simulation._sweep import sweep
@@ -148,10 +147,9 @@ def test_what_is_wrong_with_a_spec_is_named(spec, named, tmp_path):
 
 
 def run_verb(*arguments):
-    parser = argparse.ArgumentParser()
-    verb.add_arguments(parser)
-    parser.add_argument("--json", action="store_true")
-    return verb.run(parser.parse_args(arguments))
+    """Run the command without the conversion of errors to exit codes."""
+    command, bound, _ = parser("sweep", verb.command).parse_args(arguments, exit_on_error=False, print_error=False)
+    return command(*bound.args, **bound.kwargs)
 
 
 SPEC = """

@@ -274,7 +274,7 @@ def test_the_contract_of_another_rollup_is_a_part_of_the_rule(store):
 def test_a_signal_to_stop_is_no_error(tmp_path):
     genesis, ledger = tmp_path / "genesis.json", tmp_path / "ledger.db"
     genesis.write_text(json.dumps({"alloc": {}}))
-    command = [sys.executable, "-m", "feemodel.cli", "follow", "--store", str(ledger)]
+    command = [sys.executable, "-m", "feemodel", "follow", "--store", str(ledger)]
     subprocess.run([*command, "--genesis", str(genesis)], check=True, capture_output=True)
     with subprocess.Popen([*command, "--blocks", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"number": "0x1", "accounts": {}}\n')

@@ -441,7 +441,8 @@ def test_the_verb_prints_chains_their_rows_and_stale_ones(capsys, tmp_path):
     assert len(answer["rows"]) == len(CHAINS["mode"].rows)
     (tmp_path / "mine.toml").write_text(OWN.replace("checked = 2026-11-25", "checked = 2020-01-01"))
     assert main(["chains", "--stale", "90", "--chains", str(tmp_path)]) == 1
-    assert "mine  since 2026-01-01T11:00:00  checked on 2020-01-01  the operator" in capsys.readouterr().out
+    row = capsys.readouterr().out.splitlines()[-2].split()
+    assert row == ["mine", "2026-01-01T11:00:00", "2020-01-01", "the", "operator"]
     assert main(["chains", "atlantis"]) == 2
 
 
@@ -457,7 +458,8 @@ def test_a_given_parameter_prices_an_unknown_chain(capsys):
     assert "zora" not in answer["without"]
     assert answer["without"]["mode"].startswith("mode: no source gives base_fee_scalar")
     assert main(["compare", call]) == 0
-    assert "unknown since 2025-05-09" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Parameters unknown, \d+ chains: .*\bmode,", said)  # one line for all of them
 
 
 def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):

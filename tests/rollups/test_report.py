@@ -6,7 +6,7 @@ import pytest
 
 from feemodel import rollups
 from feemodel.cli import main
-from feemodel.cli._report import transaction_of
+from feemodel.cli.report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata, selector
 from feemodel.io._gas_reports import read_project
@@ -165,15 +165,15 @@ def test_markdown_is_a_table(capsys):
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.startswith("|")]
 
-    assert {line.count("|") for line in rows} == {10}
-    assert len(rows) == 2 + 4 * 2
+    assert {line.count("|") for line in rows} == {6}
+    assert len(rows) == 4 * (2 + 2)
 
 
 def test_l1_fees_are_a_quantile_of_a_day_or_of_the_month(capsys):
     found = []
     for arguments in ((), ("--quantile", "0.9"), ("--at", "2026-02-01"), ("--at", "2026-02-01", "--quantile", "0.9")):
         assert main(["report", BROADCAST, "--only", "op-mainnet", "--json", *arguments]) == 0
-        found.append(json.loads(capsys.readouterr().out)["l1BaseFee"])
+        found.append(json.loads(capsys.readouterr().out)["l1BaseFeeWei"])
     assert found[0] == 69_335_406
     assert found[2] == 153_278_231
     assert (found[1] > found[0], found[3] > found[2]) == (True, True)

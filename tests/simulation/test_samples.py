@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
-from feemodel.cli._sweep_spec import parse_sweep_spec
+from feemodel.cli.sweep_spec import parse_sweep_spec
 from feemodel.errors import InvalidInput
 from feemodel.linea.kernels import sweep_priority_fee
 from feemodel.simulation._axes import DRAW_BLOCK, from_unit

@@ -1,6 +1,6 @@
 """Start a server in processes of its own, wait until it answers, and end whatever is left of it.
 
-`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel.cli serve`; it gets the same flags, and
+`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel serve`; it gets the same flags, and
 prints its address when it answers.
 """
 
@@ -35,7 +35,7 @@ VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
 def command() -> tuple[str, ...]:
     """Return the command line of the server under test, without its flags."""
     named = os.environ.get("FEEMODEL_SERVER_COMMAND")
-    return tuple(shlex.split(named)) if named else (sys.executable, "-m", "feemodel.cli", "serve")
+    return tuple(shlex.split(named)) if named else (sys.executable, "-m", "feemodel", "serve")
 
 
 def free_port() -> int:

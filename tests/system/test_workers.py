@@ -65,7 +65,7 @@ def test_answers_hold_while_another_process_imports(tmp_path):
 def test_a_port_that_is_taken_is_an_error_in_one_line():
     with serving("--workers", "1") as server:
         port = server.address.rsplit(":", 1)[1]
-        command = [sys.executable, "-m", "feemodel.cli", "serve", "--port", port]
+        command = [sys.executable, "-m", "feemodel", "serve", "--port", port]
         second = subprocess.run(command, capture_output=True, text=True, timeout=60)
 
     assert second.returncode == 2

@@ -12,8 +12,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("verb", "action"), CASES, ids=lambda value: getattr(value, "dest", value))
-def test_a_wrong_value_is_one_line_and_a_documented_code(verb, action, folder, capsys, monkeypatch):
+@pytest.mark.parametrize(("verb", "option"), CASES, ids=lambda value: getattr(value, "name", value))
+def test_a_wrong_value_is_one_line_and_a_documented_code(verb, option, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)  # what a value like `abc` may name is not in the checkout
 
-    assert badly_answered(verb, action, folder, values_of(verb, action, folder), capsys) == []
+    assert badly_answered(verb, option, folder, values_of(folder), capsys) == []

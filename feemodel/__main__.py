@@ -1,4 +1,4 @@
-"""`python -m feemodel.cli`: the command line."""
+"""`python -m feemodel`: the command line."""
 
 import sys
 

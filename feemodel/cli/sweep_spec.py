@@ -9,7 +9,7 @@ import numpy as np
 
 import feemodel
 from feemodel.checks import flag, real_scalar, text, whole_scalar
-from feemodel.cli._options import check_known
+from feemodel.cli.parameters import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io._documents import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1

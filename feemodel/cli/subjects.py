@@ -6,9 +6,10 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.cli._options import MissingOption, whole_number
+from feemodel.cli import STDIN
+from feemodel.cli.parameters import FileOptions, MissingOption
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._call import Call, as_integer, parse_call
 from feemodel.ethereum._transaction import (
     DYNAMIC_FEE,
     LINEA_CHAIN_ID,
@@ -67,7 +68,7 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
     text = subject.strip()
     if text.startswith(("0x", "{")):
         return _of_text(text, columns)
-    if text != "-":
+    if text != STDIN:
         return _of_file(text, columns)
     with NamedTemporaryFile(prefix="feemodel-") as file:
         stream = getattr(sys.stdin, "buffer", None)
@@ -194,9 +195,6 @@ def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int
     return nonce or 0, LINEA_CHAIN_ID if chain_id is None else chain_id
 
 
-FILE_HELP = "transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own"
-
-
 class TransactionFile(NamedTuple):
     """The transactions of a file."""
 
@@ -224,49 +222,27 @@ class TransactionFile(NamedTuple):
         return known_column(self.table, "gas_used")
 
 
-def add_columns(parser: Any) -> None:
-    """Add the option for the names of columns in a file."""
-    parser.add_argument("--columns", action="append", default=[], metavar="FIELD=NAME[:gwei]",
-                        help="name (and unit) of the column of the file that contains FIELD; may be"
-                        " repeated")  # fmt: skip
-
-
-def add_transaction_file(parser: Any) -> None:
-    """Add the options of a command that reads a file of transactions."""
-    add_columns(parser)
-    parser.add_argument("--chain-id", type=whole_number, default=LINEA_CHAIN_ID, help="chain id of transactions"
-                        " for which the file has none")  # fmt: skip
-
-
-def read_columns(texts: list[str], option: str = "--columns") -> dict[str, str] | None:
-    """Parse the values of an option for column names; return a mapping from names of this package to names in the file.
-
-    >>> read_columns(["base_fee=fee:gwei,time=t"])
-    {'base_fee': 'fee:gwei', 'time': 't'}
-    """
-    columns: dict[str, str] = {}
-    for text in (part for option in texts for part in option.split(",")):
-        ours, equals, theirs = text.partition("=")
-        if not (ours and equals and theirs) or ours in columns:
-            raise InvalidInput(option, "expected FIELD=NAME, each FIELD once", text)
-        columns[ours] = theirs
-    return columns or None
-
-
-def read_transaction_file(path: str, columns: list[str], chain_id: int, *, set_code: bool = False) -> TransactionFile:
+def read_transaction_file(path: str, options: FileOptions, *, set_code: bool = False) -> TransactionFile:
     """Read the transactions of a file, including type 4 if `set_code` is true. Errors name the unreadable row."""
     from feemodel.io import read_transactions
 
-    read = read_transactions(path, columns=read_columns(columns))
+    read = read_transactions(path, columns=options.read())
     table, left_out = without_unpriced(read, set_code=set_code)
     try:
-        sent = transactions_of(table, chain_id=chain_id, set_code=set_code)
+        sent = transactions_of(table, chain_id=options.chain_id, set_code=set_code)
     except InvalidInput as error:
         raise UnreadableFile(f"{path}: {error}") from None
-    said = [f"assumed: {text}" for text in assumptions(table, sent, chain_id=chain_id)]
+    said = [f"assumed: {text}" for text in assumptions(table, sent, chain_id=options.chain_id)]
     if left_out:
         kinds = "type 3, or above 4" if set_code else "type 3 or above"
         said.append(f"left out: {left_out:,} transactions of {kinds}, for which no fee is published")
     if not sent:
         raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
     return TransactionFile(table, sent, table.index.tolist(), said)
+
+
+def gas_used_of(subject: str) -> int | None:
+    """Return the gas used that an inline call states, as a receipt does; `None` without it [gas]."""
+    fields = _json(subject) if subject.strip().startswith("{") else None
+    used = fields.get("gasUsed", fields.get("gas_used")) if isinstance(fields, Mapping) else None
+    return None if used is None else as_integer("gasUsed", used)

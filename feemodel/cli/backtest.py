@@ -1,0 +1,336 @@
+"""`feemodel backtest`: fees and posting costs on real or simulated L1 fees."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+
+from feemodel.cli.output import DATASETS, Answer, Table, camel
+from feemodel.cli.parameters import (
+    FLAT,
+    HOUR,
+    FileOptions,
+    History,
+    Seed,
+    Sizing,
+    flag,
+    one_of,
+    option,
+    real,
+    real_number,
+    text,
+    whole,
+)
+from feemodel.cli.subjects import read_transaction_file
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_ETH, from_typed
+from feemodel.simulation.announced import CalldataPressure, PricingRule
+from feemodel.simulation.closed_loop.demand import Demand
+
+if TYPE_CHECKING:
+    import xarray
+
+    from feemodel.simulation._reduce import Over
+    from feemodel.simulation.surfaces import Workload
+
+SCENARIOS = ("history", "bootstrap", "demand")
+BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
+RULE = PricingRule()
+OF_RULE = (
+    "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
+    "usage_exponent",
+)  # fmt: skip
+#: For each measure of a path: its label, unit and key in JSON.
+MEASURES = {
+    "recovery": ("revenue / posting cost", "1"),
+    "size_recovery": ("size part of fees / posting cost", "1"),
+    "unprofitable_share": ("share of transactions below their cost", "%"),
+    "total_revenue": ("revenue", "wei"),
+    "total_cost": ("posting cost", "wei"),
+    "max_drawdown": ("maximum drawdown", "wei"),
+}
+
+
+class BacktestArguments(NamedTuple):
+    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, in fields with the names of the parameters."""
+
+    workload: Any
+    l1_fees: Any
+    rule: Any
+    posting: Any
+    arrival_rate: float
+    calldata: Any  #: calldata of each transaction, if calldata pressure is enabled
+    rng: int
+
+
+def _bound(name: str, typed: str) -> float | None:
+    if typed == "none":
+        return None
+    found = from_typed(typed)
+    if found is None or found < 0:
+        raise InvalidInput(name, "expected a whole number of at least 0, or none", typed)
+    return float(found)
+
+
+Kind: TypeAlias = Annotated[str, one_of("the history, its block bootstrap, or L1 with fitted demand", SCENARIOS)]
+Count: TypeAlias = Annotated[int, whole("number of paths with --scenario bootstrap or demand", minimum=1)]
+Hours: TypeAlias = Annotated[float | None, real("length of a path", "h", above=0)]
+
+
+@dataclass(frozen=True)
+class Scenario(History):
+    """L1 fees of an experiment; the whole history if no hours are given."""
+
+    scenario: Kind = "history"
+    paths: Count = 1
+    hours: Hours = None
+    block_hours: Annotated[float, real("mean length of the blocks of the bootstrap", "h", above=0)] = BLOCK_HOURS
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Transactions, drawn at random over the time of the L1 fees; their pricing and posting."""
+
+    transactions: Annotated[
+        str | None, text("file of transactions, or a table with gas_used and the column of --size", "FILE")
+    ] = None
+    size: Annotated[str, text("column with the compressed size", "COLUMN")] = "zstd"
+    arrival_rate: Annotated[float, real("transactions", "1 / s", above=0)] = Demand().rate
+    seed: Seed = 1
+    tip: Annotated[int | None, whole("L1 tip (default: of the file, or 100000000)", "wei / gas")] = None
+    usage_exponent: Annotated[float, real("exponent of a block's fee in averages of L1 fees")] = RULE.usage_exponent
+    margin: Annotated[float, real("factor on the variable cost")] = RULE.margin
+    estimate_margin: Annotated[float, real("factor on the fees that users pay")] = RULE.estimate_margin
+    fixed_cost: Annotated[int, whole("announced fixed cost", "wei / gas")] = RULE.fixed_cost
+    lower_bound: Annotated[float | None, option(_bound, "bound of the variable cost, or none [wei / byte]")] = (
+        RULE.lower_bound
+    )
+    upper_bound: Annotated[float | None, option(_bound, "bound of the variable cost, or none [wei / byte]")] = (
+        RULE.upper_bound
+    )
+    update_interval: Annotated[float, real("time between announced costs", "s")] = RULE.update_interval
+    window: Annotated[float, real("time over which L1 fees are averaged", "s")] = RULE.window
+    deadline: Annotated[float | None, real("maximum wait of bytes (default: until the blob is full)", "s", above=0)] = (
+        None
+    )
+    calldata_pressure: Annotated[bool, flag("raise the variable cost after blocks that are full of calldata")] = False
+    stream_ratio: Annotated[float, real("size of posted data / sum of single sizes; about 0.52", above=0)] = 1.0
+
+
+def _levels(words: str) -> Any:
+    def read(name: str, typed: str) -> float:
+        found = real_number(typed)
+        if found is None:
+            raise InvalidInput(name, "expected a number", typed)
+        return found
+
+    return option(read, f"{words}; may be repeated", metavar="SHARE")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics over paths."""
+
+    quantile: Annotated[list[float], _levels("quantile of every measure, from 0 to 1")] = field(default_factory=list)
+    cvar_lower: Annotated[list[float], _levels("mean of this share of the lowest values")] = field(default_factory=list)
+    cvar_upper: Annotated[list[float], _levels("mean of this share of the highest")] = field(default_factory=list)
+    below: Annotated[list[float], _levels("share of paths with a recovery below this value")] = field(
+        default_factory=list
+    )
+
+    def read(self) -> "Over | None":
+        """Return the requested statistics, checked before the computation starts."""
+        from feemodel.simulation._reduce import over
+
+        levels = {name: getattr(self, name) for name in ("quantile", "below", "cvar_lower", "cvar_upper")}
+        return over("path", statistics=["mean"], **levels) if any(levels.values()) else None
+
+
+@verb(out=DATASETS, what="every hour of every path")
+def command(
+    *,
+    scenario: Annotated[Scenario, FLAT] = Scenario(),
+    traffic: Annotated[Traffic, FLAT] = Traffic(),
+    files: Annotated[FileOptions, FLAT] = FileOptions(),
+    sizing: Annotated[Sizing, FLAT] = Sizing(),
+    statistics: Annotated[Statistics, FLAT] = Statistics(),
+    as_json: bool = False,
+) -> Answer:
+    """Compute fees and posting costs on real or simulated L1 fees."""
+    from feemodel.simulation._backtest import backtest
+    from feemodel.simulation.scenarios import duration
+
+    wanted = statistics.read()
+    made = read_experiment(scenario, traffic, files, sizing)
+    found = backtest(**made._asdict(), progress=not as_json)
+    hourly = found[[name for name in found.data_vars if found[name].dims == ("path", "hour")]]
+    hours = duration(made.l1_fees) / HOUR
+    quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
+    summary = _statistics(found, wanted) if wanted is not None else {}
+    data: dict[str, Any] = {
+        "paths": found.sizes["path"],
+        "hours": hours,
+        "transactions": int(found["transactions"].sum()),
+    }
+    data |= {_key(name): values for name, values in quantiles.items()}
+    data |= {"statistics": summary} if summary else {}
+    paths = found.sizes["path"]
+    title = f"{data['transactions']:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
+    rows = [(_label(name), *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
+    tables = [Table(title, ("", *next(iter(quantiles.values()))), rows)]
+    if summary:
+        tables.append(_statistics_table(summary))
+    notes = [
+        f"{name.replace('_', ' ')}: {found.attrs[name]}"
+        for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted")
+    ]
+    return Answer(data | {"assumed": found.attrs}, tables, notes, file=hourly)
+
+
+def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, sizing: Sizing) -> BacktestArguments:
+    """Read the files, draw the paths, and return the experiment that the options describe."""
+    from feemodel.simulation.posting import Posting
+    from feemodel.simulation.surfaces import Submission
+
+    tip = Submission().tip if traffic.tip is None else traffic.tip
+    workload = _read_workload(traffic, files, sizing)
+    pressure = None
+    if traffic.calldata_pressure:
+        if workload.calldata is None:
+            reason = "expected a column calldata_bytes, which --calldata-pressure needs"
+            raise InvalidInput("transactions", reason, traffic.transactions)
+        pressure = CalldataPressure()
+    rule = PricingRule(**{name: getattr(traffic, name) for name in OF_RULE}, tip=float(tip), pressure=pressure)
+    posting = Posting(
+        submission=Submission(tip=tip), deadline=traffic.deadline, stream_ratio=traffic.stream_ratio
+    )  # fmt: skip
+    l1_fees = _scenario(scenario, traffic)
+    calldata = None if pressure is None else workload.calldata
+    return BacktestArguments(workload, l1_fees, rule, posting, traffic.arrival_rate, calldata, traffic.seed)
+
+
+def read_history(scenario: Scenario, traffic: Traffic) -> "xarray.Dataset":
+    """Return the history of L1 fees that the options name, without drawing paths."""
+    history = scenario.read()
+    # The option --tip takes precedence over tips in the file.
+    return history if traffic.tip is None else history.drop_vars("tip", errors="ignore")
+
+
+def _read_workload(traffic: Traffic, files: FileOptions, sizing: Sizing) -> "Workload":
+    """Return the transactions in the package, or transactions from a file with compressed sizes or payloads."""
+    import numpy as np
+
+    from feemodel.io._transactions import read_measured
+    from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.simulation.surfaces import Workload
+
+    path, size = traffic.transactions, traffic.size
+    if path is None:
+        table = read_shipped_transactions()
+        if size not in table:
+            raise InvalidInput("size", f"expected one of the columns {', '.join(map(str, table))}", size)
+        known = table.dropna(subset=[size, "gas_used"])
+        name = f"{len(known):,} of {len(table):,} real Linea transactions in the package, those with gas used"
+        columns = (known[column].to_numpy(np.int64) for column in (size, "gas_used", "timestamp", "calldata_bytes"))
+        return Workload(name, *columns)
+    measured = read_measured(path, size, columns=files.read())
+    if measured is not None:
+        return Workload(**measured)
+    read = read_transaction_file(path, files).with_gas_used()
+    workload = Workload.from_transactions(
+        read.table, codec=sizing.read(), packed=sizing.packed, name=Path(path).name, chain_id=files.chain_id
+    )
+    left_out = [said for said in read.said if said.startswith("left out")]
+    return replace(workload, name="; ".join([workload.name, *left_out]))
+
+
+def _scenario(options: Scenario, traffic: Traffic) -> "xarray.Dataset":
+    from feemodel.simulation import l1_demand, scenarios
+
+    if options.scenario != "bootstrap" and options.block_hours != BLOCK_HOURS:
+        raise InvalidInput("block_hours", "expected only with --scenario bootstrap", options.block_hours)
+    history = read_history(options, traffic)
+    horizon = None if options.hours is None else options.hours * HOUR
+    if options.scenario == "history":
+        if options.paths != 1:
+            raise InvalidInput("paths", "expected 1 with --scenario history", options.paths)
+        return history if options.hours is None else _beginning(history, options.hours)
+    if options.scenario == "bootstrap":
+        block = options.block_hours * HOUR
+        return scenarios.bootstrap(
+            history, paths=options.paths, block_seconds=block, horizon=horizon, rng=traffic.seed
+        )  # fmt: skip
+    begin = int(history["time"].to_numpy()[0].astype("datetime64[s]").astype(int))
+    return l1_demand.simulate(
+        l1_demand.fit(history), paths=options.paths, horizon=horizon or scenarios.duration(history), timestamp=begin,
+        blocks_per_step=5, rng=traffic.seed,
+    )  # fmt: skip
+
+
+def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
+    from feemodel.simulation import scenarios
+
+    whole = scenarios.duration(history)
+    if hours * HOUR > whole:
+        first, last = (str(time)[:16] for time in history["time"].to_numpy()[[0, -1]])
+        reason = f"expected at most the {whole / HOUR:,.6g} h of the history, from {first} to {last}"
+        raise InvalidInput("hours", reason, hours)
+    step = scenarios.step_seconds(history)
+    if hours * HOUR <= step:
+        raise InvalidInput("hours", f"expected more than one step of the history, {step / HOUR:.3g} h", hours)
+    return scenarios.beginning(history, hours * HOUR)
+
+
+def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
+    """Return the value of each statistic as `{measure: {statistic: {level: value}}}`."""
+    from feemodel.simulation._summarize import summarize
+
+    summary = summarize(found[list(MEASURES)], wanted)
+    answer: dict[str, dict[str, dict[str, float]]] = {}
+    for measure in MEASURES:
+        for name, levels in wanted.levels.items():
+            if levels and (name != "below" or measure.endswith("recovery")):
+                values = summary[f"{measure}_{name}"].values.tolist()
+                given = {f"{level:g}": value for level, value in zip(levels, values, strict=True)}
+                answer.setdefault(_key(measure), {})[camel(name)] = given
+    return answer
+
+
+def _statistics_table(statistics: dict[str, dict[str, dict[str, float]]]) -> Table:
+    columns = [(kind, level) for kind, levels in statistics["recovery"].items() for level in levels]
+
+    def cell(name: str, kind: str, level: str) -> str:
+        value = statistics[_key(name)].get(kind, {}).get(level)
+        if value is None:
+            return ""
+        return f"{value:.2%}" if kind == "below" else _shown(name, value)
+
+    heads = {"below": "share below", "cvarLower": "mean of lowest", "cvarUpper": "mean of highest"}
+    rows = [
+        (_label(name), *(cell(name, *column) for column in columns)) for name in MEASURES if _key(name) in statistics
+    ]
+    return Table("Statistics over paths", ("", *(f"{heads.get(kind, kind)} {level}" for kind, level in columns)), rows)
+
+
+def _over_paths(values: Any) -> dict[str, float]:
+    import numpy as np
+
+    if len(values) == 1:
+        return {"value": float(values[0])}
+    return {name: float(np.quantile(values, q)) for name, q in (("p5", 0.05), ("median", 0.5), ("p95", 0.95))}
+
+
+def _label(name: str) -> str:
+    label, unit = MEASURES[name]
+    return f"{label} [ETH]" if unit == "wei" else label
+
+
+def _key(name: str) -> str:
+    return camel(name) + ("Wei" if MEASURES[name][1] == "wei" else "")
+
+
+def _shown(name: str, value: float) -> str:
+    unit = MEASURES[name][1]
+    if unit == "%":
+        return f"{value:.2%}"
+    return f"{value / WEI_PER_ETH:,.4f}" if unit == "wei" else f"{value:,.3f}×"

@@ -1,0 +1,96 @@
+"""`feemodel chains`: known chains, the rows of one chain, and rows that have not been checked for a long time."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from feemodel.cli.output import TABLES, Answer, Table
+from feemodel.cli.parameters import check_known, text, whole
+from feemodel.cli.verb import verb
+
+if TYPE_CHECKING:
+    from feemodel.rollups.chains import Chain
+
+ROW = ("since", "assumed", "unknown", "keeps", "source", "checked", "note")  # fields of a row, except its values
+
+
+@verb(out=TABLES)
+def command(
+    chain: Annotated[str | None, text("print every dated row of this chain", "CHAIN")] = None,
+    /,
+    *,
+    chains: Annotated[str | None, text("read a folder of TOML files instead of the package's", "FOLDER")] = None,
+    stale: Annotated[int | None, whole("list rows not checked for this long", "days", minimum=1)] = None,
+) -> Answer:
+    """List the known chains, the dated rows of one chain, or rows not checked for a long time."""
+    from feemodel.rollups._chain_files import read_chains
+    from feemodel.rollups.chains import CHAINS
+
+    known = CHAINS if chains is None else read_chains(chains)
+    if chain is not None:
+        check_known("chain", chain, list(known))
+    if stale is not None:
+        return _stale(stale, {chain: known[chain]} if chain else known)
+    if chain is not None:
+        return _timeline(known[chain])
+    found = [(one, one.at()) for one in known.values()]
+    rows = [
+        {"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token, "since": parameters.since,
+         "unknown": list(parameters.unknown), "archived": one.archived}
+        for one, parameters in found
+    ]  # fmt: skip
+    cells = [
+        (row["chain"], row["family"], row["token"], row["since"][:10], row["id"] or "", len(row["unknown"]) or "")
+        for row in rows
+    ]
+    columns = ("chain", "family", "token", "last row", "id", "unknown")
+    return Answer(rows, [Table(f"{len(rows)} chains", columns, cells, left=4)], file=_joined(rows))
+
+
+def _joined(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [
+        {name: ", ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
+    ]
+
+
+def _timeline(chain: "Chain") -> Answer:
+    from feemodel.rollups.chains import shown
+
+    parameters, rows = chain.at(), []
+    for row in chain.rows:
+        rows.append({name: getattr(row, name) for name in ROW} | {"values": dict(row.values)})
+    now = {
+        name: {"value": one.value, "status": one.status, "since": one.since, "confirmed": one.confirmed}
+        for name, one in parameters.entries.items()
+    }
+    data = {"chain": chain.name, "id": chain.chain_id, "family": chain.family, "token": chain.token,
+            "note": chain.note, "rows": rows, "now": now}  # fmt: skip
+    cells = [
+        (name, shown(one.value), "" if one.status == "known" else one.status, one.since,
+         f"before: {shown(one.last.value)}" if one.last is not None else one.confirmed)
+        for name, one in parameters.entries.items()
+    ]  # fmt: skip
+    columns = ("parameter", "value", "", "since", "shown until")
+    notes = []
+    for row in chain.rows:
+        values = ", ".join(f"{name} {shown(value)}" for name, value in row.values.items())
+        marks = "; ".join(f"{name}: {', '.join(getattr(row, name))}" for name in ROW[1:4] if getattr(row, name))
+        notes.append(f"{row.since}  {values}" + (f"; {marks}" if marks else ""))
+        notes.append(f"    {row.source}, checked on {row.checked}" + (f"; {row.note}" if row.note else ""))
+    notes += [chain.note] if chain.note else []
+    table = Table(f"{chain.name} after its last row, in {chain.token}", columns, cells, left=5)
+    file = [{"parameter": name, **{key: str(value) for key, value in one.items()}} for name, one in now.items()]
+    return Answer(data, [table], notes, file=file)
+
+
+def _stale(days: int, chains: "Mapping[str, Chain]") -> Answer:
+    from datetime import UTC, datetime
+
+    from feemodel.rollups.chains import rows_older_than
+
+    rows = [
+        {"chain": chain.name, "since": row.since, "checked": row.checked, "source": row.source}
+        for chain, row in rows_older_than(days, datetime.now(UTC).date(), chains)
+    ]
+    title = f"{len(rows)} rows were last checked more than {days} days ago"
+    table = Table(title, ("chain", "since", "checked", "source"), [tuple(row.values()) for row in rows], left=4)
+    return Answer(rows, [table], file=rows, code=1 if rows else 0)

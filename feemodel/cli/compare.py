@@ -1,0 +1,206 @@
+"""`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from feemodel.cli import STDIN
+from feemodel.cli.output import TABLES, Answer, Table
+from feemodel.cli.parameters import (
+    FLAT,
+    Date,
+    FileOptions,
+    Gas,
+    L1Fees,
+    Settings,
+    Sizing,
+    Subject,
+    given_by_chain,
+    text,
+    whole,
+)
+from feemodel.cli.subjects import estimated_gas, gas_limit, gas_used_of, read_subject, read_transaction_file
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.ethereum._transaction import SET_CODE, Transaction, check_no_blobs, fill
+from feemodel.rollups.rules import PUBDATA
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from feemodel.rollups.factors import Rule
+    from feemodel.rollups.tables import ComparisonRow
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Chains to compare, and their parameters."""
+
+    only: Annotated[str | None, text("names of chains or rules (default: all live chains)", "NAME,…")] = None
+    at: Date = None
+    chains: Annotated[str | None, text("also use the chains of a folder of TOML files", "FOLDER")] = None
+    set: Settings = ()  # type: ignore[assignment]
+    pubdata: Annotated[int, whole("assumed pubdata of a transaction on ZKsync", "byte")] = PUBDATA
+
+    def read(self) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
+        """Return the rules to compare, and the reasons why other chains have none."""
+        from feemodel.rollups._chain_files import read_chains
+        from feemodel.rollups.chains import CHAINS
+        from feemodel.rollups.rules import all_rules, rule, rules_at
+
+        own = {} if self.chains is None else read_chains(self.chains)
+        given = given_by_chain(self.set)
+        if self.only is None:
+            found, without = rules_at(self.at, chains={**CHAINS, **own}, parameters=given)
+            return list(found), dict(without)
+        names = self.only.split(",")
+        for chain in given:
+            if chain not in names:
+                raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{chain}.…")
+        if names == ["all"] and self.at is None:
+            return list(all_rules().values()), {}
+        return [rule(own.get(one, one), at=self.at, parameters=given.get(one, {})) for one in names], {}
+
+
+class Priced(NamedTuple):
+    """Transactions to compare."""
+
+    transactions: list[Transaction]
+    gas: list[int] | None  #: gas used; `None` if unknown [gas]
+    senders: list[bytes] | None
+    notes: list[str]
+
+
+@verb(out=TABLES, figure=True)
+def command(
+    subject: Subject,
+    /,
+    *,
+    files: Annotated[FileOptions, FLAT] = FileOptions(),
+    gas: Gas = None,
+    l1: Annotated[L1Fees, FLAT] = L1Fees(),
+    chains: Annotated[Chains, FLAT] = Chains(),
+    starknet_gas: Annotated[str | None, text("L1 data gas and L2 gas of the action on Starknet", "DATA,L2")] = None,
+    reference: Annotated[str | None, text("rule of the ratio (default: linea, or the first rule)", "RULE")] = None,
+    sizing: Annotated[Sizing, FLAT] = Sizing(),
+) -> Answer:
+    """Price a transaction, a call or a file of them with the fee rule of every rollup."""
+    import numpy as np
+
+    from feemodel.rollups.tables import comparison, measured_sizes
+
+    rules, without = chains.read()
+    carried = [one for one in rules if one.no_set_code is None]
+    priced = _priced(subject, files, gas, set_code=carried == rules)
+    if chains.only is None and carried and any(one.type == SET_CODE for one in priced.transactions):
+        without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
+        rules = carried
+    table = measured_sizes(
+        priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata, linea_codec=sizing.read()
+    )
+    if starknet_gas is not None:
+        table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
+    if chains.only is None:
+        missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
+        without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+        rules = [one for one in rules if not missing[one.name]]
+    base_fee, blob_base_fee, dated = l1.read(chains.at)
+    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=reference)
+    rows = sorted(rows, key=lambda row: (row.total_eth is None, row.total_eth))
+    said = [*priced.notes, *(f"{one.name}: {remark}" for one in rules for remark in one.remarks)]
+    data = {
+        "at": chains.at,
+        "without": {name: str(why) for name, why in without.items()},
+        "transactions": len(priced.transactions),
+        "gas": int(table["gas"].sum()),
+        "signedBytes": int(table["length"].sum()),
+        "l1BaseFeeWei": base_fee,
+        "blobBaseFeeWei": blob_base_fee,
+        "l1Fees": dated,
+        "rules": [row._asdict() | row.in_parts._asdict() for row in rows],
+        "said": said,
+    }
+    names = [one.name for one in rules]
+    of = reference or ("linea" if "linea" in names else names[0])
+    title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
+    columns = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {of}")
+    return Answer(
+        data, [Table(title, columns, [_cells(row) for row in rows])],
+        [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
+        file=data["rules"], figure=lambda: _draw(rows, data),
+    )  # fmt: skip
+
+
+def _cells(row: "ComparisonRow") -> tuple[str, ...]:
+    fees = (f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.total, row.l1_fee, row.l2_fee))
+    eth = "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}"
+    name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
+    return name, *fees, eth, "" if row.ratio is None else f"{row.ratio:.3f}×"
+
+
+def l1_sentence(base_fee: int, blob_base_fee: int, dated: str) -> str:
+    """Return the L1 fees of a result, and where they are from."""
+    return f"L1 base fee {base_fee / WEI_PER_GWEI:g} gwei, blob base fee {blob_base_fee / WEI_PER_GWEI:g} gwei. {dated}"
+
+
+def folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
+    """Return one sentence for all chains whose parameters are unknown, and one for each other chain without a fee."""
+    unknown = {name: why for name, why in without.items() if isinstance(why, UnknownParameter)}
+    said = [f"Without {name}: {why}" for name, why in without.items() if name not in unknown]
+    if unknown:
+        advice = "`feemodel chains NAME` shows what is known, --set CHAIN.PARAMETER=VALUE gives the rest."
+        said.insert(0, f"Parameters unknown, {len(unknown)} chains: {', '.join(unknown)}. {advice}")
+    return said
+
+
+def _starknet_gas(typed: str) -> dict[str, int]:
+    """Return two numbers from the command line as the inputs of Starknet's rule."""
+    parts = [part.strip() for part in typed.split(",")]
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts):
+        raise InvalidInput("starknet_gas", "expected two whole numbers such as 256,1100000", typed)
+    return {"l1_data_gas": int(parts[0]), "l2_gas": int(parts[1])}
+
+
+def _priced(subject: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
+    """Return the transactions. Those of type 4 in a file are included only if every rule has a price for them."""
+    if subject != STDIN and not subject.strip().startswith(("0x", "{")):
+        return _file(subject, options, gas, set_code=set_code)
+    one = read_subject(subject)
+    used = gas if gas is not None else gas_used_of(subject)
+    used = estimated_gas(one, used)
+    if isinstance(one, Transaction):
+        return Priced([one], [used], None, [])
+    # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
+    check_no_blobs(one)
+    limit = gas_limit(one)
+    signed = fill(one, gas=used if limit is None else limit, chain_id=options.chain_id, set_code=True)
+    return Priced([signed.with_placeholder_signature()], [used], [one.sender or bytes(20)], [])
+
+
+def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
+    read = read_transaction_file(path, options, set_code=set_code)
+    read = read if gas is not None else read.with_gas_used()
+    transactions, said = [one.signed() for one in read.sent], list(read.said)
+    if bare := sum(one.transaction.signature is None for one in read.sent):
+        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
+    used = [gas] * len(transactions) if gas is not None else read.gas_used()
+    if used is None:
+        said.append("assumed: gas limits in place of gas used")
+    senders = [one.sender for one in read.sent if one.sender is not None]
+    return Priced(transactions, used, senders if len(senders) == len(transactions) else None, said)
+
+
+def _draw(rows: "list[ComparisonRow]", data: dict[str, Any]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    from feemodel.plots import plot_comparison
+
+    def in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
+        share = (row.total_eth or 0) / row.total if row.total else 0
+        return row.rule, row.l1_fee * share, row.l2_fee * share
+
+    figure = Figure(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
+    plot_comparison([in_eth(row) for row in rows if row.total_eth is not None], figure.subplots())
+    figure.suptitle(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), fontsize=10)
+    return figure

@@ -1,0 +1,110 @@
+"""`feemodel demo`: price the real transactions in the package with both forms of the fee, and draw one figure."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from feemodel.cli.output import TABLES, Answer, Table, in_gwei
+from feemodel.cli.parameters import one_of
+from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from feemodel.simulation.surfaces import Submission, Workload
+
+FINALIZATION_GAS = 66_500  # gas of the finalization transaction per posted blob, January 2026, from public chain data
+NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, L1 fees above their mean at posting"
+
+
+@verb(out=TABLES, figure=True)
+def command(*, preset: Annotated[str, one_of("preset of costs", LINEA_PRESETS)] = DEFAULT_PRESET) -> Answer:
+    """Price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure."""
+    import numpy as np
+
+    from feemodel.io.shipped import MONTH, read_shipped_l1_fees, read_shipped_transactions
+    from feemodel.simulation.surfaces import Submission, Workload
+
+    costs = linea_preset(preset)
+    l1_fees, submission = read_shipped_l1_fees(), Submission()
+    known = read_shipped_transactions().dropna(subset=["gas_used"])
+    real = Workload("real", known["zstd"].to_numpy(np.int64), known["gas_used"].to_numpy(np.int64))
+    cost_per_byte = CostPerByte(costs.variable_cost, costs.fixed_cost, costs.base_fee)
+    verification = VerificationCost(costs.eth_gas_price, base_fee=costs.base_fee)
+    base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
+    posting = submission.cost_per_byte(base_fee, blob_base_fee)
+    finalization = FINALIZATION_GAS * (base_fee + submission.tip) / submission.capacity
+    rows = [
+        _row(real, cost_per_byte, costs, posting),
+        _row(real, cost_per_byte, costs, posting + finalization) | {"cost": "posting and finalization"},
+        _row(real, verification, costs, verification.cost_per_byte) | {"cost": "verification"},
+    ]
+    l1 = {"days": MONTH, "meanBaseFeeWei": base_fee, "meanBlobBaseFeeWei": blob_base_fee, "tipWei": submission.tip}
+    data = {"preset": costs.name, "margin": costs.estimate_margin, "transactions": len(real), "l1": l1, "results": rows,
+            "notIncluded": NOT_INCLUDED}  # fmt: skip
+    cells = [
+        (row["pricing"], row["cost"], f"{row['recovery']:.2f}×", f"{row['revenueWei'] / WEI_PER_ETH:.6f}",
+         f"{row['costWei'] / WEI_PER_ETH:.6f}", f"{row['breakEvenMargin']:.3f}")
+        for row in rows
+    ]  # fmt: skip
+    title = f"{len(real):,} real transactions, costs of {costs.name}, margin {costs.estimate_margin:g} [ETH]"
+    columns = ("form", "cost on L1", "ratio", "fees", "cost", "break-even")
+    notes = [
+        f"L1 fees: means of {MONTH}, base fee {in_gwei(round(base_fee))}, blob base fee "
+        f"{in_gwei(round(blob_base_fee))}; assumed tip {in_gwei(submission.tip)}.",
+        "Break-even: the margin at which fees equal the cost. Posting is for full blobs, one by one.",
+        f"Not included: {NOT_INCLUDED}.",
+    ]
+    return Answer(
+        data, [Table(title, columns, cells, left=2)], notes, file=rows,
+        figure=lambda: _draw(real, cost_per_byte, costs, l1_fees, submission),
+    )  # fmt: skip
+
+
+def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
+    from feemodel.simulation.recovery import break_even_margin, revenue
+
+    def paid(margin: float) -> Any:
+        return revenue(form.parts(load.compressed_size, load.gas, margin), load.gas, base_fee=form.base_fee)
+
+    income, cost = paid(preset.estimate_margin), load.compressed_bytes * cost_per_byte
+    return {
+        "pricing": form.name,
+        "cost": "posting",
+        "compressedBytes": load.compressed_bytes,
+        "revenueWei": income.total,
+        "revenueShares": income.shares(),
+        "costWei": round(cost),
+        "recovery": income.total / cost,
+        "recoveryOfSizePart": income.size / cost,
+        "breakEvenMargin": break_even_margin(lambda margin: paid(margin).total - cost),
+    }
+
+
+def _draw(
+    real: "Workload", form: CostPerByte, preset: LineaPreset, l1_fees: "pandas.DataFrame", submission: "Submission"
+) -> "Figure":
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from feemodel.io.shipped import MONTH
+    from feemodel.plots import plot_recovery
+    from feemodel.simulation.surfaces import recovery_over_l1_fees
+
+    surface = recovery_over_l1_fees(
+        real, form, submission,
+        base_fee=np.geomspace(0.01, 100, 161) * WEI_PER_GWEI,
+        blob_base_fee=np.geomspace(0.001, 100, 161) * WEI_PER_GWEI,
+        margin=np.array(sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})),
+    )  # fmt: skip
+    figure = Figure(figsize=(7.5, 5.6), layout="constrained")
+    observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
+    plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
+    figure.suptitle(
+        f"Do the fees of {len(real):,} real transactions cover the cost of posting?\n"
+        f"costs of {preset.name}; L1 fees of {MONTH}; assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei",
+        fontsize=10,
+    )
+    return figure

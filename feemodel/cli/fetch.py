@@ -1,0 +1,42 @@
+"""`feemodel fetch`: write block headers of a node, and the tips paid in the blocks, to a Parquet file."""
+
+from pathlib import Path
+from typing import Annotated
+
+from feemodel.cli.output import Answer
+from feemodel.cli.parameters import MissingOption, default_of, real, text, whole
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
+from feemodel.io._fetch import fetch_blocks, parse_block_range
+
+LONGEST_TIMEOUT = 3_600  # seconds
+
+
+@verb(out=(".parquet",), what="the blocks")
+def command(
+    *,
+    node: Annotated[str, text("URL of a JSON-RPC endpoint", "URL")],
+    blocks: Annotated[str, text("blocks from A to B, B not included", "A:B")],
+    tip_percentile: Annotated[float | None, real("also blob base fees, and tips at this percentile of the gas")] = None,
+    concurrency: Annotated[int, whole("requests at the same time", minimum=1)] = default_of(
+        fetch_blocks, "concurrency"
+    ),
+    timeout: Annotated[float, real("time limit of one request", "s", above=0)] = default_of(fetch_blocks, "timeout"),
+    file: Path | None = None,
+    overwrite: bool = False,
+    as_json: bool = False,
+) -> Answer:
+    """Download block headers from a node to a Parquet file."""
+    if file is None:
+        raise MissingOption("--out", "required: the Parquet file to write")
+    if timeout > LONGEST_TIMEOUT:
+        raise InvalidInput("timeout", f"expected at most {LONGEST_TIMEOUT:,} s", timeout)
+    wanted = parse_block_range(blocks)
+    fetch_blocks(
+        node, wanted, str(file), overwrite=overwrite, tip_percentile=tip_percentile, concurrency=concurrency,
+        timeout=timeout, progress=not as_json,
+    )  # fmt: skip
+    data = {"file": str(file), "firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted)}
+    if tip_percentile is not None:
+        data["tipPercentile"] = tip_percentile
+    return Answer(data, notes=[f"{file}: {len(wanted):,} blocks, {wanted[0]:,} to {wanted[-1]:,}"])

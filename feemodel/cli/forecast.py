@@ -1,0 +1,82 @@
+"""`feemodel forecast`: the distribution of future L1 fees."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from feemodel.cli.output import DATASETS, Answer, Table
+from feemodel.cli.parameters import FLAT, History, Paths, Seed, default_of, one_of, text
+from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.simulation.forecast.distribution import forecast
+
+if TYPE_CHECKING:
+    import xarray
+
+VARIABLES = {
+    "base_fee": ("L1 base fee", "gwei / gas", WEI_PER_GWEI),
+    "blob_base_fee": ("blob base fee", "gwei / gas", WEI_PER_GWEI),
+    "cost": ("cost of a submission of one blob", "ETH", WEI_PER_ETH),
+}
+KEYS = {
+    "base_fee_quantile": "baseFeeWei",
+    "blob_base_fee_quantile": "blobBaseFeeWei",
+    "cost_quantile": "submissionCostWei",
+}
+METHODS = ("auto", "climatology", "persistence", "seasonal", "blend")
+HORIZONS = ("10min", "1h", "6h", "24h")
+
+
+@verb(out=DATASETS, figure=True, what="the quantiles")
+def command(
+    *,
+    horizon: Annotated[
+        list[str], text("time ahead, a multiple of ten minutes up to 7d; may be repeated (default: 10min 1h 6h 24h)")
+    ] = (),  # type: ignore[assignment]
+    method: Annotated[str, one_of("method", METHODS)] = default_of(forecast, "method"),
+    l1: Annotated[History, FLAT] = History(),
+    paths: Paths = default_of(forecast, "paths"),
+    seed: Seed = 1,
+    fee: Annotated[str, one_of("fee in the figure", ("base_fee", "blob_base_fee"))] = "base_fee",
+) -> Answer:
+    """Forecast the distribution of L1 fees: quantiles, and a fan chart."""
+    history = l1.read()
+    found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
+    levels = [f"{level:.0%}" for level in found["quantile"].to_numpy().tolist()]
+    tables = []
+    for name, (meaning, unit, scale) in VARIABLES.items():
+        rows = [
+            (_length(float(row.horizon)), *(f"{value:#.4g}" for value in row.to_numpy() / scale))
+            for row in found[f"{name}_quantile"]
+        ]
+        tables.append(Table(f"{meaning} [{unit}]", ("ahead", *levels), rows))
+    notes = [f"Method: {found.attrs['method']}. Newest row: {found.attrs['origin']}."]
+    if found.attrs["assumed"] != "nothing":
+        notes.append(f"Assumed: {found.attrs['assumed']}.")
+    quantiles = found[[name for name in KEYS if name in found]]
+    return Answer(_data(found), tables, notes, file=quantiles, figure=lambda: _draw(found, history, fee))
+
+
+def _data(found: "xarray.Dataset") -> dict[str, Any]:
+    levels = [f"q{round(100 * level):02}" for level in found["quantile"].to_numpy().tolist()]
+    horizons = {}
+    for row in range(found.sizes["horizon"]):
+        one = found.isel(horizon=row)
+        horizons[_length(float(one.horizon))] = {
+            key: dict(zip(levels, one[name].to_numpy().tolist(), strict=True)) for name, key in KEYS.items()
+        }
+    return {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
+
+
+def _length(seconds: float) -> str:
+    """Format a duration of whole minutes as `--horizon` accepts it."""
+    minutes = round(seconds / 60)
+    return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
+
+
+def _draw(found: "xarray.Dataset", history: "xarray.Dataset", fee: str) -> Any:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots import plot_forecast
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    plot_forecast(found, figure.subplots(), fee=fee, history=history)
+    return figure

@@ -1,0 +1,80 @@
+"""`feemodel max-send`: the largest value that an account can send on a rollup, and the amount reserved for fees."""
+
+from typing import Annotated
+
+from feemodel.cli.output import TABLES, Answer, Table
+from feemodel.cli.parameters import (
+    FLAT,
+    Date,
+    L1Fees,
+    MissingOption,
+    Settings,
+    default_of,
+    given_parameters,
+    text,
+    whole,
+)
+from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import WEI_PER_ETH
+from feemodel.rollups._sending import max_send
+
+
+@verb(out=TABLES)
+def command(
+    chain: Annotated[str, text("op-mainnet, base, arbitrum-one, …; `feemodel chains` lists them", "CHAIN")],
+    call: Annotated[str, text('a call without a value: {"to": "0x…"}', "CALL")],
+    /,
+    *,
+    balance: Annotated[int, whole("balance of the sender", "wei")],
+    base_fee: Annotated[int, whole("base fee of the chain's newest block", "wei / gas")],
+    l1: Annotated[L1Fees, FLAT] = L1Fees(),
+    price_per_unit: Annotated[int | None, whole("price per unit of Arbitrum's L1 pricing", "wei")] = None,
+    gas: Annotated[int, whole("gas of the call; on Arbitrum, without the gas for L1", "gas", minimum=1)] = 21_000,
+    blocks_ahead: Annotated[int, whole("blocks until inclusion", "block")] = default_of(max_send, "blocks_ahead"),
+    priority_fee: Annotated[int, whole("priority fee", "wei / gas")] = default_of(max_send, "max_priority_fee"),
+    max_fee: Annotated[int | None, whole("maximum fee (default: bound of the base fee at inclusion)", "wei / gas")]
+    = None,
+    at: Date = None,
+    set: Settings = (),  # type: ignore[assignment]
+) -> Answer:  # fmt: skip
+    """Compute the largest value that a balance can send on a rollup, and the amount reserved for fees."""
+    from feemodel.io._documents import parse_json
+    from feemodel.rollups import Now
+    from feemodel.rollups._sending import needs_l1_fees
+    from feemodel.rollups.factors import token_per_eth
+    from feemodel.rollups.rules import parameters_of
+
+    document = parse_json(call, "call")
+    if needs_l1_fees(chain, price_per_unit):
+        for name in ("l1_base_fee", "blob_base_fee"):
+            if getattr(l1, name) is None:
+                raise MissingOption(f"--{name.replace('_', '-')}", f"required in wei, because {chain} charges for data")
+    now = Now(
+        base_fee=base_fee, l1_base_fee=l1.l1_base_fee or 0,
+        blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,
+    )  # fmt: skip
+    given = given_parameters(set)
+    terms = parameters_of(chain, at=at, parameters=given)
+    found = max_send(
+        chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
+        max_fee_per_gas=max_fee, at=at, parameters=given,
+    )  # fmt: skip
+    token, per_eth = terms.chain.token, token_per_eth(terms)
+
+    def amount(wei: int) -> str:
+        own = f"{wei / WEI_PER_ETH:.9f} {token}"
+        return own if token == "ETH" or per_eth is None else f"{own} = {wei / per_eth / WEI_PER_ETH:.9f} ETH"
+
+    held = found.held - found.l1_fee - found.operator_fee
+    rows = [("reserved for fees", found.held), ("gas limit · max fee", held), ("data fee (L1 part)", found.l1_fee),
+            ("operator fee", found.operator_fee), ("balance", balance)]  # fmt: skip
+    cells = [(name, f"{wei:,}", amount(wei)) for name, wei in rows]
+    if found.max_value is None:
+        cells.insert(0, ("largest value", "none", "the balance does not cover the fees"))
+    else:
+        cells.insert(0, ("largest value", f"{found.max_value:,}", amount(found.max_value)))
+    title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
+    file = [{"part": name, "wei": str(wei)} for name, wei in [("largest value", found.max_value), *rows]]
+    return Answer(
+        {"chain": chain, "token": token, **found.as_dict()}, [Table(title, ("", "wei", ""), cells)], file=file
+    )

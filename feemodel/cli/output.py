@@ -1,0 +1,185 @@
+"""Output of the commands: rich tables that fit the terminal, one JSON object, or a new file."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+FIGURES = (".png", ".svg", ".pdf")
+TABLES = (".csv", ".parquet")
+DATASETS = (".nc", *TABLES)
+WIDEST = 10_000  # characters of a line
+LONGEST_WORD = 30  # characters of a word that is not broken
+
+
+@dataclass(frozen=True)
+class Table:
+    """Table on the terminal. The first `left` columns are text; the others are numbers, aligned to the right."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    left: int = 1
+
+
+@dataclass
+class Answer:
+    """Result of a command."""
+
+    data: Any  #: what `--json` prints
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    file: Any = None  #: what `--out` writes: a list of rows, a DataFrame or a Dataset
+    figure: "Callable[[], Figure] | None" = None  #: draws what `--figure` writes
+    code: int = 0
+    error: Exception | None = None  #: raised after the rest has been printed
+
+    def print(self, *, as_json: bool) -> None:
+        """Print the tables and the notes, or the data as JSON."""
+        if as_json:
+            print_json(self.data)
+            return
+        for table in self.tables:
+            print_table(table)
+        for note in self.notes:
+            print_text(note)
+
+
+def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrite: bool) -> Path | None:
+    """Return the file that an option names, or `None` without the option. It is checked before anything is computed.
+
+    Raises `InvalidInput` for an unknown suffix, for a folder that does not exist, and for a file that exists, unless
+    `overwrite` is set.
+    """
+    if text is None:
+        return None
+    path = Path(text)
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInput(option, f"expected a file name that ends in {' or '.join(suffixes)}", text)
+    if not path.name or path.is_dir():
+        raise InvalidInput(option, "expected a file, not a folder", text)
+    if not path.parent.is_dir():
+        raise InvalidInput(option, "expected a folder that exists", text)
+    if path.exists() and not overwrite:
+        raise InvalidInput(option, "the file exists (--overwrite replaces it)", text)
+    return path
+
+
+def write_table(table: Any, path: Path, *, overwrite: bool) -> None:
+    """Write rows, a DataFrame or a Dataset to a file in the format of its suffix."""
+    from feemodel.io import write_dataset
+    from feemodel.io._files import written_whole
+
+    if hasattr(table, "data_vars"):
+        write_dataset(table, path, overwrite=overwrite)
+        return
+    import pandas as pd
+
+    table = pd.DataFrame(table)
+    with written_whole(path, overwrite=overwrite) as file:
+        if path.suffix.lower() == ".csv":
+            table.to_csv(file, index=False)
+        else:
+            table.map(lambda cell: str(cell) if isinstance(cell, int) and cell >= 2**63 else cell).to_parquet(file)
+
+
+def print_json(answer: Any, *, flush: bool = False) -> None:
+    """Print one indented JSON object with exact integers. Set `flush` if the process continues after printing."""
+    print(json.dumps(answer, indent=2, default=_plain), flush=flush)
+
+
+def print_table(table: Table) -> None:
+    """Print a table as wide as the terminal, or wider where numbers need it: a number is never cut."""
+    from rich.box import Box
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    lines = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
+    shown = RichTable(box=lines, show_edge=False, pad_edge=False, header_style="bold")
+    for index, column in enumerate(table.columns):
+        number = index >= table.left
+        words = [word for row in (table.columns, *table.rows) for word in str(row[index]).split()]
+        shown.add_column(
+            Text(column), justify="right" if number else "left", no_wrap=number, overflow="fold",
+            min_width=min(max(map(len, words), default=1), LONGEST_WORD),
+        )  # fmt: skip
+    for row in table.rows:
+        shown.add_row(*(Text(str(cell)) for cell in row))
+    console = Console(highlight=False, markup=False, soft_wrap=False)
+    console.width = max(console.width, Measurement.get(console, console.options.update(width=WIDEST), shown).minimum)
+    if table.title:
+        print_text(table.title, style="bold")
+    _print(console, shown)
+    print()
+
+
+def print_text(text: str, style: str = "") -> None:
+    """Print a sentence, broken between words at the width of the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    _print(Console(highlight=False, markup=False, emoji=False), Text(text, style=style))
+
+
+def _print(console: "Console", what: Any) -> None:
+    """Print without the blanks that fill lines to the width of the terminal."""
+    with console.capture() as captured:
+        console.print(what)
+    print("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+
+
+def shown(value: Any) -> str:
+    """Format a cell: digits in groups of three, six significant digits of a double."""
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def in_gwei(wei: float) -> str:
+    """Format an amount of wei in gwei.
+
+    >>> in_gwei(43_314_285)
+    '0.043314285 gwei'
+    """
+    return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
+
+
+def in_eth(wei: float, decimals: int = 15) -> str:
+    """Format an amount of wei in ETH.
+
+    >>> in_eth(909_599_985_000)
+    '0.000000909599985 ETH'
+    """
+    return f"{wei / WEI_PER_ETH:,.{decimals}f}".rstrip("0").rstrip(".") + " ETH"
+
+
+def camel(name: str) -> str:
+    """Return the key in JSON of a name.
+
+    >>> camel("size_recovery")
+    'sizeRecovery'
+    """
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def camel_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a mapping with the keys of JSON."""
+    return {camel(name): value for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    # Convert NumPy values, which the json module cannot serialize.
+    return value.item() if hasattr(value, "item") else value.tolist()

@@ -1,0 +1,365 @@
+"""The table of parameters: name, quantity and help of every option, once; defaults are those of the Python API.
+
+An option's type is `Annotated[type, whole(…)]`, or `real(…)`, `text(…)`, `one_of(…)`; a `Quantity` gives the unit and
+the bounds. Options that several commands share are dataclasses, whose fields cyclopts turns into options.
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_origin
+
+from cyclopts import Parameter, Token
+
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, MINIMUM
+from feemodel.ethereum._quantities import from_hex, from_typed
+from feemodel.ethereum._transaction import FORMS, LINEA_CHAIN_ID
+from feemodel.linea.extra_data import PricingRecord
+from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.quantities import Quantity, quantity_of
+
+if TYPE_CHECKING:
+    import xarray
+
+    from feemodel.sizes._codecs import Codec
+
+HOUR = 3_600  # seconds
+FLAT = Parameter(name="*")  # the fields of a dataclass are options of their own
+LONGEST = 100  # maximum number of characters of a number
+REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
+
+
+class MissingOption(InvalidInput):
+    """Raised if a required option is missing. The error message says why the option is required."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+
+def default_of(function: Callable[..., Any], parameter: str) -> Any:
+    """Return the default of a parameter of the Python API, as the default of the option for this parameter.
+
+    >>> default_of(linea_preset, "name") == DEFAULT_PRESET
+    True
+    """
+    return inspect.signature(function).parameters[parameter].default
+
+
+def number(quantity: Any, words: str = "", **options: Any) -> Parameter:
+    """Return the parameter of a quantity, given as `Quantity` or as the annotation of a formula's argument."""
+    known = quantity if isinstance(quantity, Quantity) else quantity_of(quantity)
+    assert known is not None
+
+    def read(name: str, typed: str) -> int | float:
+        found = real_number(typed) if known.double else from_typed(typed[: LONGEST + 1])
+        if found is None:
+            raise InvalidInput(name, f"expected a {'' if known.double else 'whole '}number", typed[:LONGEST])
+        return checked(known, name, found)
+
+    unit = "" if known.unit == "1" else f" [{known.unit}]"
+    return option(read, (words or known.words) + unit, **options)
+
+
+def checked(quantity: Quantity, name: str, value: int | float) -> int | float:
+    """Return a number. Raises `InvalidInput` for a number that is out of the bounds of the quantity."""
+    if quantity.minimum is not None and value < quantity.minimum:
+        kind = "number" if quantity.double else "whole number"
+        raise InvalidInput(name, f"expected a {kind} of at least {quantity.minimum}", value)
+    if quantity.maximum is not None and value > quantity.maximum:
+        raise InvalidInput(name, f"expected at most {quantity.maximum:,} {quantity.hint}".rstrip(), value)
+    return value
+
+
+def whole(words: str, unit: str = "1", *, minimum: int = 0, maximum: int | None = None, **options: Any) -> Parameter:
+    """Return the parameter of a whole number: `30000000`, `30_000_000`, `30,000,000` or `0x1c9c380`."""
+    return number(Quantity(unit, words, minimum=minimum, maximum=maximum), **options)
+
+
+def real(words: str, unit: str = "1", *, above: float | None = None, least: float | None = None) -> Parameter:
+    """Return the parameter of a finite number, above `above` or at least `least`."""
+
+    def read(name: str, typed: str) -> float:
+        found = real_number(typed)
+        if found is None:
+            raise InvalidInput(name, "expected a number", typed[:LONGEST])
+        if above is not None and found <= above:
+            raise InvalidInput(name, f"expected a number above {above:g}", found)
+        if least is not None and found < least:
+            raise InvalidInput(name, f"expected a number of at least {least:g}", found)
+        return found
+
+    return option(read, words + ("" if unit == "1" else f" [{unit}]"))
+
+
+def real_number(text: str) -> float | None:
+    """Parse a finite decimal number; return `None` for any other text.
+
+    >>> real_number("1.2e3"), real_number("nan")
+    (1200.0, None)
+    """
+    found = float(text) if len(text) <= LONGEST and REAL.fullmatch(text) else math.inf
+    return found if math.isfinite(found) else None
+
+
+def text(words: str, metavar: str = "TEXT") -> Parameter:
+    """Return the parameter of a text that is not empty. As a file name, "" would mean the current folder."""
+
+    def read(name: str, typed: str) -> str:
+        if not typed:
+            raise InvalidInput(name, "expected a value", typed)
+        return typed
+
+    return option(read, words, metavar=metavar)
+
+
+def one_of(words: str, names: Iterable[str]) -> Parameter:
+    """Return the parameter of a name out of a list. An error shows the most similar name."""
+    known = tuple(names)
+
+    def read(name: str, typed: str) -> str:
+        check_known(name, typed, known)
+        return typed
+
+    return option(read, f"{words}: {', '.join(known)}", metavar="NAME")
+
+
+def option(read: Callable[[str, str], Any], words: str, **options: Any) -> Parameter:
+    """Return a parameter whose values `read(name, text)` parses."""
+
+    def convert(kind: Any, tokens: Sequence[Token]) -> Any:
+        found = [read(token.keyword or options.get("metavar", "argument"), token.value) for token in tokens]
+        return found if get_origin(kind) in (list, tuple) else found[0]
+
+    return Parameter(converter=convert, help=words, **options)
+
+
+def check_known(where: str, asked: Any, known: Collection[str]) -> None:
+    """Raise `InvalidInput` for an unknown name; the message shows the most similar known name."""
+    if isinstance(asked, str) and asked in known:
+        return
+    if close := get_close_matches(str(asked), known, 1, 0.5):
+        raise InvalidInput(where, f"unknown name, did you mean {close[0]}?", asked)
+    raise InvalidInput(
+        where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
+    )
+
+
+def flag(words: str) -> Parameter:
+    """Return the parameter of an option without a value."""
+    return Parameter(help=words, show_default=False)
+
+
+def plausible_base_fee(name: str, typed: str) -> int:
+    """Parse an L1 base fee in wei. Numbers from 1 to 999 are refused, because they are probably in gwei."""
+    found = from_typed(typed[: LONGEST + 1])
+    if found is None or found < 0:
+        raise InvalidInput(name, "expected a whole number of at least 0", typed[:LONGEST])
+    if 0 < found < MINIMUM["base_fee"]:
+        raise InvalidInput(name, f"expected at least 1,000 ({IN_WEI})", found)
+    return found
+
+
+Gas: TypeAlias = Annotated[int | None, whole("gas of the transaction", "gas", minimum=1)]
+Seed: TypeAlias = Annotated[int, whole("seed of the random numbers")]
+Paths: TypeAlias = Annotated[int, whole("number of sample paths", minimum=1)]
+Subject: TypeAlias = Annotated[
+    str, text("a signed transaction (0x…), a call ({…}), a file of them, or - for standard input", "SUBJECT")
+]
+TransactionsFile: TypeAlias = Annotated[
+    str, text("transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own", "FILE")
+]
+Date: TypeAlias = Annotated[str | None, text("use the rules of this day, such as 2024-06-14 (default: newest)", "DATE")]
+SizedForm: TypeAlias = Annotated[str, one_of("encoding of which the size is measured", FORMS)]
+Settings: TypeAlias = Annotated[
+    list[str], text("set a parameter of a chain; may be repeated", "[CHAIN.]PARAMETER=VALUE")
+]
+Workers: TypeAlias = Annotated[int | None, whole("number of threads (default: the processors)", minimum=1)]
+Store: TypeAlias = Annotated[str, text("ledger file", "FILE")]
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Costs and form of Linea's fee: a preset, and single costs that replace those of the preset."""
+
+    pricing: Annotated[str, one_of("formula of the fee", (CostPerByte.name, VerificationCost.name))] = CostPerByte.name
+    preset: Annotated[str, one_of("preset of costs", LINEA_PRESETS)] = DEFAULT_PRESET
+    record: Annotated[str | None, text("pricing record (extraData) of a block; replaces the preset", "HEX")] = None
+    margin: Annotated[float | None, real("safety factor of the fee (default: of the preset)")] = None
+    base_fee: Annotated[int | None, whole("base fee (default: of the preset)", "wei / gas")] = None
+    variable_cost: Annotated[int | None, whole("cost of a compressed byte (default: of the preset)", "wei / byte")] = (
+        None
+    )
+    fixed_cost: Annotated[int | None, whole("cost of every unit of gas (default: of the preset)", "wei / gas")] = None
+    min_gas_price: Annotated[int | None, whole("minimum gas price, of verification-cost", "wei / gas")] = None
+    verification_gas_cost: Annotated[
+        int | None, whole("L1 gas to verify a submission, of verification-cost", "gas")
+    ] = None
+    verification_capacity: Annotated[int | None, whole("size of a submission, of verification-cost", "byte")] = None
+    gas_price_ratio: Annotated[float | None, real("L1 gas price / L2 gas price, of verification-cost")] = None
+
+    def read(self) -> tuple[LineaPreset, Form]:
+        """Return the preset and the form of the fee that the options name."""
+        preset = linea_preset(self.preset)
+        if self.record is not None:
+            preset = replace(preset, **asdict(PricingRecord.from_bytes(from_hex(self.record, "--record"))))
+        if self.margin is not None:
+            preset = replace(preset, estimate_margin=self.margin)
+        costs = {
+            CostPerByte.name: ("variable_cost", "fixed_cost"),
+            VerificationCost.name: (
+                "min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio",
+            ),
+        }  # fmt: skip
+        for other in set(costs) - {self.pricing}:
+            for cost in costs[other]:
+                if getattr(self, cost) is not None:
+                    raise InvalidInput(cost, f"expected only with --pricing {other}", getattr(self, cost))
+        given = {name: getattr(self, name) for name in ("base_fee", *costs[self.pricing])}
+        given = {name: value for name, value in given.items() if value is not None}
+        return preset, replace(form_of(self.pricing, preset), **given)
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """Codec that measures a compressed size."""
+
+    codec: Annotated[str, one_of("codec", ("zstd", "brotli", "deflate", "fastlz", "lzss"))] = "zstd"
+    dictionary: Annotated[str | None, text("dictionary, required for lzss and optional for zstd", "FILE")] = None
+    packed: Annotated[bool, flag("round the size up to whole 32-byte field elements of a blob")] = False
+
+    def read(self) -> "Codec":
+        """Return the codec that the options name."""
+        from feemodel.estimates._codec_file import read_codec
+
+        if self.codec == "lzss" and self.dictionary is None:
+            raise InvalidInput("codec", "lzss needs --dictionary FILE (docs/guide/sizes.md names the file)", "lzss")
+        if self.dictionary is not None and self.codec not in ("lzss", "zstd"):
+            raise InvalidInput("dictionary", "expected only with --codec lzss or zstd", self.dictionary)
+        return read_codec(self.codec, self.dictionary)
+
+
+@dataclass(frozen=True)
+class L1Fees:
+    """L1 fees of one moment; those that are not given are a quantile of the shipped month, or of a day."""
+
+    l1_base_fee: Annotated[
+        int | None,
+        option(plausible_base_fee, "L1 base fee (default: median of the shipped month or the day) [wei / gas]"),
+    ] = None
+    blob_base_fee: Annotated[int | None, whole("blob base fee (default: the same)", "wei / gas")] = None
+
+    def read(self, at: str | None = None, quantile: float = 0.5) -> tuple[int, int, str]:
+        """Return the L1 base fee, the blob base fee [wei / gas], and a sentence that says where they are from."""
+        from feemodel.io.shipped import MONTH, day_l1_fees, month_l1_fees
+        from feemodel.rollups.chains import timestamp
+
+        given = self.l1_base_fee, self.blob_base_fee
+        if given[0] is not None and given[1] is not None:
+            return given[0], given[1], "L1 fees: as given."
+        found = month_l1_fees(quantile) if at is None else day_l1_fees("at", timestamp("at", at), quantile)
+        base_fee, blob_base_fee = (other if fee is None else fee for fee, other in zip(given, found, strict=True))
+        when = f"the shipped month, {MONTH}" if at is None else at
+        level = "median" if quantile == 0.5 else f"{quantile:.0%} quantile"
+        rest = "" if given == (None, None) else " (the one that was not given)"
+        return base_fee, blob_base_fee, f"L1 fees{rest}: {level} of {when}."
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns in a file of transactions."""
+
+    columns: Annotated[
+        list[str], text("name (and unit) of the column that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
+    ] = ()  # type: ignore[assignment]
+
+    def read(self) -> dict[str, str] | None:
+        """Return a mapping from names of this package to names in the file."""
+        return read_columns(self.columns)
+
+
+@dataclass(frozen=True)
+class FileOptions(Columns):
+    """Options of a command that reads a file of transactions."""
+
+    chain_id: Annotated[int, whole("chain id of transactions for which the file has none")] = LINEA_CHAIN_ID
+
+
+@dataclass(frozen=True)
+class History:
+    """History of L1 fees."""
+
+    l1: Annotated[str | None, text("L1 base fees and blob base fees (default: the shipped month)", "FILE")] = None
+    l1_columns: Annotated[
+        list[str], text("name (and unit) of the column of --l1 that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
+    ] = ()  # type: ignore[assignment]
+
+    def read(self) -> "xarray.Dataset":
+        """Return the history that the options name."""
+        from pathlib import Path
+
+        from feemodel.errors import UnreadableFile
+        from feemodel.io import read_l1_fees, read_shipped_l1_fees
+        from feemodel.simulation.scenarios import replay, step_seconds
+
+        columns = read_columns(self.l1_columns, "--l1-columns")
+        if self.l1 is None:
+            return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
+        table = read_l1_fees(self.l1, columns=columns)
+        try:
+            history = replay(table, source=Path(self.l1).name)
+            step_seconds(history)  # raises an error for a history with fewer than two steps
+            return history
+        except InvalidInput as error:
+            raise UnreadableFile(f"{self.l1}: {error}") from None
+
+
+def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, str] | None:
+    """Parse the values of an option for column names; return a mapping from names of this package to names in the file.
+
+    >>> read_columns(["base_fee=fee:gwei,time=t"])
+    {'base_fee': 'fee:gwei', 'time': 't'}
+    """
+    columns: dict[str, str] = {}
+    for part in (part for given in texts for part in given.split(",")):
+        ours, equals, theirs = part.partition("=")
+        if not (ours and equals and theirs) or ours in columns:
+            raise InvalidInput(option, "expected FIELD=NAME, each FIELD once", part)
+        columns[ours] = theirs
+    return columns or None
+
+
+def given_parameters(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the parameters of `--set PARAMETER=VALUE`.
+
+    >>> given_parameters(["base_fee_scalar=20000"])
+    {'base_fee_scalar': 20000}
+    """
+    from feemodel.rollups.chains import parse_parameter
+
+    found: dict[str, Any] = {}
+    for given in texts:
+        name, equals, value = given.partition("=")
+        if not equals:
+            raise InvalidInput("--set", "expected PARAMETER=VALUE, such as base_fee_scalar=20000", given)
+        found[name] = parse_parameter(name, value)
+    return found
+
+
+def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Parse texts of the form `CHAIN.PARAMETER=VALUE`; return the parameters by chain.
+
+    >>> given_by_chain(["mode.base_fee_scalar=20000"])
+    {'mode': {'base_fee_scalar': 20000}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for given in texts:
+        chain, dot, rest = given.partition(".")
+        if not dot:
+            raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", given)
+        found.setdefault(chain, {}).update(given_parameters([rest]))
+    return found

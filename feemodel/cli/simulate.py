@@ -1,0 +1,307 @@
+"""`feemodel simulate`: simulate a rollup in a closed loop with L1, users and operator. Defaults are the baseline's."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+from feemodel.cli.output import Answer, Table
+from feemodel.cli.parameters import (
+    FLAT,
+    HOUR,
+    History,
+    Seed,
+    Workers,
+    check_known,
+    default_of,
+    flag,
+    one_of,
+    option,
+    real,
+    real_number,
+    text,
+    whole,
+)
+from feemodel.cli.sweep import run_folder
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
+from feemodel.io._documents import read_toml
+from feemodel.simulation.closed_loop._choices import POSTINGS, PRICINGS, WITH_SLA
+from feemodel.simulation.closed_loop._costs import Costs
+from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.paths import Bootstrap
+from feemodel.simulation.closed_loop.simulator import simulate
+
+if TYPE_CHECKING:
+    import xarray
+
+FIT = "fit"
+SLA_HOURS = 16.0
+TABLES_OF_FILE = ("pricing-fields", "posting-fields", "demand", "costs")
+#: For each measure in the output: the key in the JSON object, the variable of the result, and the label.
+MEASURES = (
+    ("recovery", "recovery", "data fees / posting cost"),
+    ("totalRecovery", "total_recovery", "all fees / all costs"),
+    ("underRecoveryDays", "under_recovery_days", "days with data fees below accrued cost"),
+    ("underRecoveryProbability", "under_recovery_probability", "the same / whole days"),
+    ("volatility", "volatility", "volatility of hourly mean prices"),
+    ("p99OverMedian", "p99_over_median", "99th percentile / median of the price"),
+    ("overcharge", "overcharge", "overcharge / posting cost"),
+    ("undercharge", "undercharge", "undercharge / posting cost"),
+    ("drawdownDays", "drawdown_days", "maximum drawdown / mean cost of a day"),
+    ("lostDemand", "lost_demand", "lost demand"),
+    ("breakEvenLevel", "break_even_level", "break-even level"),
+    ("meanWaitHours", "mean_wait", "mean waiting time of a byte [h]"),
+    ("meanPriceWei", "mean_price", "mean data price [wei / byte]"),
+    ("dataCostWei", "data_cost", "posting cost [wei]"),
+    ("totalCostWei", "total_cost", "all costs [wei]"),
+)
+Record = TypeVar("Record")
+
+
+def _level(name: str, typed: str) -> float | str:
+    found = real_number(typed)
+    if typed == FIT:
+        return FIT
+    if found is None or found <= 0:
+        raise InvalidInput(name, f"expected a number above 0 or {FIT}", typed)
+    return found
+
+
+@dataclass(frozen=True)
+class Experiment(History):
+    """Options of a simulation, which are also the keys of its TOML file."""
+
+    pricing: Annotated[str, one_of("pricing policy", PRICINGS)] = "linea"
+    window: Annotated[int | None, whole("blocks over which Linea averages L1 fees", "block", minimum=1)] = None
+    level: Annotated[float | str, option(_level, f"factor on the price, or {FIT}: break-even at elasticity 0")] = 1.0
+    elasticity: Annotated[float, real("price elasticity of demand", least=0)] = Demand().elasticity
+    posting: Annotated[str, one_of("posting policy", POSTINGS)] = "fill"
+    sla: Annotated[float | None, real("delay of price-cap; longest wait of others (default: 16)", "h", above=0)] = None
+    delay_cost: Annotated[float | None, real("cost of an hour of waiting / median submission", least=0)] = None
+    tip: Annotated[str, one_of("tip of price-cap", ("paid", "constant"))] = default_of(baseline_posting, "tip")
+    step: Annotated[float, real("length of a step", "s", above=0)] = default_of(simulate, "step")
+    paths: Annotated[int, whole("number of paths, drawn by a block bootstrap", minimum=1)] = 1
+    block_hours: Annotated[float | None, real("mean length of the bootstrap blocks", "h", above=0)] = None
+    arrival_rate: Annotated[float, real("transactions", "1 / s", above=0)] = Demand().rate
+    poisson: Annotated[bool, flag("draw the number of arrivals at random (default: their mean)")] = False
+    finalization_gas: Annotated[float, real("L1 gas of finalization per blob, 66500 on Linea", "gas", least=0)] = (
+        Costs().finalization_gas
+    )
+    seed: Seed = default_of(simulate, "rng")
+
+
+class SimulationArguments(NamedTuple):
+    """Arguments of a simulation, from the options and the file."""
+
+    l1_fees: Any
+    pricing: Any
+    posting: Any
+    demand: Any
+    costs: Any
+
+
+def expanded(words: Sequence[str]) -> list[str]:
+    """Return the words of a command; the keys of its TOML file become options, unless the words contain the option."""
+    path = next((word for word in words if word.endswith(".toml") and not word.startswith("-")), None)
+    if path is None:
+        return [*words]
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    known = [field.name.replace("_", "-") for field in fields(Experiment)]
+    added = []
+    for name, value in read_toml(path).items():
+        check_known("the simulation file", name, [*known, *TABLES_OF_FILE])
+        if name in TABLES_OF_FILE or f"--{name}" in given:
+            continue
+        if isinstance(value, (dict, list)) or isinstance(value, bool) is not (name == "poisson"):
+            expected = "true or false" if name == "poisson" else "one number or text"
+            raise InvalidInput(name, f"expected {expected}", value)
+        if name == "l1":
+            value = Path(path).parent / value
+        if value is not False:
+            added.append(f"--{name}" if value is True else f"--{name}={value}")
+    return [*words, *added]
+
+
+@verb(out=(".nc",), figure=True, what="all results", expand=expanded)
+def command(
+    spec: Annotated[str | None, text("file that describes an experiment; options take precedence", "SPEC.toml")] = None,
+    /,
+    *,
+    experiment: Annotated[Experiment, FLAT] = Experiment(),
+    workers: Workers = None,
+    resume: Annotated[str | None, text("folder of finished paths, which are not computed again", "FOLDER")] = None,
+    picture: Path | None = None,
+    as_json: bool = False,
+) -> Answer:
+    """Simulate a rollup in a closed loop of prices, demand, posting and the operator's balance.
+
+    The defaults are the baseline: 1.45 transactions of 119.42 bytes per second, without randomness. A submission has
+    one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted as soon as the blob is full. Users pay
+    only for data. saving and meanDelayHours refer to another schedule, in which a submission is due every 751 s from
+    the eighth day on: saving is the share of the cost of posting at once that waiting saves.
+    """
+    from feemodel.simulation.closed_loop.finality import price_of_finality
+
+    tables = {} if spec is None else {n: v for n, v in read_toml(spec).items() if n in TABLES_OF_FILE}
+    made = read_experiment(experiment, tables)
+    if experiment.block_hours is not None and experiment.paths == 1:
+        raise InvalidInput("block_hours", "expected only with --paths above 1", experiment.block_hours)
+    drawn = None
+    if experiment.paths > 1:
+        own = {} if experiment.block_hours is None else {"block_seconds": experiment.block_hours * HOUR}
+        drawn = Bootstrap(paths=experiment.paths, **own)
+    found = simulate(
+        made.l1_fees if drawn is None else _on_steps(made.l1_fees, experiment.step),
+        made.pricing, made.posting, made.demand, made.costs, step=experiment.step, bootstrap=drawn,
+        record=1 if picture is not None else 0, rng=experiment.seed, workers=workers, finished=run_folder(resume),
+        progress=not as_json,
+    )  # fmt: skip
+    if experiment.pricing == "fixed" and "price" not in tables.get("pricing-fields", {}):
+        said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
+        found = found.assign_attrs(price=said)
+    finality = None
+    if made.posting.kind in ("price-cap", "clairvoyant"):
+        finality = price_of_finality(made.l1_fees, made.posting, step=experiment.step)
+    answer = _answer(experiment, found, finality, made)
+    answer.file, answer.figure = found, lambda: _draw(found)
+    return answer
+
+
+def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> SimulationArguments:
+    """Return the arguments of the simulation from the options and from the tables of a file."""
+    from feemodel.simulation.closed_loop.baseline import break_even, fitted, unweighted
+    from feemodel.simulation.posting import Posting
+
+    if options.window is not None and not options.pricing.startswith("linea"):
+        raise InvalidInput("window", "expected only with --pricing linea or linea-unbounded", options.window)
+    if options.sla is not None and options.posting not in WITH_SLA:
+        raise InvalidInput("sla", f"expected only with --posting {', '.join(WITH_SLA)}", options.sla)
+    if options.tip == "constant" and options.posting != "price-cap":
+        warnings.warn("--tip constant has no effect: only --posting price-cap pays a tip of its own", stacklevel=2)
+    sla = (SLA_HOURS if options.sla is None else options.sla) * HOUR
+    posting = baseline_posting(options.posting, sla=sla, tip=options.tip)
+    if options.delay_cost is not None:
+        if options.posting != "clairvoyant":
+            raise InvalidInput("delay_cost", "expected only with --posting clairvoyant", options.delay_cost)
+        posting = replace(posting, delay_cost=options.delay_cost)
+    posting = with_fields("posting-fields", posting, tables.get("posting-fields", {}))
+    demand = with_fields("demand", Demand(rate=options.arrival_rate, poisson=options.poisson), tables.get("demand", {}))
+    costs = Costs()
+    if options.finalization_gas:
+        costs = Costs(finalization_gas=options.finalization_gas, finalize_blobs=1)
+    costs = with_fields("costs", costs, tables.get("costs", {}))
+    l1_fees = unweighted(options.read())
+    even = break_even(l1_fees, Posting(submission=posting.submission), demand, step=options.step)
+    reference = even.price * demand.bytes_per_transaction
+    answering = replace(demand, elasticity=options.elasticity or demand.elasticity,
+                        reference_fee=demand.reference_fee or reference)  # fmt: skip
+    blocks = default_of(baseline_pricing, "window_blocks") if options.window is None else options.window
+    pricing = baseline_pricing(options.pricing, even, window_blocks=blocks, step=options.step)
+    pricing = with_fields("pricing-fields", pricing, tables.get("pricing-fields", {}))
+    if options.level == FIT:
+        pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
+    elif options.level != 1.0:
+        pricing = replace(pricing, level=options.level)
+    return SimulationArguments(l1_fees, pricing, posting, answering, costs)
+
+
+def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
+    """Return a history with one row per step, for a bootstrap."""
+    import numpy as np
+
+    from feemodel.simulation.closed_loop._l1_steps import rows_by_step
+    from feemodel.simulation.scenarios import scenario
+
+    rows = rows_by_step(l1_fees["elapsed"].to_numpy(), step)
+    columns = {str(name): l1_fees[name].to_numpy()[:, rows] for name in l1_fees.data_vars}
+    held = scenario(columns, step * np.arange(len(rows)), source=l1_fees.attrs["source"])
+    return held.assign_attrs(l1_fees.attrs)
+
+
+def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: SimulationArguments) -> Answer:
+    saving = 0.0 if finality is None else float(finality["saving"])
+    delay = 0.0 if finality is None else float(finality["mean_delay"]) / HOUR
+    level = float(getattr(made.pricing, "level", 1.0))
+    paths, days = found.sizes["path"], float(found["covered"].sum())
+    means = {key: _scaled(variable, float(found[variable].mean())) for key, variable, _ in MEASURES}
+    data: dict[str, Any] = {"pricing": options.pricing, "posting": made.posting.kind, "level": level,
+                            "elasticity": made.demand.elasticity, "paths": paths,
+                            "wholeDays": float(found["whole_days"][0])}  # fmt: skip
+    data |= {key: _finite(mean) for key, mean in means.items()} | {"saving": saving, "meanDelayHours": delay}
+    quantiles = {key: _quantiles(found, variable) for key, variable, _ in MEASURES} if paths > 1 else {}
+    data |= {"quantiles": quantiles} if quantiles else {}
+    rows = []
+    for key, _, label in MEASURES:
+        values = [means[key], *(value for value in quantiles.get(key, {}).values() if value is not None)]
+        rows.append((label, *(f"{value:,.4g}" if abs(value) < 1e4 else f"{value:.4e}" for value in values)))
+    columns = ("", "mean", "p5", "median", "p95") if quantiles else ("", "value")
+    if finality is not None:
+        blank = [""] * (len(columns) - 2)
+        rows += [
+            ("share of cost saved by waiting", f"{saving:.4f}", *blank),
+            ("mean delay [h]", f"{delay:.3f}", *blank),
+        ]
+    title = f"{options.pricing}, {made.posting.kind}, elasticity {made.demand.elasticity:g}, level {level:.6g}: "
+    title += f"{paths:,} path{'s' * (paths > 1)} of {days:,.2f} days"
+    notes = [
+        f"{name.replace('_', ' ')}: {found.attrs[name]}"
+        for name in ("l1_fees", "l1_fees_assumed", "tips", "bootstrap", "not_counted", "price")
+        if name in found.attrs
+    ]
+    return Answer(data | {"assumed": found.attrs}, [Table(title, columns, rows)], notes)
+
+
+def _quantiles(found: "xarray.Dataset", variable: str) -> dict[str, float | None]:
+    values = found[variable]
+    levels = (("p5", 0.05), ("median", 0.5), ("p95", 0.95))
+    return {name: _finite(_scaled(variable, float(values.quantile(level)))) for name, level in levels}
+
+
+def _scaled(variable: str, value: float) -> float:
+    return value / HOUR if variable == "mean_wait" else value
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _draw(found: "xarray.Dataset") -> Any:
+    from matplotlib.figure import Figure
+
+    from feemodel.plots import plot_path
+
+    figure = Figure(figsize=(9, 9), layout="constrained")
+    plot_path(found, figure.subplots(4, 1, sharex=True))
+    return figure
+
+
+def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:
+    """Return a copy of a frozen dataclass with some fields replaced.
+
+    A list is converted to a tuple. If the field is itself a dataclass, its value in the file is a table with the fields
+    to replace.
+
+    Raises `InvalidInput` for a field that the dataclass does not have.
+
+    >>> from feemodel.simulation.closed_loop.demand import Demand
+    >>> with_fields("demand", Demand(), {"rate": 2.0}).rate
+    2.0
+    """
+    known = [field.name for field in fields(record)]  # type: ignore[arg-type]
+    changed = {}
+    for name, value in given.items():
+        check_known(where, name, known)
+        held = getattr(record, name)
+        if isinstance(value, dict):
+            if not hasattr(held, "__dataclass_fields__"):
+                raise InvalidInput(f"{where}.{name}", "expected a number or text", value)
+            value = with_fields(f"{where}.{name}", held, value)
+        changed[name] = tuple(value) if isinstance(value, list) else value
+    try:
+        return replace(record, **changed)  # type: ignore[type-var]
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}.{error.name}", error.reason, error.value) from None

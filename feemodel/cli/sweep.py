@@ -1,0 +1,82 @@
+"""`feemodel sweep`: evaluate a formula on a grid, Sobol points or random draws, as described in a TOML file."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from feemodel.cli.output import DATASETS, Answer, Table
+from feemodel.cli.parameters import Workers, text
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@verb(out=DATASETS, what="all values")
+def command(
+    spec: Annotated[str, text("file that describes the sweep; data/specs/ has examples", "SPEC.toml")],
+    /,
+    *,
+    workers: Workers = None,
+    dask: Annotated[str | None, text("address of a Dask scheduler, such as tcp://host:8786", "ADDRESS")] = None,
+    resume: Annotated[str | None, text("folder of finished blocks, which are not computed again", "FOLDER")] = None,
+    file: Path | None = None,
+    as_json: bool = False,
+) -> Answer:
+    """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
+    from feemodel.cli.sweep_spec import read_sweep_spec
+    from feemodel.simulation._sweep import planned, sweep
+
+    finished = run_folder(resume)
+    read = read_sweep_spec(spec)
+    plan = planned(read.formula, read.samples, read.reduce)
+    if file is not None and file.suffix.lower() != ".nc" and plan.levels:
+        reason = "expected a file name that ends in .nc, because the result has histograms or quantiles"
+        raise InvalidInput("--out", reason, str(file))
+    then = (
+        f"written to {file}"
+        if file is not None
+        else "printing only minimum, mean and maximum (--out FILE writes all values)"
+    )
+    print(f"feemodel: {plan}; {then}", file=sys.stderr)
+    started = time.perf_counter()
+    result = sweep(read.formula, read.samples, reduce=read.reduce, executor=dask, workers=workers, finished=finished,
+                   progress=not as_json)  # fmt: skip
+    seconds = time.perf_counter() - started
+    ranges = _ranges(result)
+    evaluations = result.attrs["evaluations"]
+    data = {
+        "evaluations": evaluations,
+        "seconds": round(seconds, 3),
+        "dimensions": dict(result.sizes),
+        "results": {name: dict(zip(("min", "mean", "max"), row, strict=True)) for name, row in ranges.items()},
+        "attributes": result.attrs,
+        "file": None if file is None else str(file),
+    }
+    dims = " × ".join(f"{size:,} {name}" for name, size in result.sizes.items()) or "one value"
+    title = f"{evaluations:,} evaluations of {result.attrs['function']} in {seconds:.2f} s: {dims}"
+    rows = [
+        (name, result[name].attrs.get("units", ""), *(f"{value:,.6g}" for value in row)) for name, row in ranges.items()
+    ]
+    notes = [f"{name}: {value}" for name, value in result.attrs.items() if name not in ("evaluations", "function")]
+    return Answer(data, [Table(title, ("result", "unit", "min", "mean", "max"), rows, left=2)], notes, file=result)
+
+
+def run_folder(path: str | None) -> Any:
+    """Return the store of `--resume`, or `None` without the option; raises `InvalidInput` for a missing folder."""
+    from feemodel.io import FinishedFolder
+
+    if path is None:
+        return None
+    if not Path(path).is_dir():
+        raise InvalidInput("resume", "expected a folder that exists", path)
+    return FinishedFolder(path)
+
+
+def _ranges(result: "xarray.Dataset") -> dict[str, tuple[float, float, float]]:
+    return {
+        str(name): (float(values.min()), float(values.mean()), float(values.max()))
+        for name, values in result.data_vars.items()
+    }
