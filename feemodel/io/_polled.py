@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
@@ -146,14 +146,14 @@ class Polled(Generic[Value]):
     Parameters
     ----------
     what : name of the value, for error messages.
-    fetch : functions that return the value, tried in this order.
+    fetch : function that returns the value.
     every : pause between two fetches [s].
     max_age : maximum age of the value's block, and also of the last successful poll; older values are not used [s].
     name : name of the node in the log; not shown to callers.
     """
 
     def __init__(
-        self, what: str, fetch: Sequence[Callable[[], Awaitable[Value]]], *, every: float, max_age: float, name: str
+        self, what: str, fetch: Callable[[], Awaitable[Value]], *, every: float, max_age: float, name: str
     ) -> None:
         self._name, self.what, self._fetch = name, what, fetch
         self._every, self._max_age = every, max_age
@@ -210,17 +210,10 @@ class Polled(Generic[Value]):
 
     async def refresh(self) -> None:
         """Fetch the value once. If the fetch fails, keep the last value and set `error`."""
-        failure: Exception | None = None
-        for fetch in self._fetch:
-            try:
-                value = await fetch()
-            except Exception as error:  # polling must continue after any error
-                failure = failure or error
-            else:
-                self.note(value)
-                return
-        if failure is not None:
-            self.fail(failure)
+        try:
+            self.note(await self._fetch())
+        except Exception as error:  # polling must continue after any error
+            self.fail(error)
 
     async def keep(self) -> None:
         """Fetch the value at regular intervals until cancelled. The method first waits for one interval."""

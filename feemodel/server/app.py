@@ -8,6 +8,7 @@ GET  /ready             200 if estimates and proofs can be answered, else 503
 GET  /metrics           Prometheus metrics of all workers
 """
 
+import asyncio
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -22,11 +23,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from feemodel.server import explorer, metrics
+from feemodel.server.execute import RECEIVE
 from feemodel.server.service import Service
+from feemodel.server.settings import LOOPBACK
 
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+BODY_BYTES = 1 << 20  # maximum size of a request [byte]
+REQUESTS = 256  # maximum requests in progress
 KNOWN_HOSTS = 64  # maximum number of Host headers whose check is cached
 LARGE = 1 << 16  # minimum size of a large request [byte]
 HELD = 16 << 20  # large requests are refused while the requests in progress exceed this total size [byte]
@@ -56,7 +60,6 @@ class App:
         self._service, self._dispatcher = service, service.dispatcher()
         hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._is_allowed = lru_cache(KNOWN_HOSTS)(partial(_is_allowed, hosts))
-        self._body_limit, self._limit = settings.body_limit, settings.requests
         self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
@@ -87,6 +90,8 @@ class App:
         except Refusal as refusal:
             await self._refuse(send, refusal)
             return
+        except asyncio.CancelledError:  # the client is gone
+            return
         if answer is None:
             await send({"type": "http.response.start", "status": 204, "headers": []})
             await send({"type": "http.response.body", "body": b""})
@@ -98,10 +103,8 @@ class App:
     async def _answer(self, headers: Headers, receive: Receive) -> bytes | None:
         """Return the response to a request; raises `Refusal` for a request that is refused."""
         self._check_content(headers)
-        if self._answering >= self._limit:
-            raise Refusal(
-                503, f"at most {self._limit:,} requests are answered at the same time", (b"retry-after", b"1")
-            )
+        if self._answering >= REQUESTS:
+            raise Refusal(503, f"at most {REQUESTS:,} requests are answered at the same time", (b"retry-after", b"1"))
         self._answering += 1
         body = bytearray()
         try:
@@ -111,19 +114,20 @@ class App:
                     raise Refusal(400, "the request did not arrive as a whole")
                 body += message["body"]
                 self._held += len(message["body"])
-                if len(body) > self._body_limit:
+                if len(body) > BODY_BYTES:
                     raise self._too_large()
                 if len(body) > LARGE and self._held > HELD:
                     reason = f"at most {HELD:,} bytes of large requests are held at the same time"
                     raise Refusal(503, reason, (b"retry-after", b"1"), (b"connection", b"close"))
                 if not message.get("more_body"):
+                    RECEIVE.set(receive)
                     return await self._dispatcher.answer(bytes(body))
         finally:
             self._answering -= 1
             self._held -= len(body)
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"a request has at most {self._body_limit:,} bytes", (b"connection", b"close"))
+        return Refusal(413, f"a request has at most {BODY_BYTES:,} bytes", (b"connection", b"close"))
 
     def _check_content(self, headers: Headers) -> None:
         """Refuse compressed or too large bodies, and content types that browsers send without a CORS preflight."""
@@ -131,7 +135,7 @@ class App:
         for name, value in headers:
             if name == b"content-type":
                 kind = value.partition(b";")[0].strip().lower()
-            elif name == b"content-length" and int(value) > self._body_limit:
+            elif name == b"content-length" and int(value) > BODY_BYTES:
                 raise self._too_large()
             elif name == b"content-encoding" and value.strip().lower() != b"identity":
                 shown = value[:100].decode("latin-1")

@@ -7,7 +7,6 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from operator import itemgetter
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
@@ -29,10 +28,11 @@ from feemodel.server.errors import (
     as_call_error,
 )
 from feemodel.server.metrics import ERRORS, SECONDS
-from feemodel.server.settings import Settings
 
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
-ALL_BATCHES_BYTES = 48 << 20  # maximum size of the answers to all current batches of a process
+BATCH_CALLS = 1_000  # maximum number of calls in a batch
+BATCH_SECONDS = 30.0  # time after which no further call of a batch starts [s]
+BATCH_BYTES = 16 << 20  # size of the answers after which no further call of a batch starts [byte]
 FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
 #: Methods of nodes that have a label of their own in the metrics; others are counted together.
 FORWARDED = (
@@ -100,17 +100,6 @@ class Method:
         return [params.get(name) for name in names]
 
 
-class GasMeter:
-    """Counts the gas that the calls of one batch have used."""
-
-    def __init__(self) -> None:
-        self.spent = 0
-
-
-#: Gas meter of the batch that the current task answers; all single calls share one meter, which has no limit.
-BATCH_GAS: ContextVar[GasMeter] = ContextVar("BATCH_GAS", default=GasMeter())  # noqa: B039 nobody reads it
-
-
 class _Call(msgspec.Struct):
     """A JSON-RPC 2.0 call."""
 
@@ -128,8 +117,7 @@ class Dispatcher:
     methods : methods by name.
     forward : function that forwards a method that is not in `methods` to a node; `None` if there is no node.
     reasons : error messages for methods that are known but not served.
-    settings : settings with the limits of a batch and with the kind of log. After a limit is exceeded, the remaining
-        calls of the batch are not executed. The log of a call omits its parameters and result.
+    log_calls : whether each call is logged, without its parameters and result.
     """
 
     def __init__(
@@ -138,14 +126,12 @@ class Dispatcher:
         *,
         forward: Forward | None = None,
         reasons: Mapping[str, str] | None = None,
-        settings: Settings | None = None,
+        log_calls: bool = False,
     ) -> None:
         self._methods, self._forward, self._reasons = methods, forward, reasons or {}
-        self._settings = settings or Settings()
-        self._log_calls = self._settings.log == "requests"
+        self._log_calls = log_calls
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, *FORWARDED, self._other)}
-        self._held = 0  # total size of the answers to unfinished batches [byte]
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:
@@ -202,33 +188,22 @@ class Dispatcher:
         return await self._forward(name, params)
 
     async def _answer_batch(self, calls: list[Any]) -> bytes | None:
-        if not calls or len(calls) > self._settings.batch_limit:
-            reason = (
-                f"Invalid Request: a batch holds 1 to {self._settings.batch_limit:,} calls, this one {len(calls):,}"
-            )
+        if not calls or len(calls) > BATCH_CALLS:
+            reason = f"Invalid Request: a batch holds 1 to {BATCH_CALLS:,} calls, this one {len(calls):,}"
             return _refused(CallError(INVALID_REQUEST, reason))
         answers: list[bytes] = []
-        meter, began, size, index = GasMeter(), perf_counter(), 0, 0
-        token = BATCH_GAS.set(meter)
-        try:
-            while index < len(calls):
-                excess = self._excess(size, perf_counter() - began, meter.spent)
-                count = self._together(calls, index) if excess is None else 1
-                found = (
-                    [await self._answer_call(calls[index], excess)]
-                    if count == 1
-                    else await asyncio.gather(*map(self._answer_call, calls[index : index + count]))
-                )
-                index += count
-                for response in filter(None, found):
+        began, size, index = perf_counter(), 0, 0
+        while index < len(calls):
+            excess = _excess(size, perf_counter() - began)
+            count = self._together(calls, index) if excess is None else 1
+            part = calls[index : index + count]
+            index += count
+            for response in await asyncio.gather(*(self._answer_call(call, excess) for call in part)):
+                if response is not None:
                     answers.append(response)
                     size += len(response)
-                    self._held += len(response)
-                async with self._turn:  # batches take turns, so that batches do not delay single calls
-                    await asyncio.sleep(0)
-        finally:
-            BATCH_GAS.reset(token)
-            self._held -= size
+            async with self._turn:  # batches take turns, so that batches do not delay single calls
+                await asyncio.sleep(0)
         return b"[%b]" % b",".join(answers) if answers else None
 
     def _together(self, calls: list[Any], index: int) -> int:
@@ -241,16 +216,12 @@ class Dispatcher:
             count += 1
         return max(count, 1) if self._forward is not None else 1
 
-    def _excess(self, size: int, seconds: float, gas: int) -> str | None:
-        """Return the reason why no further call of a batch is executed; `None` if no limit is exceeded."""
-        limits = self._settings
-        if size > limits.batch_bytes:
-            return f"the answers to a batch: at most {limits.batch_bytes:,} bytes"
-        if self._held > ALL_BATCHES_BYTES:
-            return f"the answers to all batches: at most {ALL_BATCHES_BYTES:,} bytes"
-        if gas > limits.batch_gas:
-            return f"the calls of a batch: at most {limits.batch_gas:,} gas"
-        return f"the calls of a batch: at most {limits.batch_seconds:g} s" if seconds > limits.batch_seconds else None
+
+def _excess(size: int, seconds: float) -> str | None:
+    """Return the reason why no further call of a batch is executed; `None` if no limit is exceeded."""
+    if size > BATCH_BYTES:
+        return f"the answers to a batch: at most {BATCH_BYTES:,} bytes"
+    return f"the calls of a batch: at most {BATCH_SECONDS:g} s" if seconds > BATCH_SECONDS else None
 
 
 def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:

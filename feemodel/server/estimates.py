@@ -28,14 +28,13 @@ from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
 from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
-from feemodel.server.dispatch import Method
 from feemodel.server.errors import INVALID_PARAMS, CallError
-from feemodel.server.execute import FEW_BYTES, Executor, check_overrides, limits_of
+from feemodel.server.execute import Executor, check_overrides, limits_of
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
-PRODUCTION_PREFIX = "linea"  # existing clients call `linea_estimateGas` and `linea_getProof`
+LONG = 8_192  # size of calldata above which it is measured in a thread; some codecs may take seconds [byte]
 _BESU = node_named("besu")
 
 
@@ -47,13 +46,13 @@ class Estimate(msgspec.Struct, rename="camel"):
     priority_fee_per_gas: Quantity
 
 
-def both_names(prefix: str, name: str, method: Method) -> dict[str, Method]:
-    """Return a method under two names: with the given prefix, and with the prefix of Linea's production nodes.
+def both_names(name: str) -> tuple[str, str]:
+    """Return the names of a method of the rollup; existing clients of Linea use the prefix `linea_`.
 
-    >>> sorted(both_names("rollup", "getProof", Method(print, typed=False)))
-    ['linea_getProof', 'rollup_getProof']
+    >>> both_names("getProof")
+    ('rollup_getProof', 'linea_getProof')
     """
-    return {f"{prefix}_{name}": method, f"{PRODUCTION_PREFIX}_{name}": method}
+    return f"rollup_{name}", f"linea_{name}"
 
 
 class EstimateOptions(msgspec.Struct, frozen=True):
@@ -124,7 +123,7 @@ class ChainEstimates:
         gas_limit = await self._executor.gas_limit(prepared)
         sender, form = request.call.sender, prices.form
         nonce = 0 if sender is None else chain_state.account(sender).nonce  # an override of the nonce is ignored
-        is_long = len(request.call.data) > FEW_BYTES or bool(request.call.access_list)  # some codecs may take seconds
+        is_long = len(request.call.data) > LONG or bool(request.call.access_list)  # some codecs may take seconds
         measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee,
                           chain_id=chain_state.chain_id)  # fmt: skip
         size = await asyncio.to_thread(measure) if is_long else measure()
@@ -157,7 +156,7 @@ class NodeEstimates:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
         if asked.overrides is not None:
-            check_overrides(asked.overrides, self._settings)
+            check_overrides(asked.overrides)
         request = parse("call", call, CallObject).request()
         check_rollup_call(request.call, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)
@@ -173,7 +172,7 @@ class NodeEstimates:
             nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0]))
         gas_limit = quantity_in("eth_estimateGas", gas)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        is_long = len(request.call.data) > FEW_BYTES or bool(request.call.access_list)  # some codecs may take seconds
+        is_long = len(request.call.data) > LONG or bool(request.call.access_list)  # some codecs may take seconds
         measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce,
                           base_fee=prices.form.base_fee, chain_id=chain_id)  # fmt: skip
         size = await asyncio.to_thread(measure) if is_long else measure()
@@ -198,11 +197,10 @@ class Ledger:
     Parameters
     ----------
     path : path of the ledger file.
-    key_limit : maximum number of storage keys in one proof.
     """
 
-    def __init__(self, path: str, key_limit: int) -> None:
-        self.path, self._key_limit = path, key_limit
+    def __init__(self, path: str) -> None:
+        self.path = path
         self._store: Store | None = None
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
         self._is_loaded = False
@@ -225,7 +223,7 @@ class Ledger:
         await self.load()
         named = block.hash or block.tag or to_quantity(block.number or 0)
         try:
-            steps = proof_steps(self.store(), address, storageKeys, named, key_limit=self._key_limit)
+            steps = proof_steps(self.store(), address, storageKeys, named)
             if len(storageKeys) <= STEP:
                 return next(steps)
             async with self._one_long:

@@ -8,15 +8,13 @@ cap bounds the time.
 """
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
 from operator import methodcaller
-from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import msgspec
+from starlette.types import Receive
 
 from feemodel.errors import LimitExceeded
 from feemodel.estimates._chain import ChainState
@@ -31,79 +29,51 @@ from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
-from feemodel.server.dispatch import BATCH_GAS
 from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
 
-INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 11 ms of ECRECOVER, the slowest operation
+#: ASGI's function that waits for the next event of the current request's connection; `None` outside of a request.
+RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
+
+INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
-FEW_BYTES = 8_192  # maximum size of short calldata [byte]; with longer calldata, a contract can run for long
-SHOWN = 100  # maximum number of characters of an unknown block in an error message
-LAST_PRECOMPILE = 0x1FF  # EIP-7587: addresses above 0x1FF are never precompiles of Ethereum
+TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
+THREADS = 3  # calls that are executed at the same time outside the event loop
 WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
-SLOW_SECONDS = 0.002  # code is slow if a call fails to finish in the event loop and takes longer than this [s]
-HEAVY_SECONDS = 0.5  # code is heavy if a call of this code occupies a thread for longer than this [s]
-PENALTY = 20  # code counts as slow for PENALTY · (time of the call − SLOW_SECONDS or HEAVY_SECONDS)
-SLOW_FOR = 60.0  # code is treated as slow for at most this time after a slow call [s]
-SLOW_CODES = 4_096  # maximum number of stored codes that count as slow
+OVERRIDE_ACCOUNTS = 1_000  # maximum accounts in a state override
+OVERRIDE_SLOTS = 10_000  # maximum slots in a state override
+SHOWN = 100  # maximum number of characters of an unknown block in an error message
 
 
 def limits_of(settings: Settings) -> Limits:
     """Return the limits on gas and time of one estimate, which are lower on the reference engine."""
-    gas_cap, total_gas = settings.gas_cap, settings.total_gas
-    if not is_native(settings.engine):
-        gas_cap, total_gas = min(gas_cap, REFERENCE_LIMITS.gas_cap), min(total_gas, REFERENCE_LIMITS.total_gas)
-    return Limits(gas_cap=gas_cap, total_gas=total_gas, seconds=settings.seconds, max_call_gas=settings.max_call_gas)
+    gas_cap = settings.gas_cap if is_native(settings.engine) else min(settings.gas_cap, REFERENCE_LIMITS.gas_cap)
+    return Limits(gas_cap=gas_cap, total_gas=TOTAL_GAS, seconds=settings.seconds)
 
 
-def check_overrides(overrides: StateOverride, settings: Settings) -> None:
-    """Raise `LimitExceeded` for a state override that is larger than the settings allow."""
-    if len(overrides.accounts) > settings.override_accounts:
-        limit = f"at most {settings.override_accounts:,} accounts"
-        raise LimitExceeded(f"overrides: {limit}, got {len(overrides.accounts):,}")
+def check_overrides(overrides: StateOverride) -> None:
+    """Raise `LimitExceeded` for a state override that is too large."""
+    if len(overrides.accounts) > OVERRIDE_ACCOUNTS:
+        raise LimitExceeded(f"overrides: at most {OVERRIDE_ACCOUNTS:,} accounts, got {len(overrides.accounts):,}")
     count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
-    if count > settings.override_slots:
-        raise LimitExceeded(f"overrides: at most {settings.override_slots:,} slots, got {count:,}")
+    if count > OVERRIDE_SLOTS:
+        raise LimitExceeded(f"overrides: at most {OVERRIDE_SLOTS:,} slots, got {count:,}")
 
 
-class Work(msgspec.Struct, frozen=True):
-    """The properties of a call that are known before it is executed."""
-
-    code: bytes  #: code of the called contract, or init code
-    size: int  #: total size of calldata, access list, and overridden code and slots [byte]
-    is_known: bool  #: whether the call has short calldata, no authorizations or overrides, and no precompile as target
-
-
-def work_of(request: Request, call_state: CallState) -> Work:
-    """Return the properties of a call that are known before it is executed."""
-    call = request.call
+def size_of(request: Request, call_state: CallState) -> int:
+    """Return the size of a call: calldata, access list, and overridden code and slots [byte]."""
+    slots = sum(len(keys) for _, keys in request.call.access_list) if request.call.access_list else 0
     overridden = call_state.overridden_bytes() if call_state.changes else 0
-    size = overridden + len(call.data)
-    if call.access_list:
-        size += SLOT_BYTES * sum(len(slots) for _, slots in call.access_list)
-    if call.to is None:
-        return Work(call.data, size, is_known=False)
-    few = len(call.data) <= FEW_BYTES and not (call.data and int.from_bytes(call.to) <= LAST_PRECOMPILE)
-    return Work(call_state.account(call.to).code, size, few and not (overridden or request.authorizations))
+    return overridden + len(request.call.data) + SLOT_BYTES * slots
 
 
-class _SlowCodes:
-    """Contract codes whose calls recently took longer than a limit; a code leaves the set after some time."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self.until: OrderedDict[int, float] = OrderedDict()  #: hash of a code → time until which the code is slow
-
-    def note(self, code: bytes, seconds: float) -> None:
-        """Record how long a call to a contract with this code took."""
-        if seconds <= self._seconds or not code:
-            return
-        self.until[hash(code)] = monotonic() + min(PENALTY * (seconds - self._seconds), SLOW_FOR)
-        self.until.move_to_end(hash(code))
-        while len(self.until) > SLOW_CODES:
-            self.until.popitem(last=False)
+async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
+    """Cancel a call when its client closes the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    call.cancel()
 
 
 class Executor:
@@ -112,22 +82,20 @@ class Executor:
     Parameters
     ----------
     chain : chain on whose state calls are executed.
-    settings : settings that select the engine, the limits, and the numbers of concurrent and of waiting calls.
+    settings : settings that select the engine, the limits, and the number of waiting calls.
 
     An executor must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
         self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
-        self._waiting, threads = 0, settings.processes
+        self._waiting = 0
         check_installed(settings.engine)
         self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
         self._any: Engine = self._native or engine_named("reference")
         self.engine = "reference" if self._native is None else "native"
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="execution")
-        self._free = asyncio.Semaphore(threads)
-        self._free_of_heavy = asyncio.Semaphore(max(threads - 1, 1))
-        self._slow, self._heavy = _SlowCodes(SLOW_SECONDS), _SlowCodes(HEAVY_SECONDS)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
+        self._free = asyncio.Semaphore(THREADS)
 
     def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
         """Return the state of a block with an override; for an unknown block, raises the same error as a node."""
@@ -135,7 +103,7 @@ class Executor:
             self.check_block(block)
         if overrides is None:
             return self.chain.call_state
-        check_overrides(overrides, self.settings)
+        check_overrides(overrides)
         return self.chain.call_state.with_overrides(overrides.accounts)
 
     def check_block(self, block: BlockId | None) -> None:
@@ -164,62 +132,46 @@ class Executor:
         """
         task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
         found: Searched = await self._run(task, prepared.request, prepared.call_state)
-        BATCH_GAS.get().spent += found.spent
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         return found.gas_limit
 
     async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""
-        outcome = await self._run(lambda execute: execute(message, gas_limit), request, call_state)
-        BATCH_GAS.get().spent += outcome.gas_used
-        return outcome
+        return await self._run(lambda execute: execute(message, gas_limit), request, call_state)
 
     async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
         """Return the result of a task that executes a call; the task may be started twice."""
-        work = work_of(request, call_state)
-        if self._native is not None and work.size <= INLINE_BYTES:
-            began = monotonic()
-            if self._slow.until.get(hash(work.code), began) <= began:
-                try:
-                    return self._native.run(call_state, task, inline_gas=INLINE_GAS)
-                except Unproven:
-                    self._slow.note(work.code, monotonic() - began)
-        return await self._in_thread(task, work, call_state)
-
-    async def _in_thread(self, task: Callable[[Execute], Found], work: Work, call_state: CallState) -> Found:
-        is_heavy = not work.is_known or self._heavy.until.get(hash(work.code), 0.0) > monotonic()
-        async with self._slot(is_heavy=is_heavy):
-            began, loop = monotonic(), asyncio.get_running_loop()
+        if self._native is not None and size_of(request, call_state) <= INLINE_BYTES:
             try:
-                return await loop.run_in_executor(self._threads, self._any.run, call_state, task)
-            except LimitExceeded:
-                BATCH_GAS.get().spent += self.limits.total_gas  # the gas used is not known: assume the limit
-                raise
-            finally:
-                self._heavy.note(work.code, monotonic() - began)
+                return self._native.run(call_state, task, inline_gas=INLINE_GAS)
+            except Unproven:
+                pass
+        return await self._in_thread(task, call_state)
 
-    @asynccontextmanager
-    async def _slot(self, *, is_heavy: bool) -> AsyncIterator[None]:
-        """Reserve a thread; heavy calls (overridden or slow code) cannot reserve all threads."""
+    async def _in_thread(self, task: Callable[[Execute], Found], call_state: CallState) -> Found:
+        """Run a task in a thread. If the caller goes away before the thread starts, the task is not run."""
         if self._waiting >= self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
-        seconds = WAITS * self.limits.seconds
+        seconds, receive, call = WAITS * self.limits.seconds, RECEIVE.get(), asyncio.current_task()
+        watch = None if receive is None or call is None else asyncio.create_task(_cancel_if_gone(receive, call))
         self._waiting += 1
-        async with AsyncExitStack() as held:
-            try:
-                async with asyncio.timeout(seconds):
-                    for semaphore in (self._free_of_heavy, self._free) if is_heavy else (self._free,):
-                        await held.enter_async_context(semaphore)
-            except TimeoutError:
-                raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
-            finally:
-                self._waiting -= 1
-            yield
+        try:
+            async with asyncio.timeout(seconds):
+                await self._free.acquire()
+        except TimeoutError:
+            raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
+        finally:
+            self._waiting -= 1
+            if watch is not None:
+                watch.cancel()
+        running = asyncio.get_running_loop().run_in_executor(self._threads, self._any.run, call_state, task)
+        running.add_done_callback(lambda _: self._free.release())
+        return await asyncio.shield(running)
 
     async def warm_up(self) -> None:
         """Load the state into the engine, so that the first call does not have to wait."""
-        await self._in_thread(lambda execute: None, Work(b"", 0, is_known=True), self.chain.call_state)
+        await self._in_thread(lambda execute: None, self.chain.call_state)
 
     def close(self) -> None:
         """Wait until each thread has finished its current task."""

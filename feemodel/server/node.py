@@ -21,6 +21,10 @@ CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
+REQUESTS = 64  # maximum requests to a node at the same time
+QUEUE = 1_024  # maximum requests that wait for a node
+ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
+
 #: Namespaces that are not forwarded: their methods control the node, or take the node more time than a call does.
 REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
 #: Methods that are not forwarded, because they would use accounts of the node.
@@ -32,8 +36,8 @@ REFUSED = frozenset(
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
     """Return a client for a node, with the limits in the settings; `called` is its name in errors."""
     return AsyncNode(
-        url, timeout=settings.node_timeout, requests=settings.node_requests, queue=settings.node_queue,
-        max_bytes=settings.node_bytes, called=called,
+        url, timeout=settings.node_timeout, requests=REQUESTS, queue=QUEUE,
+        max_bytes=ANSWER_BYTES, called=called,
     )  # fmt: skip
 
 
@@ -42,8 +46,7 @@ class Upstream:
 
     Parameters
     ----------
-    settings : settings with `node` and `fallback_node`. While `node` does not answer, the newest block comes from
-        `fallback_node`.
+    settings : settings with the node's address and the limits on polls.
     chain_id : chain id that the node must have; `None` if it is not known.
     held : newest block of the ledger; the node's block with this number must have the same hash.
     """
@@ -52,11 +55,8 @@ class Upstream:
         assert settings.node is not None
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
         self.refusal: OtherChain | None = None  #: reason why no request is sent to the node
-        self.nodes = [self.node]
-        if settings.costs == "record" and settings.fallback_node is not None:
-            self.nodes.append(opened_node(settings, settings.fallback_node))
         self.head = Polled(
-            "the newest block", [lambda node=node: self._fetch_head(node) for node in self.nodes],  # type: ignore[misc]
+            "the newest block", self._fetch_head,
             every=settings.poll_seconds, max_age=settings.max_age, name=self.node.name,
         )  # fmt: skip
 
@@ -101,10 +101,11 @@ class Upstream:
         if self.chain_id.known is None:
             raise UpstreamError(self.head.error or "the node: its chain id is not known")
 
-    async def _fetch_head(self, node: AsyncNode) -> Head:
+    async def _fetch_head(self) -> Head:
         asked = [CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE]
         if self._held is not None:
             asked.append(("eth_getBlockByNumber", [to_quantity(self._held.number), False]))
+        node = self.node
         chain_id, head, history, *block = await node.outcomes(asked)
         try:
             self.chain_id.check(node.own(chain_id))

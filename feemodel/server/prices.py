@@ -17,6 +17,9 @@ from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 
+L1_BLOCKS = 50  # number of L1 blocks over which fees are averaged
+L1_PERCENTILE = 15.0  # percentile of the L1 tips of a block [%]
+
 
 class CurrentPrices:
     """Current prices and their source.
@@ -148,9 +151,7 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
 
     Raises `UpstreamError` if the node serves another chain than before.
     """
-    history, timestamp = await fetch_fee_history(
-        node, chain, blocks=settings.l1_blocks, percentile=settings.l1_percentile
-    )
+    history, timestamp = await fetch_fee_history(node, chain, blocks=L1_BLOCKS, percentile=L1_PERCENTILE)
     prices = l1_prices(
         history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
         margin=settings.margin, l1_margin=settings.l1_margin,

@@ -18,7 +18,7 @@ from feemodel.server import explorer
 from feemodel.server.chain_methods import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.dispatch import Dispatcher, Method, document
 from feemodel.server.errors import as_call_error
-from feemodel.server.estimates import PRODUCTION_PREFIX, ChainEstimates, Ledger, NodeEstimates, both_names
+from feemodel.server.estimates import ChainEstimates, Ledger, NodeEstimates, both_names
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import NodeMethods, Upstream, opened_node
@@ -46,15 +46,14 @@ class Service:
         self.chain = loaded.chain
         self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
-        self.ledger = None if loaded.store is None else Ledger(str(loaded.store), settings.key_limit)
+        self.ledger = None if loaded.store is None else Ledger(str(loaded.store))
         self._nodes: list[AsyncNode] = []
-        self.l1_chain_id = ChainId(called="the L1 node")
         self.upstream: Upstream | None = None
         self.head: Polled[Head] | None = None
         if settings.node is not None:
             self.upstream = Upstream(settings, loaded.chain_id, loaded.held)
             self.head = self.upstream.head
-            self._nodes += self.upstream.nodes
+            self._nodes.append(self.upstream.node)
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None
@@ -63,8 +62,12 @@ class Service:
 
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of the methods."""
-        forward = None if self.upstream is None else self.upstream.forward
-        return Dispatcher(self.methods, forward=forward, reasons=self._reasons(), settings=self.settings)
+        return Dispatcher(
+            self.methods,
+            forward=None if self.upstream is None else self.upstream.forward,
+            reasons=self._reasons(),
+            log_calls=self.settings.log == "requests",
+        )
 
     def _reasons(self) -> dict[str, str]:
         """Return the error messages for known methods that this server does not serve, by method name."""
@@ -75,12 +78,11 @@ class Service:
                 "eth_fillTransaction is not answered: the node would fill in its own prices"
             )
         else:
-            prefixes = (self.settings.prefix, PRODUCTION_PREFIX)
-            estimates = [f"{prefix}_estimateGas" for prefix in prefixes]
+            estimates = both_names("estimateGas")
             missing = "needs a chain: feemodel serve --genesis FILE or --node URL"
             reasons |= {name: f"{name} {missing}" for name in (*estimates, *CHAIN_METHODS)}
             reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
-            proofs = [f"{prefix}_getProof" for prefix in prefixes]
+            proofs = both_names("getProof")
             reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
         return reasons
 
@@ -89,11 +91,10 @@ class Service:
         settings = self.settings
         if settings.l1_node is None:
             return None
-        urls = [settings.l1_node, *([settings.fallback_node] if settings.fallback_node else [])]
-        nodes = [opened_node(settings, url, "the L1 node") for url in urls]
-        self._nodes += nodes
-        fetch = [partial(fetch_l1_prices, settings, node, self.l1_chain_id) for node in nodes]
-        return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=nodes[0].name)
+        node = opened_node(settings, settings.l1_node, "the L1 node")
+        self._nodes.append(node)
+        fetch = partial(fetch_l1_prices, settings, node, ChainId(called="the L1 node"))
+        return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=node.name)
 
     def _methods(self) -> dict[str, Method]:
         settings = self.settings
@@ -107,9 +108,9 @@ class Service:
             methods |= ChainMethods(executor, self.pricing).methods()
             estimates = ChainEstimates(executor, self.pricing, self.measuring)
         if estimates is not None:
-            methods |= both_names(settings.prefix, "estimateGas", Method(estimates.estimate))
+            methods |= dict.fromkeys(both_names("estimateGas"), Method(estimates.estimate))
         if self.ledger is not None:
-            methods |= both_names(settings.prefix, "getProof", Method(self.ledger.proof))
+            methods |= dict.fromkeys(both_names("getProof"), Method(self.ledger.proof))
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         methods |= explorer.methods_of(self)
         methods["rpc.discover"] = Method(self._discover)

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
-from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
@@ -24,7 +23,6 @@ from feemodel.execution._limits import Limits
 from feemodel.execution._search import TOLERANCE
 from feemodel.io._address import HIDDEN, check_address, shown_address
 from feemodel.io._documents import read_toml
-from feemodel.ledger._proof import KEY_LIMIT
 from feemodel.linea.parameters import COORDINATOR, DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
@@ -33,21 +31,19 @@ ENVIRONMENT_PREFIX = "FEEMODEL_"
 OTHER_VARIABLES = frozenset(
     f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
 )
-SECRET = ("node", "l1_node", "fallback_node")  # settings whose values may contain a password
-RESERVED_PREFIXES = frozenset({"eth", "net", "web3", "feemodel", "rpc"})
+SECRET = ("node", "l1_node")  # settings whose values may contain a password
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
 _HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name, or an IPv6 address with colons
 
 Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
-Number: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
 Size: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 20)]
 Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
-Bytes: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 30)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 
 _DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in order of declaration
@@ -59,7 +55,7 @@ def _setting(section: str, default: Any, description: str) -> Any:
 
 
 _server, _chain, _pricing = partial(_setting, "server"), partial(_setting, "chain"), partial(_setting, "pricing")
-_size, _execution, _limits = partial(_setting, "size"), partial(_setting, "execution"), partial(_setting, "limits")
+_size, _execution = partial(_setting, "size"), partial(_setting, "execution")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +68,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # fmt: off
     host: Text = _server("127.0.0.1", "address to listen on")
     port: Annotated[int, Meta(ge=0, le=65_535)] = _server(8545, "port to listen on; 0 for any free port")
-    workers: Few = _server(cores(), "number of worker processes")
-    prefix: Text = _server("rollup", "prefix of the methods estimateGas and getProof, in addition to linea")
+    workers: Few = _server(1, "number of processes; in production, run several servers of one process")
+    behind_proxy: bool = _server(False, "a proxy faces the network; required for an address other than loopback")
     allowed_hosts: tuple[Text, ...] = _server(
         (), "accepted Host headers, in addition to loopback and --host; * for any")
     log: Literal["requests", "errors", "off"] = _server("errors", "events to log, as JSON lines")
@@ -81,9 +77,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     genesis: Text | None = _chain(None, "geth genesis FILE to answer from (a development chain)")
     node: Text | None = _chain(None, "URL of a node to answer from")
     node_timeout: Seconds = _chain(5.0, "maximum time of a request to the node [s]")
-    node_requests: Count = _chain(64, "maximum requests of each worker to the node at the same time")
-    node_queue: Count = _chain(1_024, "maximum requests that wait for the node")
-    node_bytes: Bytes = _chain(32 << 20, "maximum size of an answer of the node [byte]")
     store: Text | None = _chain(None, "ledger FILE to prove from")
 
     pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", "form of the fee")
@@ -101,9 +94,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         None, "bytes of a submission, verification-cost form [byte]")
     gas_price_ratio: Ratio | None = _pricing(None, "L1 gas price divided by L2 gas price, verification-cost form [1]")
     l1_node: Text | None = _pricing(None, "URL of an L1 node, for costs = l1")
-    fallback_node: Text | None = _pricing(None, "URL of a second node, which gives the costs while the first fails")
-    l1_blocks: Few = _pricing(50, "number of L1 blocks over which fees are averaged")
-    l1_percentile: Annotated[float, Meta(ge=0.0, le=100.0)] = _pricing(15.0, "percentile of the L1 tips of a block [%]")
     l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
     typical_size: Size = _pricing(
@@ -121,21 +111,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(
         TOLERANCE, "tolerance of the gas limit search; 0 is exact [1]")
     gas_cap: Gas = _execution(Limits().gas_cap, "maximum gas of one execution; 1,000,000 without Rust [gas]")
-    total_gas: Gas = _execution(Limits().total_gas, "maximum gas of all executions of an estimate [gas]")
     seconds: Seconds = _execution(Limits().seconds, "maximum time of all executions of a call [s]")
-    max_call_gas: Gas = _execution(Limits().max_call_gas, "maximum gas limit in a rollup call [gas]")
-    processes: Few = _execution(3, "calls that each worker executes at the same time outside its event loop")
-    queue: Count = _execution(32, "maximum calls that wait for execution, in each worker")
+    queue: Count = _execution(32, "maximum calls that wait for execution, in each process")
 
-    body_limit: Bytes = _limits(1 << 20, "maximum size of a request [byte]")
-    batch_limit: Count = _limits(1_000, "maximum calls in a batch")
-    batch_seconds: Seconds = _limits(30.0, "time after which no further call of a batch starts [s]")
-    batch_bytes: Bytes = _limits(16 << 20, "maximum size of the answers to a batch [byte]")
-    batch_gas: Gas = _limits(2_000_000_000, "maximum gas of all executions of a batch [gas]")
-    override_accounts: Number = _limits(1_000, "maximum accounts in a state override")
-    override_slots: Number = _limits(10_000, "maximum slots in a state override")
-    key_limit: Count = _limits(KEY_LIMIT, "maximum storage keys in a proof request")
-    requests: Count = _limits(256, "maximum requests in progress, in each worker")
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -144,21 +122,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_together(self)
 
 
-def _check_prefix(name: str, value: str) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", value):
-        raise InvalidInput(name, "expected up to 32 letters, digits and underscores, beginning with a letter", value)
-    if value.lower().split("_")[0] in RESERVED_PREFIXES:
-        raise InvalidInput(name, f"expected another prefix than {', '.join(sorted(RESERVED_PREFIXES))}", value)
-
-
 def _check_host(name: str, value: str) -> None:
     if not _HOST.fullmatch(value):
         raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
 
 
 _CHECKS: dict[str, Callable[[str, str], object]] = {
-    "prefix": _check_prefix, "allowed_hosts": _check_host, "node": check_address,
-    "l1_node": check_address, "fallback_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
+    "allowed_hosts": _check_host, "node": check_address,
+    "l1_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
 _OTHER_FORM = {
     "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
@@ -173,14 +144,14 @@ def _check_together(settings: Settings) -> None:
         value = getattr(settings, name)
         return shown_address(value) if name in SECRET and value is not None else value
 
+    if settings.host not in LOOPBACK and not settings.behind_proxy:
+        raise InvalidInput("host", "expected a loopback address, or behind_proxy", settings.host)
     chains = [name for name in ("genesis", "node") if getattr(settings, name) is not None]
     if len(chains) > 1:
         raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node if costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))
-    if settings.fallback_node is not None and settings.costs == "configured":
-        raise InvalidInput("fallback_node", "expected only with costs = record or l1", shown("fallback_node"))
     if settings.codec == "lzss" and settings.dictionary is None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names the file)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):

@@ -166,12 +166,12 @@ check-proof text --root 0x12
   3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 serve --workers 0
   2 --workers: expected an integer of at least 1, got 0
-serve --prefix eth
-  2 --prefix: expected another prefix than eth, feemodel, net, rpc, web3, got 'eth'
+serve --host 0.0.0.0
+  2 --host: expected a loopback address, or behind_proxy, got '0.0.0.0'
 serve --port 70000
   2 --port: expected at most 65,535, got 70000
 serve --config settings.toml
-  2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, limits, got '(not
+  2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, got '(not
   shown)'
 serve --node ftp://x/v3/key
   2 --node: expected an address such as https://host:port/path, got 'ftp://x'

@@ -5,7 +5,6 @@ import json
 import msgspec
 import pytest
 
-from feemodel._processors import cores
 from feemodel.cli import main
 from feemodel.server.settings import DEFAULTS, Settings
 from tests.server.test_settings import SECRETS, bare, written
@@ -77,12 +76,12 @@ def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
 def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("FEEMODEL_CONFIG", str(written(tmp_path, "[server]\nworkers = 7\nport = 1\n")))
     monkeypatch.setenv("FEEMODEL_PORT", "2")
-    code, said, _ = checked(capsys, "--json", "--packed", "--prefix", "mine")
+    code, said, _ = checked(capsys, "--json", "--packed", "--queue", "9")
     found = json.loads(said)["settings"]
-    assert (code, found["workers"], found["port"], found["prefix"], found["packed"]) == (0, 7, 2, "mine", True)
+    assert (code, found["workers"], found["port"], found["queue"], found["packed"]) == (0, 7, 2, 9, True)
     code, said, _ = checked(capsys, "--json", "--no-packed", "--config", str(written(tmp_path, "")))
     found = json.loads(said)["settings"]
-    assert (code, found["workers"], found["packed"]) == (0, cores(), False)
+    assert (code, found["workers"], found["packed"]) == (0, 1, False)
 
 
 def test_a_list_may_be_given_several_times(capsys):
@@ -104,7 +103,7 @@ def test_settings_alone_are_checked_without_the_node(capsys):
     flags = ["serve", "--check-settings", "--json", "--node", "http://127.0.0.1:1", "--node-timeout", "1"]
     assert main(flags) == 0
     assert json.loads(capsys.readouterr().out)["unready"] == []
-    assert main(["serve", "--check-settings", "--prefix", "eth"]) == 2
+    assert main(["serve", "--check-settings", "--host", "0.0.0.0"]) == 2
     assert main(["serve", "--check-settings", "--genesis", "missing.json"]) == 3
 
 

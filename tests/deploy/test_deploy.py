@@ -12,6 +12,8 @@ import pytest
 import yaml
 
 from feemodel.cli import main
+from feemodel.server.app import BODY_BYTES
+from feemodel.server.dispatch import BATCH_SECONDS
 from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
 from feemodel.server.workers import IDLE_SECONDS, STOP_SECONDS
 from tests.conftest import ROOT
@@ -72,7 +74,7 @@ def test_what_is_set_has_a_default_that_no_machine_changes():
 
 
 def test_what_is_only_shown_would_be_taken():
-    needs = {"l1_node": {"costs": "l1"}, "fallback_node": {"costs": "record"}}
+    needs = {"l1_node": {"costs": "l1"}}
     other_form = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
     needs |= {name: {"pricing": "verification-cost"} for name in other_form}
     for _, name, value, is_only_shown in entries():
@@ -187,10 +189,9 @@ def seconds(name, text=SITE):
 
 
 def test_times_and_sizes_of_nginx_fit_the_server_s():
-    settings = Settings()
     upstream = SITE[SITE.index("upstream") : SITE.index("server {")]
 
     assert seconds("keepalive_timeout", upstream) < IDLE_SECONDS
-    assert seconds("proxy_read_timeout") > settings.batch_seconds
+    assert seconds("proxy_read_timeout") > BATCH_SECONDS
     assert "client_max_body_size 1m;" in SITE
-    assert settings.body_limit == 1 << 20
+    assert BODY_BYTES == 1 << 20

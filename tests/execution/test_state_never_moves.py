@@ -138,7 +138,7 @@ def test_a_server_under_calls_keeps_its_root_and_its_ledger():
     """Calls and estimates of every kind at once, over JSON-RPC; proofs, accounts and the file are then as before."""
     loop = asyncio.new_event_loop()
     try:
-        with real_service(loop, Settings(processes=2, seconds=float(SECONDS), queue=10_000)) as service:
+        with real_service(loop, Settings(seconds=float(SECONDS), queue=10_000)) as service:
             before = loop.run_until_complete(look(service))
             loop.run_until_complete(call_at_once(service))
             assert before == loop.run_until_complete(look(service))

@@ -12,9 +12,7 @@ from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 
 #: Small, so that what a good request costs does not keep the bad ones waiting.
-SETTINGS = Settings(
-    gas_cap=100_000, total_gas=400_000, seconds=5.0, processes=1, override_accounts=8, override_slots=32, key_limit=4
-)
+SETTINGS = Settings(gas_cap=100_000, seconds=5.0)
 
 
 @contextmanager

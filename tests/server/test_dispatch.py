@@ -8,10 +8,10 @@ import weakref
 
 import pytest
 
-from feemodel.server.dispatch import BATCH_GAS, Dispatcher, Method
+from feemodel.server import dispatch
+from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.server.errors import CallError
 from feemodel.server.metrics import ERRORS, REGISTRY
-from feemodel.server.settings import Settings
 from tests.server.parts import request
 
 
@@ -109,18 +109,22 @@ def test_the_log_has_the_unforeseen_and_the_caller_its_identifier(caplog):
     assert "s3cret" not in json.dumps(error)
 
 
-def test_a_batch_has_limits():
+def test_a_batch_has_limits(monkeypatch):
     three = b"[%b]" % b",".join([request("later", 10**6)] * 3)
-    assert respond(three, settings=Settings(batch_limit=2))["error"]["code"] == -32600
-    codes = [one.get("error", {}).get("code") for one in respond(three, settings=Settings(batch_bytes=1))]
+    monkeypatch.setattr(dispatch, "BATCH_BYTES", 1)
+    codes = [one.get("error", {}).get("code") for one in respond(three)]
+    monkeypatch.setattr(dispatch, "BATCH_CALLS", 2)
+    assert respond(three)["error"]["code"] == -32600
     assert codes == [None, -32005, -32005]
 
 
-def test_no_further_call_of_a_batch_begins_after_its_time():
+def test_no_further_call_of_a_batch_begins_after_its_time(monkeypatch):
+    monkeypatch.setattr(dispatch, "BATCH_SECONDS", 0.01)
+
     async def slow() -> None:
         await asyncio.sleep(0.02)
 
-    dispatcher = Dispatcher({"slow": Method(slow)}, settings=Settings(batch_seconds=0.01))
+    dispatcher = Dispatcher({"slow": Method(slow)})
     answer = json.loads(asyncio.run(dispatcher.answer(b"[%b]" % b",".join([request("slow")] * 3))))
     assert [one.get("error", {}).get("code") for one in answer] == [None, -32005, -32005]
 
@@ -156,26 +160,8 @@ def test_every_call_is_counted_under_names_and_codes_that_callers_cannot_invent(
 
 def test_the_request_log_has_the_method_and_no_parameters(caplog):
     with caplog.at_level(logging.INFO, "feemodel.calls"):
-        respond(request("later", 12_345), settings=Settings(log="requests"))
+        respond(request("later", 12_345), log_calls=True)
         respond(request("later", 12_345))
     (record,) = [record for record in caplog.records if record.name == "feemodel.calls"]
     assert record.fields == {"method": "later", "code": 0, "milliseconds": record.fields["milliseconds"]}
     assert record.getMessage() == "call"
-
-
-def test_no_further_call_of_a_batch_begins_above_its_gas():
-    """Calls of other batches and single calls are not counted."""
-
-    async def execute(gas: int) -> None:
-        BATCH_GAS.get().spent += gas
-
-    batch = b"[%b]" % b",".join(request("execute", 30_000) for _ in range(4))
-    dispatcher = Dispatcher({"execute": Method(execute)}, settings=Settings(batch_gas=50_000))
-
-    async def twice():
-        return await asyncio.gather(dispatcher.answer(batch), dispatcher.answer(batch))
-
-    for answer in asyncio.run(twice()):
-        assert [one.get("error") for one in json.loads(answer)] == [
-            None, None, *[{"code": -32005, "message": "the calls of a batch: at most 50,000 gas"}] * 2,
-        ]  # fmt: skip

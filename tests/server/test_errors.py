@@ -5,6 +5,7 @@ import pytest
 
 from feemodel.estimates._chain import LEDGER
 from feemodel.io.shipped import shipped_path
+from feemodel.server import execute
 from feemodel.server.errors import FAILURES
 from feemodel.server.settings import Settings
 from tests.helpers.development import HOLDERS, RECORDS
@@ -31,11 +32,15 @@ GLUTTON = {NOBODY: {"code": "0x5b621e84805a115f57"}}  # runs for as long as it h
 
 @pytest.fixture(scope="module")
 def client():
-    settings = Settings(total_gas=20_000_000, override_accounts=3, override_slots=5, key_limit=2)
+    settings = Settings()
     if not HAS_NATIVE:
         settings = msgspec.structs.replace(settings, seconds=120)  # the reference is slow
-    with opened(settings, store=shipped_path(LEDGER), started=False) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(execute, "TOTAL_GAS", 20_000_000)
+        patched.setattr(execute, "OVERRIDE_ACCOUNTS", 3)
+        patched.setattr(execute, "OVERRIDE_SLOTS", 5)
+        with opened(settings, store=shipped_path(LEDGER), started=False) as client:
+            yield client
 
 
 REVERTED = "execution reverted"
@@ -135,7 +140,8 @@ ERRORS = [
             {}, {NOBODY: {"fake": 1}}),
     refused(-32602, "blockOverrides.base: expected one of number, time, gasLimit, baseFeePerGas, difficulty, "
             "feeRecipient, prevRandao, blobBaseFee, got '0x5'", "eth_call", {}, "latest", {}, {"base": "0x5"}),
-    refused(-32602, "storageKeys: at most 2 per request, got 3", "rollup_getProof", ANNA, [EMPTY] * 3, "0x0"),
+    refused(-32602, "storageKeys: at most 1,024 per request, got 1,025", "rollup_getProof", ANNA,
+            [EMPTY] * 1_025, "0x0"),
     refused(-32602, "missing value for required argument 2 (block)", "rollup_getProof", ANNA, []),
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from feemodel.ledger._proof import STEP, proof_steps
 from feemodel.ledger._store import Store
 from feemodel.ledger._store import StoredBlock as StoredBlock
 from feemodel.server import estimates as rollup
-from feemodel.server.execute import FEW_BYTES
+from feemodel.server.estimates import LONG
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.server.parts import on_chain, opened
@@ -106,13 +106,6 @@ def test_the_search_is_exact_where_that_is_asked_for():
         assert client.result("rollup_estimateGas", TOKENS)["gasLimit"] == hex(34_227)
 
 
-def test_the_prefix_is_a_setting_and_production_keeps_its_own():
-    with opened(Settings(prefix="my_chain"), store=shipped_path(LEDGER), started=False) as client:
-        assert client.result("my_chain_estimateGas", TRANSFER) == client.result("linea_estimateGas", TRANSFER)
-        assert client.result("my_chain_getProof", ANNA, [], "0x0") == client.result("linea_getProof", ANNA, [], "0x0")
-        assert client.error("rollup_estimateGas", TRANSFER)["code"] == -32601
-
-
 # Fields of the call
 
 LISTED = [{"address": TOKEN, "storageKeys": [word(mapped(0, HOLDERS[0]))]}]
@@ -197,8 +190,8 @@ def test_each_field_of_an_override_holds_for_its_call(client, overrides, result)
 @pytest.mark.parametrize(
     ("call", "in_loop"),
     [
-        ({"to": BERT, "data": "0x" + "00" * FEW_BYTES}, True),
-        ({"to": BERT, "data": "0x" + "00" * (FEW_BYTES + 1)}, False),
+        ({"to": BERT, "data": "0x" + "00" * LONG}, True),
+        ({"to": BERT, "data": "0x" + "00" * (LONG + 1)}, False),
         ({"to": BERT, "accessList": [{"address": BERT, "storageKeys": []}]}, False),
     ],
 )

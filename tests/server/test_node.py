@@ -9,6 +9,7 @@ from feemodel.estimates._chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
+from feemodel.server import node as node_module
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
@@ -336,9 +337,10 @@ def test_what_operates_a_node_or_signs_for_it_is_not_forwarded(node, method):
     assert method not in node.methods
 
 
-def test_an_answer_that_is_too_long_is_not_read(node):
+def test_an_answer_that_is_too_long_is_not_read(node, monkeypatch):
     answering(node, eth_getLogs=["0x" + "00" * 10_000])
-    with on(node, node_bytes=10_000) as client:
+    monkeypatch.setattr(node_module, "ANSWER_BYTES", 10_000)
+    with on(node) as client:
         expected = {"code": -32002, "message": "the node: the answer is longer than 10,000 bytes"}
         assert client.error("eth_getLogs", {}) == expected
 

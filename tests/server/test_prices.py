@@ -165,16 +165,16 @@ def test_l1_fees_and_the_settings_price(l1):
     assert pricing["gasPrice"] == hex(1_055_107 + 9)  # 177,258,000 · 125 / 21,000 and the base fee
 
 
-def test_l1_is_asked_for_what_the_settings_say(l1):
+def test_l1_is_asked_for_the_fees_of_fifty_blocks(l1):
     answering_l1(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1, l1_blocks=20, l1_percentile=60.5, poll_seconds=PATIENCE)):
+    with opened(on_l1(l1, poll_seconds=PATIENCE)):
         pass
     (path, _, batch), (_, _, newest) = l1.requests
     assert path == "/key?of=mine"
     asked = [(call["method"], call["params"]) for call in (*batch, newest)]
     assert asked == [
         ("eth_chainId", []),
-        ("eth_feeHistory", ["0x14", "latest", [60.5]]),
+        ("eth_feeHistory", ["0x32", "latest", [15.0]]),
         ("eth_getBlockByNumber", ["0x11", False]),  # the newest of the two blocks, from 0x10 on
     ]
 
@@ -220,44 +220,6 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             assert re.match(expected, message)
             assert gauge(client, "pricing_age_seconds") > OLD
             assert client.http("GET", "/ready").status == 503
-
-
-def test_a_second_node_gives_the_costs_while_the_first_one_fails(l1):
-    with node_server.running() as second:
-        answering_l1(l1, eth_feeHistory=FLAT)
-        answering_l1(second, eth_feeHistory=DOUBLED)
-        with opened(on_l1(l1, fallback_node=second.url, node_timeout=0.5)) as client:
-            assert variable_cost_of(client) == hex(88_629_000)
-            assert second.requests == []  # which is asked for nothing while the first one answers
-            l1.always = node_server.silent
-            client.until(lambda: variable_cost_of(client) == hex(177_258_000), "the second node is not asked")
-            assert client.http("GET", "/ready").status == 200
-            answering_l1(l1, eth_feeHistory=FLAT)
-            client.until(lambda: variable_cost_of(client) == hex(88_629_000), "the first node is not asked again")
-            l1.stopping.set()  # which ends the answers that hang
-
-
-def test_a_second_node_of_another_chain_gives_no_costs(l1):
-    with node_server.running() as second:
-        answering_l1(l1, eth_feeHistory=FLAT)
-        answering_l1(second, eth_feeHistory=DOUBLED, eth_chainId="0x1")
-        with opened(on_l1(l1, fallback_node=second.url, max_age=OLD)) as client:
-            assert variable_cost_of(client) == hex(88_629_000)
-            l1.always = node_server.reset
-            client.until(lambda: client.http("GET", "/ready").status == 503, "the other chain is taken")
-            assert variable_cost_of(client) in (None, hex(88_629_000))
-
-
-def test_a_second_node_gives_the_record_while_the_first_one_fails():
-    with node_server.running() as node, node_server.running() as second:
-        answering(node, eth_getBlockByNumber=head(RECORD))
-        answering(second, eth_getBlockByNumber=head(PricingRecord(0, 7_000, 0)))
-        settings = Settings(costs="record", node=node.url, fallback_node=second.url, poll_seconds=SOON)
-        with opened(settings) as client:
-            assert variable_cost_of(client) == hex(500_000_000)
-            node.always = node_server.reset
-            client.until(lambda: variable_cost_of(client) == hex(7_000), "the second node is not asked")
-            assert client.error("eth_getLogs", {})["code"] == -32002  # other methods are the first node's alone
 
 
 def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from feemodel.ethereum._quantities import to_hex
+from feemodel.server import app
 from tests.helpers.development import HOLDERS
 from tests.system import evm_programs as programs
 from tests.system.calls import orders, quick_orders
@@ -19,7 +20,9 @@ LOADED, CLIENTS = 5.0, 12
 ANSWERS = 100  # at least, on a busy machine
 RISE = 0.2  # of the memory within seconds, while much is met for the first time
 #: A server with room for little.
-SMALL = {"requests": 8, "queue": 4, "processes": 2}
+SMALL = {"queue": 4}
+#: Requests in progress that a server has room for.
+REQUESTS = app.REQUESTS
 CROWDED = 1.5  # seconds of each kind of overload
 RECOVERY = 15.0  # seconds until everything is answered again
 ADDRESS = "0x" + "7a" * 20
@@ -61,19 +64,19 @@ async def _crowd(target: Target, requests: list[bytes], seconds: float) -> Count
 
 def busy() -> list[bytes]:
     """More requests than may be under way."""
-    return [order.request for order in quick_orders(3, 100) if order.outcomes == {"ok"}][: 10 * SMALL["requests"]]
+    return [order.request for order in quick_orders(3, 100) if order.outcomes == {"ok"}][:100]
 
 
 def slow() -> list[bytes]:
     """More calls than may execute and wait, as long as they take."""
-    codes = [to_hex(numbered(programs.ECADD_LOOP, number)) for number in range(2 * sum(SMALL.values()) // 3)]
+    codes = [to_hex(numbered(programs.ECADD_LOOP, number)) for number in range(20)]
     call = {"from": to_hex(HOLDERS[0]), "to": ADDRESS, "gas": hex(40_000_000)}
     return [post("eth_call", call, "latest", {ADDRESS: {"code": code}}) for code in codes]
 
 
 def halves() -> list[bytes]:
     """More requests without their last byte than may be under way."""
-    return [post("eth_chainId")[:-1]] * (3 * SMALL["requests"])
+    return [post("eth_chainId")[:-1]] * (REQUESTS + 50)
 
 
 @pytest.mark.parametrize("crowd", [busy, slow, halves], ids=lambda crowd: crowd.__name__)
@@ -102,7 +105,7 @@ def test_a_full_server_says_when_to_come_back(small):
     """Requests whose last byte has not come are in progress, and leave no room for another one."""
 
     async def head() -> bytes:
-        held = [small.target.connection() for _ in range(SMALL["requests"])]
+        held = [small.target.connection() for _ in range(REQUESTS)]
         for connection in held:
             _, writer = await connection.opened()
             writer.write(halves()[0])
