@@ -177,12 +177,11 @@ def _executed(subject: Call | Transaction, chain: "ChainState", given: int | Non
     from feemodel.execution._engines import engine_named
     from feemodel.execution._estimate import gas_estimate
     from feemodel.execution._failures import failure
-    from feemodel.execution._message import parse_request
     from feemodel.execution._search import TOLERANCE
 
-    request = parse_request(subject if isinstance(subject, Call) else as_call(subject))
+    call = subject if isinstance(subject, Call) else as_call(subject)
     engine = engine_named("auto")
-    prepared = node_named("besu").prepare(request, chain.call_state, tolerance=TOLERANCE, limits=engine.limits)
+    prepared = node_named("besu").prepare(call, chain.call_state, tolerance=TOLERANCE, limits=engine.limits)
     limit = gas_estimate(prepared, engine).gas_limit if given is None else given
     outcome = engine.run(prepared.call_state, lambda execute: execute(prepared.message, limit))
     if not outcome.succeeded:

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 from feemodel._records import printed_as_table
 from feemodel.checks import choice, flag
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import Call
+from feemodel.ethereum._call import Call, parse_call
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
+from feemodel.ethereum._transaction import FORMS
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
 from feemodel.execution._limits import Limits
-from feemodel.execution._message import Request, parse_request
 from feemodel.execution._search import TOLERANCE
 from feemodel.execution._state import CallState
 from feemodel.linea._measure import fee_transaction
@@ -56,15 +55,7 @@ class Measuring:
         >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
         25
         """
-        if self.form == "signed":
-            measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=self.form)
-        else:
-            fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-            if self.form == "unsigned":
-                measured = encoded(fields)
-            else:
-                absent = fields if fields.to is not None else fields._replace(to=ZERO_ADDRESS)
-                measured = (call.sender or ZERO_ADDRESS) + encoded(absent)
+        measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=self.form)
         size = self.codec.size(measured)
         return int(packed_size(size)) if self.packed else size
 
@@ -88,7 +79,7 @@ class RollupEstimate(NamedTuple):
 
 
 def rollup_estimate(
-    call: Request | Call | Mapping[str, Any],
+    call: Call | Mapping[str, Any],
     call_state: CallState,
     *,
     form: Form,
@@ -140,12 +131,13 @@ def rollup_estimate(
     >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
     (25, 37428571, '0x5208')
     """
-    measuring, request, checked = Measuring(codec, measured, packed), parse_request(call), check_tolerance(tolerance)
-    runner, sender = engine_of(engine), request.call.sender
-    check_rollup_call(request.call, limits := limits or runner.limits)
-    prepared = node_named(search).prepare(request, call_state.overridden(overrides), tolerance=checked, limits=limits)
+    measuring, checked = Measuring(codec, measured, packed), check_tolerance(tolerance)
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    runner, sender = engine_of(engine), parsed.sender
+    check_rollup_call(parsed, limits := limits or runner.limits)
+    prepared = node_named(search).prepare(parsed, call_state.overridden(overrides), tolerance=checked, limits=limits)
     return priced(
-        gas_estimate(prepared, runner), request.call, form=form, margin=margin,
+        gas_estimate(prepared, runner), parsed, form=form, margin=margin,
         nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,
         measuring=measuring,
     )  # fmt: skip

@@ -17,10 +17,17 @@ import msgspec
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._block_id import TAGS, BlockId, read_block
-from feemodel.ethereum._call import Call, as_integer, check_type, made_type, read_access_list, read_type
+from feemodel.ethereum._call import (
+    Call,
+    as_integer,
+    check_type,
+    made_type,
+    read_access_list,
+    read_authorizations,
+    read_blob_hashes,
+    read_type,
+)
 from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex
-from feemodel.ethereum._transaction import read_authorizations
-from feemodel.execution._message import Request, read_blob_hashes
 from feemodel.execution._state import Override, parse_overrides
 
 Schema: TypeAlias = dict[str, Any]
@@ -163,8 +170,8 @@ class CallObject(msgspec.Struct, rename="camel"):
     type: Type | None = None
     strict: bool | None = None
 
-    def request(self) -> Request:
-        """Return the call with its authorizations and blob hashes; raises `InvalidInput` for contradictory fields."""
+    def call(self) -> Call:
+        """Return the parsed call; raises `InvalidInput` for contradictory fields."""
         data = self.data
         if self.input is not None:
             if data is not None and data != self.input:
@@ -185,12 +192,12 @@ class CallObject(msgspec.Struct, rename="camel"):
         authorizations, blob_hashes = self.authorization_list or (), self.blob_versioned_hashes or ()
         if self.to is None and (authorizations or blob_hashes):
             raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
-        call = Call(  # positional arguments, because keyword arguments take twice the time
-            self.sender, self.to, self.gas, self.gas_price, self.max_fee_per_gas, self.max_priority_fee_per_gas,
-            self.max_fee_per_blob_gas, self.value, self.nonce, self.chain_id, data or b"", self.access_list,
-            len(authorizations),
+        return Call(
+            sender=self.sender, to=self.to, gas=self.gas, gas_price=self.gas_price, max_fee=self.max_fee_per_gas,
+            max_priority_fee=self.max_priority_fee_per_gas, max_fee_per_blob_gas=self.max_fee_per_blob_gas,
+            value=self.value, nonce=self.nonce, chain_id=self.chain_id, data=data or b"", access_list=self.access_list,
+            authorizations=authorizations, blob_hashes=blob_hashes,
         )  # fmt: skip
-        return Request(call, authorizations, blob_hashes)
 
 
 def parse(name: str, value: Any, kind: Any) -> Any:

@@ -17,12 +17,12 @@ from feemodel._lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.ethereum._call import Call as Call
     from feemodel.ethereum._call import parse_call as parse_call
+    from feemodel.ethereum._hashes import Signature as Signature
     from feemodel.ethereum._hashes import keccak256 as keccak256
     from feemodel.ethereum._quantities import from_hex as from_hex
     from feemodel.ethereum._quantities import from_quantity as from_quantity
     from feemodel.ethereum._quantities import to_hex as to_hex
     from feemodel.ethereum._quantities import to_quantity as to_quantity
-    from feemodel.ethereum._transaction import Signature as Signature
     from feemodel.ethereum._transaction import Transaction as Transaction
     from feemodel.ethereum._transaction import created_address as created_address
     from feemodel.ethereum._transaction import fill as fill

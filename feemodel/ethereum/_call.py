@@ -1,12 +1,13 @@
 """Parsing and checks of the call object of `eth_call` and `rollup_estimateGas`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, sequence, whole_scalar
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import address_bytes, from_hex, from_quantity
+from feemodel.ethereum._hashes import Authorization, Signature
+from feemodel.ethereum._quantities import address_bytes, from_hex, from_quantity, to_hex
 from feemodel.ethereum._quantities import as_bytes as as_bytes
 from feemodel.ethereum._transaction_fields import (
     FIELD_OF,
@@ -26,6 +27,9 @@ _QUANTITIES = (
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 MAX_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
+_AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
+MAX_AUTHORIZATIONS = 10_000
+BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
 
 
 class Call(NamedTuple):
@@ -43,11 +47,11 @@ class Call(NamedTuple):
     chain_id: int | None = None
     data: bytes = b""
     access_list: AccessList | None = None
-    authorizations: int = 0  #: number of authorizations, each of which sets the code of an account
+    authorizations: tuple[Authorization, ...] = ()  #: each of which sets the code of an account, EIP-7702
+    blob_hashes: tuple[bytes, ...] = ()  #: EIP-4844
     sent: bool = False  #: whether this is a transaction that was sent; such a transaction has all fields
     type: int | None = None  #: EIP-2718 type of a transaction that was sent
-    signature: tuple[int, int, int] | None = None  #: v or y parity, r, s, of a transaction that was sent
-    authorization_list: Sequence[Any] = ()  #: unparsed, see `feemodel.ethereum._transaction.read_authorizations`
+    signature: Signature | None = None  #: of a transaction that was sent
 
 
 def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
@@ -91,14 +95,28 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     elif "gas_price" in fields and ("max_fee_per_gas" in fields or "max_priority_fee_per_gas" in fields):
         name = names["gas_price"]
         raise InvalidInput(f"call.{name}", "expected either gasPrice or maxFeePerGas", as_mapping(call)[name])
-    given = fields.get
-    authorizations = given("authorization_list")
-    return Call(  # positional arguments, because keyword arguments would take twice as long
-        given("from_address"), given("to_address"), given("gas_limit"), given("gas_price"), given("max_fee_per_gas"),
-        given("max_priority_fee_per_gas"), given("max_fee_per_blob_gas"), given("value"), given("nonce"),
-        given("chain_id"), given("input", b""), given("access_list"), len(authorizations) if authorizations else 0,
-        sent, kind if sent else None, _signature(fields) if sent else None, authorizations or (),
-    )  # fmt: skip
+    authorizations, blob_hashes = fields.get("authorization_list", ()), fields.get("blob_versioned_hashes", ())
+    if fields.get("to_address") is None and (authorizations or blob_hashes):
+        raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
+    return Call(
+        sender=fields.get("from_address"),
+        to=fields.get("to_address"),
+        gas=fields.get("gas_limit"),
+        gas_price=fields.get("gas_price"),
+        max_fee=fields.get("max_fee_per_gas"),
+        max_priority_fee=fields.get("max_priority_fee_per_gas"),
+        max_fee_per_blob_gas=fields.get("max_fee_per_blob_gas"),
+        value=fields.get("value"),
+        nonce=fields.get("nonce"),
+        chain_id=fields.get("chain_id"),
+        data=fields.get("input", b""),
+        access_list=fields.get("access_list"),
+        authorizations=authorizations,
+        blob_hashes=blob_hashes,
+        sent=sent,
+        type=kind if sent else None,
+        signature=_signature(fields) if sent else None,
+    )
 
 
 def as_mapping(row: Any) -> Mapping[str, Any]:
@@ -245,11 +263,11 @@ def _check_whole_transaction(fields: Mapping[str, Any], names: Mapping[str, str]
         raise InvalidInput("call.from", "expected a sender, or the fields of a signature", None)
 
 
-def _signature(fields: Mapping[str, Any]) -> tuple[int, int, int] | None:
+def _signature(fields: Mapping[str, Any]) -> Signature | None:
     parity = fields.get("v", fields.get("y_parity"))
     if parity is None or "r" not in fields or "s" not in fields:
         return None
-    return parity, fields["r"], fields["s"]
+    return Signature(v=parity, r=fields["r"], s=fields["s"])
 
 
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
@@ -303,6 +321,46 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     return address_bytes(entry["address"], f"{name}.address"), slots
 
 
+def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
+    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
+
+    >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
+    ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
+    1
+    """
+    entries = _listed(entries)
+    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
+        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
+    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(entries))
+
+
+def _authorization(entry: Any, name: str) -> Authorization:
+    known_fields(name, entry, _AUTHORIZATION_NAMES)
+    parity = "yParity" if entry.get("yParity") is not None else "v"
+    return Authorization(
+        chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
+        address=as_bytes(f"{name}.address", entry.get("address"), size=20),
+        nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
+        y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
+        r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
+        s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
+    )
+
+
+def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tuple[bytes, ...]:
+    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid.
+
+    >>> read_blob_hashes(["0x01" + "00" * 31])[0][0]
+    1
+    """
+    hashes = sequence(name, _listed(hashes))
+    found = tuple(as_bytes(f"{name}[{index}]", value, size=32) for index, value in enumerate(hashes))
+    for index, one in enumerate(found):
+        if one[0] != BLOB_VERSION:
+            raise InvalidInput(f"{name}[{index}]", "expected a versioned hash that starts with 0x01", to_hex(one))
+    return found
+
+
 def _listed(entries: Any) -> Any:
     return entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
 
@@ -313,14 +371,14 @@ def _as_it_is(name: str, value: Any) -> Any:
 
 _READ: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(_QUANTITIES, partial(as_integer, maximum=UINT256_MAX)),
-    **dict.fromkeys(("gas_limit", "nonce"), partial(as_integer, maximum=UINT64_MAX)),
+    **dict.fromkeys(("gas_limit", "nonce", "chain_id"), partial(as_integer, maximum=UINT64_MAX)),
     "input": as_bytes,
     "from_address": _address,
     "to_address": _address,
     "access_list": lambda name, value: read_access_list(value, name),
     "transaction_type": lambda name, value: read_type(value, name),
-    "authorization_list": lambda name, value: sequence(name, _listed(value)),
-    "blob_versioned_hashes": sequence,
+    "authorization_list": lambda name, value: read_authorizations(value, name),
+    "blob_versioned_hashes": lambda name, value: read_blob_hashes(value, name),
 }
 #: Name in a call → (field of `Call`, name in error messages, parser of the value). Fields that do not affect the
 #: transaction, such as the block number, are not read.

@@ -12,19 +12,19 @@ Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, known_fields, whole_scalar
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import ACCESS_LIST as ACCESS_LIST
-from feemodel.ethereum._call import BLOB, AccessList, Call, as_bytes, as_integer
+from feemodel.ethereum._call import BLOB, AccessList, Call, as_bytes
 from feemodel.ethereum._call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum._call import LEGACY as LEGACY
 from feemodel.ethereum._call import SET_CODE as SET_CODE
-from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._hashes import Authorization, Signature, keccak256, rlp_encoded, signer
 from feemodel.ethereum._quantities import address_bytes, to_hex
 from feemodel.ethereum.fee_market import (
     FLOOR_GAS_PER_TOKEN,
@@ -43,8 +43,6 @@ PLACEHOLDER_S = 2472962413837345597248674609182123875587027641328262943724431969
 CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
-MAX_AUTHORIZATIONS = 10_000
-SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 _MAXIMUM = {  # maximum of each numeric field of a transaction
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
@@ -54,7 +52,6 @@ _NO_FEE = "expected type 0, 1 or 2, because no fee for this type is published"
 _AUTHORIZATION = {  # maximum of each field of an authorization; `None` for the address, which is not a number
     "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
 }  # fmt: skip
-_AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
 _FIELDS = {  # type → fields in the order of the RLP list, without the signature
     LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
     ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
@@ -67,36 +64,6 @@ _FIELDS = {  # type → fields in the order of the RLP list, without the signatu
     ),
 }  # fmt: skip
 _VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns its `_FIELDS`
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """ECDSA signature over secp256k1; `v` is 27, 28 or as in EIP-155, or the y parity in a typed transaction."""
-
-    v: int
-    r: int
-    s: int
-
-
-class Authorization(NamedTuple):
-    """Authorization of EIP-7702: an account delegates to the code at another address."""
-
-    chain_id: int
-    address: bytes
-    nonce: int
-    y_parity: int
-    r: int
-    s: int
-
-    def authority(self) -> bytes | None:
-        """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
-        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
-            return None
-        digest = keccak256(b"\x05" + rlp_encoded([self.chain_id, self.address, self.nonce]))
-        try:
-            return signer(digest, Signature(self.y_parity, self.r, self.s))
-        except InvalidInput:
-            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,40 +150,7 @@ class Transaction:
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
 
-class Filled(NamedTuple):
-    """Checked fields of an unsigned transaction of type 0, 1 or 2."""
-
-    type: int
-    chain_id: int | None
-    nonce: int
-    gas_price: int
-    max_priority_fee: int
-    max_fee: int
-    gas_limit: int
-    to: bytes | None
-    value: int
-    data: bytes
-    access_list: AccessList
-
-
-def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Filled:
-    """Return the fields of the transaction made from a call, see `fill`; the parameters are not checked.
-
-    >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
-    7
-    """
-    kind, chain = DYNAMIC_FEE, chain_id if call.chain_id is None else call.chain_id
-    price, max_fee, max_priority_fee = 0, call.max_fee, call.max_priority_fee
-    if max_fee is None and max_priority_fee is None and call.max_fee_per_blob_gas is None:
-        kind = LEGACY if call.access_list is None else ACCESS_LIST
-        price = base_fee if call.gas_price is None else call.gas_price
-    return Filled(  # positional arguments, because keyword arguments would take twice as long
-        kind, call.chain_id if kind == LEGACY else chain, nonce if call.nonce is None else call.nonce, price,
-        max_priority_fee or 0, max_fee or 0, gas, call.to, call.value or 0, call.data, call.access_list or (),
-    )  # fmt: skip
-
-
-def encoded(transaction: Transaction | Filled, signature: Signature | None = None) -> bytes:
+def encoded(transaction: Transaction, signature: Signature | None = None) -> bytes:
     """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed.
 
     >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
@@ -229,30 +163,6 @@ def encoded(transaction: Transaction | Filled, signature: Signature | None = Non
         items += (transaction.chain_id, b"", b"")  # EIP-155
     body = rlp_encoded(items)
     return body if transaction.type == LEGACY else bytes([transaction.type]) + body
-
-
-def rlp_encoded(item: Any) -> bytes:
-    """Return the RLP encoding of an integer, of bytes, or of a sequence of items; `None` is encoded as no bytes.
-
-    Source: the Yellow Paper, appendix B.
-
-    >>> rlp_encoded([1_024, b"dog", (0, None)]).hex()
-    'ca82040083646f67c28080'
-    """
-    if item is None:
-        item = b""
-    elif isinstance(item, int):
-        item = item.to_bytes((item.bit_length() + 7) // 8)
-    if isinstance(item, bytes):
-        if len(item) == 1 and item[0] < 0x80:
-            return item
-        first, content = 0x80, item
-    else:
-        first, content = 0xC0, b"".join(map(rlp_encoded, item))
-    if len(content) < 56:
-        return (first + len(content)).to_bytes() + content
-    size = len(content).to_bytes((len(content).bit_length() + 7) // 8)
-    return (first + 55 + len(size)).to_bytes() + size + content
 
 
 def fill(
@@ -292,31 +202,34 @@ def fill(
     7
     """
     gas, chain_id = whole_scalar("gas", gas, minimum=1, unit="gas"), whole_scalar("chain_id", chain_id)
-    chain: int | None = call.chain_id if call.chain_id is not None else chain_id
+    nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
+    chain: int | None = chain_id if call.chain_id is None else call.chain_id
+    has_fees = (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas) != (None, None, None)
     price, max_fee = call.gas_price or 0, call.max_fee or 0
     if call.sent:
         kind = call.type or LEGACY
         if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
             raise InvalidInput("call.type", _NO_FEE, kind)
         if kind == LEGACY and call.signature is not None:  # the signature shows whether EIP-155 is used
-            v = call.signature[0]
-            chain = (v - 35) // 2 if v >= 35 else None
+            chain = (call.signature.v - 35) // 2 if call.signature.v >= 35 else None
     elif set_code and call.authorizations:
         kind = SET_CODE
         if call.gas_price is not None:
             raise InvalidInput(
                 "call.gasPrice", "expected maxFeePerGas in a call with authorizations (type 4)", call.gas_price
             )
-        if call.max_fee is None and call.max_priority_fee is None:
-            max_fee = whole_scalar("base_fee", base_fee)
+        if not has_fees:
+            max_fee = base_fee
+    elif has_fees:
+        kind, price = DYNAMIC_FEE, 0
     else:
-        nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
-        fields = filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-        return Transaction(**fields._asdict())
+        kind = LEGACY if call.access_list is None else ACCESS_LIST
+        price = base_fee if call.gas_price is None else call.gas_price
+        chain = call.chain_id if kind == LEGACY else chain
     return Transaction(
         type=kind,
         chain_id=chain,
-        nonce=call.nonce if call.nonce is not None else whole_scalar("nonce", nonce),
+        nonce=nonce if call.nonce is None else call.nonce,
         gas_price=price,
         max_fee=max_fee,
         max_priority_fee=call.max_priority_fee or 0,
@@ -325,40 +238,8 @@ def fill(
         value=call.value or 0,
         data=call.data,
         access_list=call.access_list or (),
-        signature=Signature(*call.signature) if call.sent and call.signature is not None else None,
-        authorizations=_authorizations_of(call) if kind == SET_CODE else (),
-    )
-
-
-def _authorizations_of(call: Call) -> tuple[Authorization, ...]:
-    found = read_authorizations(call.authorization_list)
-    if not found:
-        raise InvalidInput("call.authorizationList", "expected at least one authorization", [])
-    return found
-
-
-def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
-    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
-
-    >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
-    ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
-    1
-    """
-    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
-        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
-    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(entries))
-
-
-def _authorization(entry: Any, name: str) -> Authorization:
-    known_fields(name, entry, _AUTHORIZATION_NAMES)
-    parity = "yParity" if entry.get("yParity") is not None else "v"
-    return Authorization(
-        chain_id=as_integer(f"{name}.chainId", entry.get("chainId"), maximum=UINT256_MAX),
-        address=as_bytes(f"{name}.address", entry.get("address"), size=20),
-        nonce=as_integer(f"{name}.nonce", entry.get("nonce"), maximum=UINT64_MAX),
-        y_parity=as_integer(f"{name}.{parity}", entry.get(parity), maximum=255),
-        r=as_integer(f"{name}.r", entry.get("r"), maximum=UINT256_MAX),
-        s=as_integer(f"{name}.s", entry.get("s"), maximum=UINT256_MAX),
+        signature=call.signature if call.sent else None,
+        authorizations=call.authorizations if kind == SET_CODE else (),
     )
 
 
@@ -493,32 +374,6 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     return keccak256(rlp_encoded([address_bytes(sender, "sender"), whole_scalar("nonce", nonce)]))[12:]
 
 
-def signer(digest: bytes, signature: Signature) -> bytes:
-    """Return the address whose key signed a hash.
-
-    Parameters
-    ----------
-    digest : the hash, 32 bytes.
-    signature : signature whose `v` is the y parity, 0 or 1.
-
-    Returns
-    -------
-    bytes of length 20.
-
-    Raises
-    ------
-    InvalidInput : a signature from which no key can be recovered.
-    """
-    from coincurve import PublicKey
-
-    try:
-        compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
-        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput("signature", "expected a signature from which a key can be recovered", signature) from error
-    return keccak256(key.format(compressed=False)[1:])[12:]
-
-
 def intrinsic_gas(call: Call | Transaction) -> int:
     """Return the gas that a transaction is charged before its first instruction, at least the calldata floor.
 
@@ -548,7 +403,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
-    gas += AUTHORIZATION_GAS * (call.authorizations if isinstance(call, Call) else len(call.authorizations))
+    gas += AUTHORIZATION_GAS * len(call.authorizations)
     return max(gas, int(_calldata_floor_gas(zeros, others, FLOOR_GAS_PER_TOKEN)))
 
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum._call import Call
+from feemodel.ethereum._call import Call, parse_call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, too_little_gas
 from feemodel.execution._limits import Limits
-from feemodel.execution._message import Message, Request, parse_request
+from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import BESU, GETH, Search, SearchRules
 from feemodel.execution._state import Account, CallState, blob_base_fee
@@ -35,48 +35,48 @@ class NodeClient(ABC):
     other_chain: ClassVar[str]  #: error message for a call with the id of another chain
 
     @abstractmethod
-    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the largest gas limit that an estimate tries [gas].
 
         Parameters
         ----------
-        request, call_state : the call, and the state on which it is executed.
+        call, call_state : the call, and the state on which it is executed.
         sender : the account of the call's sender.
         gas_cap : the node's cap on the gas limit of one execution [gas].
         """
 
     @abstractmethod
-    def message(self, request: Request, call_state: CallState) -> Message:
+    def message(self, call: Call, call_state: CallState) -> Message:
         """Return the message of a call, with its gas price."""
 
     @abstractmethod
-    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
         """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
 
     @abstractmethod
     def refused(self, reason: str, gas_limit: int) -> str:
         """Return the error message for a call that the node does not execute with this gas limit."""
 
-    def prepare(self, request: Request, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
+    def prepare(self, call: Call, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
 
         Parameters
         ----------
-        request, call_state : the call, and the state on which it is executed.
+        call, call_state : the call, and the state on which it is executed.
         tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate [1].
         limits : limits on gas and time of one estimate.
 
-        >>> request = Request(Call(to=bytes(20)))
-        >>> NODES["besu"].prepare(request, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
+        >>> call = Call(to=bytes(20))
+        >>> NODES["besu"].prepare(call, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
         7
         """
-        call, fork = request.call, call_state.fork
+        fork = call_state.fork
         if call.chain_id is not None and call.chain_id != call_state.chain_id:
             raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
         sender = call_state.account(call.sender or ZERO_ADDRESS)
-        upper = self.upper_bound(request, call_state, sender, limits.gas_cap)
+        upper = self.upper_bound(call, call_state, sender, limits.gas_cap)
         try:
-            message = self.message(request, call_state)
+            message = self.message(call, call_state)
             if sender.nonce == UINT64_MAX:
                 check_nonce(message.sender, call_state)
             if message.to is None:
@@ -84,8 +84,8 @@ class NodeClient(ABC):
         except ExecutionFailed as error:
             raise ExecutionFailed(self.refused(error.message, upper)) from None
         spare = sender.balance - message.value
-        if request.blob_hashes:
-            spare -= _blob_cost(request)
+        if call.blob_hashes:
+            spare -= _blob_cost(call)
         price = (call.max_fee or message.gas_price) if message.pays else 0
         payable = -1 if spare < 0 else spare // price if price else inf
         maximum = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
@@ -93,15 +93,23 @@ class NodeClient(ABC):
         if transfer and not self.rules.transfer_to_code:
             transfer = not call_state.account(message.to or ZERO_ADDRESS).code
         has_code = message.pays and bool(sender.code)
-        search = Search(self.rules, upper, maximum, tolerance, transfer, limits, sender_has_code=has_code)
-        return Prepared(self, request, call_state, message, search, payable)
+        search = Search(
+            rules=self.rules,
+            upper=upper,
+            max_gas=maximum,
+            tolerance=tolerance,
+            transfer=transfer,
+            limits=limits,
+            sender_has_code=has_code,
+        )
+        return Prepared(node=self, call=call, call_state=call_state, message=message, search=search, payable=payable)
 
 
 class Prepared(NamedTuple):
     """A call as a node would execute it, and the settings of the search for its gas limit."""
 
     node: NodeClient
-    request: Request
+    call: Call
     call_state: CallState
     message: Message
     search: Search
@@ -112,7 +120,7 @@ class Prepared(NamedTuple):
         node, message, upper, fork = self.node, self.message, self.search.upper, self.call_state.fork
         if outcome.status is Status.REFUSED:
             if upper > self.payable:
-                words = node.unpayable(message, self.request, self.call_state, upper)
+                words = node.unpayable(message, self.call, self.call_state, upper)
                 return ExecutionFailed(node.refused(words, upper))
             return ExecutionFailed(f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})")
         if outcome.status is Status.INTRINSIC and node.names_floor:
@@ -129,9 +137,9 @@ class Geth(NodeClient):
     names_floor = True
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
-    def message(self, request: Request, call_state: CallState) -> Message:
+    def message(self, call: Call, call_state: CallState) -> Message:
         """Return the EVM message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
-        call, base_fee = request.call, call_state.block.base_fee
+        base_fee = call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
         tip = cap if call.gas_price is not None else call.max_priority_fee or 0
         if tip > cap:
@@ -143,14 +151,13 @@ class Geth(NodeClient):
             raise ExecutionFailed(
                 f"max fee per gas less than block base fee: {named(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
-        if request.blob_hashes:
-            _check_blob_fee(request, call_state)
+        if call.blob_hashes:
+            _check_blob_fee(call, call_state)
         price = min(cap, tip + base_fee)
-        return _message(request, price, base_fee if price else 0, pays=True)
+        return _message(call, price, base_fee if price else 0, pays=True)
 
-    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by the balance, the fork and `gas_cap`."""
-        call = request.call
         upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
@@ -160,32 +167,32 @@ class Geth(NodeClient):
             if value >= available:
                 raise ExecutionFailed("insufficient funds for transfer")
             available -= value
-            if request.blob_hashes:
-                if _blob_cost(request) >= available:
+            if call.blob_hashes:
+                if _blob_cost(call) >= available:
                     raise ExecutionFailed("insufficient funds for gas * price + value")
-                available -= _blob_cost(request)
+                available -= _blob_cost(call)
             upper = min(upper, available // cap)
         return min(upper, gas_cap)
 
-    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
         """Return geth's error message for a sender who cannot pay."""
-        have, want = _have_and_want(message, request, call_state, gas_limit)
-        return f"insufficient funds for gas * price + value: {named(request.call)} have {have} want {want}"
+        have, want = _have_and_want(message, call, call_state, gas_limit)
+        return f"insufficient funds for gas * price + value: {named(call)} have {have} want {want}"
 
     def refused(self, reason: str, gas_limit: int) -> str:
         """Return geth's error message for a call that geth refuses to execute with the given gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
-    def admitted(self, request: Request, call_state: CallState, gas_limit: int) -> Message:
+    def admitted(self, call: Call, call_state: CallState, gas_limit: int) -> Message:
         """Return the message with its gas price, after the checks that geth makes before an execution.
 
         Raises `ExecutionFailed` for the first check that fails, in geth's order.
         """
-        check_nonce(request.call.sender or ZERO_ADDRESS, call_state)
-        message = self.message(request, call_state)
-        have, want = _have_and_want(message, request, call_state, gas_limit)
+        check_nonce(call.sender or ZERO_ADDRESS, call_state)
+        message = self.message(call, call_state)
+        have, want = _have_and_want(message, call, call_state, gas_limit)
         if want > have:
-            raise ExecutionFailed(self.unpayable(message, request, call_state, gas_limit))
+            raise ExecutionFailed(self.unpayable(message, call, call_state, gas_limit))
         check_init_code(message, call_state)
         return message
 
@@ -197,9 +204,9 @@ class Besu(NodeClient):
     names_floor = False
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
-    def message(self, request: Request, call_state: CallState) -> Message:
+    def message(self, call: Call, call_state: CallState) -> Message:
         """Return the EVM message of a call. A call without a gas price pays the base fee if the call has a sender."""
-        call, base_fee = request.call, call_state.block.base_fee
+        base_fee = call_state.block.base_fee
         price = base_fee
         if call.gas_price is not None:
             price = call.gas_price
@@ -208,13 +215,12 @@ class Besu(NodeClient):
             if tip > cap:
                 raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
             price = min(cap, tip + base_fee)
-        if request.blob_hashes:
-            _check_blob_fee(request, call_state)
-        return _message(request, price, base_fee, pays=call.sender is not None)
+        if call.blob_hashes:
+            _check_blob_fee(call, call_state)
+        return _message(call, price, base_fee, pays=call.sender is not None)
 
-    def upper_bound(self, request: Request, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the block's gas limit, limited by the balance, the fork and `gas_cap`; ignore the call's `gas`."""
-        call = request.call
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
@@ -225,12 +231,12 @@ class Besu(NodeClient):
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
-    def unpayable(self, message: Message, request: Request, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
         """Return Besu's error message for a sender who cannot pay."""
-        balance, cost = _have_and_want(message, request, call_state, gas_limit)
+        balance, cost = _have_and_want(message, call, call_state, gas_limit)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
-            f"for sender {to_hex(request.call.sender or ZERO_ADDRESS)}"
+            f"for sender {to_hex(call.sender or ZERO_ADDRESS)}"
         )
 
     def refused(self, reason: str, gas_limit: int) -> str:
@@ -277,15 +283,15 @@ def checksummed(address: bytes) -> str:
     )
 
 
-def _have_and_want(message: Message, request: Request, call_state: CallState, gas_limit: int) -> tuple[int, int]:
+def _have_and_want(message: Message, call: Call, call_state: CallState, gas_limit: int) -> tuple[int, int]:
     """Return the sender's balance, and the maximum cost of the call with the given gas limit [wei]."""
-    price = (request.call.max_fee or message.gas_price) if message.pays else 0
-    blobs = _blob_cost(request) if request.blob_hashes else 0
+    price = (call.max_fee or message.gas_price) if message.pays else 0
+    blobs = _blob_cost(call) if call.blob_hashes else 0
     return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
 
 
 def parse_message(
-    call: Request | Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
+    call: Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
 ) -> Message:
     """Return the EVM message of a call.
 
@@ -306,16 +312,24 @@ def parse_message(
     >>> parse_message({"to": "0x" + "11" * 20, "value": "0x5"}, gas_price=7).value
     5
     """
-    request = parse_request(call)
-    return _message(request, gas_price, base_fee, pays=request.call.sender is not None if pays is None else pays)
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    return _message(parsed, gas_price, base_fee, pays=parsed.sender is not None if pays is None else pays)
 
 
-def _message(request: Request, gas_price: int, base_fee: int, *, pays: bool) -> Message:
-    call = request.call
-    return Message(  # positional arguments, because keyword arguments would take twice as long
-        call.sender or ZERO_ADDRESS, call.to, call.value or 0, call.data, gas_price, base_fee, call.access_list or (),
-        request.authorizations, request.blob_hashes, pays, bool(request.blob_hashes and call.max_fee_per_blob_gas),
-    )  # fmt: skip
+def _message(call: Call, gas_price: int, base_fee: int, *, pays: bool) -> Message:
+    return Message(
+        sender=call.sender or ZERO_ADDRESS,
+        to=call.to,
+        value=call.value or 0,
+        data=call.data,
+        gas_price=gas_price,
+        base_fee=base_fee,
+        access_list=call.access_list or (),
+        authorizations=call.authorizations,
+        blob_hashes=call.blob_hashes,
+        pays=pays,
+        pays_for_blobs=bool(call.blob_hashes and call.max_fee_per_blob_gas),
+    )
 
 
 def named(call: Call) -> str:
@@ -329,16 +343,16 @@ def check_chain(node: NodeClient, call: Call, call_state: CallState) -> None:
         raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 
 
-def _check_blob_fee(request: Request, call_state: CallState) -> None:
-    cap = request.call.max_fee_per_blob_gas or 0
-    if not request.blob_hashes or not cap:
+def _check_blob_fee(call: Call, call_state: CallState) -> None:
+    cap = call.max_fee_per_blob_gas or 0
+    if not call.blob_hashes or not cap:
         return
     if cap < blob_base_fee(call_state):
         raise ExecutionFailed(
-            f"max fee per blob gas less than block blob gas fee: {named(request.call)} "
+            f"max fee per blob gas less than block blob gas fee: {named(call)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
         )
 
 
-def _blob_cost(request: Request) -> int:
-    return GAS_PER_BLOB * len(request.blob_hashes) * (request.call.max_fee_per_blob_gas or 0)
+def _blob_cost(call: Call) -> int:
+    return GAS_PER_BLOB * len(call.blob_hashes) * (call.max_fee_per_blob_gas or 0)

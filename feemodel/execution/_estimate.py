@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from feemodel._records import printed_as_table
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.ethereum._call import Call
+from feemodel.ethereum._call import Call, parse_call
 from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
 from feemodel.execution._engines import Engine, Execute, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
 from feemodel.execution._limits import Limits
-from feemodel.execution._message import Message, Request, parse_request
+from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import TOLERANCE, Searched
 from feemodel.execution._state import CallState
@@ -30,7 +30,7 @@ class GasEstimate(NamedTuple):
 
 
 def estimate_gas(
-    call: Request | Call | Mapping[str, Any],
+    call: Call | Mapping[str, Any],
     call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
@@ -70,9 +70,8 @@ def estimate_gas(
     GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
     """
     changed, checked, runner = call_state.overridden(overrides), check_tolerance(tolerance), engine_of(engine)
-    prepared = node_named(search).prepare(
-        parse_request(call), changed, tolerance=checked, limits=limits or runner.limits
-    )
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    prepared = node_named(search).prepare(parsed, changed, tolerance=checked, limits=limits or runner.limits)
     return gas_estimate(prepared, runner)
 
 
@@ -83,8 +82,8 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     or time.
 
     >>> from feemodel.execution._engines import engine_named
-    >>> request, state = parse_request({"to": "0x" + "22" * 20}), CallState(accounts={})
-    >>> prepared = node_named("besu").prepare(request, state, tolerance=0, limits=Limits())
+    >>> call, state = parse_call({"to": "0x" + "22" * 20}), CallState(accounts={})
+    >>> prepared = node_named("besu").prepare(call, state, tolerance=0, limits=Limits())
     >>> gas_estimate(prepared, engine_named("auto")).gas_limit
     21000
     """
@@ -99,7 +98,7 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
 
 
 def execute_call(
-    call: Request | Call | Mapping[str, Any],
+    call: Call | Mapping[str, Any],
     call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
@@ -132,18 +131,19 @@ def execute_call(
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
     b'\\x07\\x07'
     """
-    request, changed, runner = parse_request(call), call_state.overridden(overrides), engine_of(engine)
-    message, gas = prepare_call(request, changed, limits or runner.limits)
+    parsed = call if isinstance(call, Call) else parse_call(call)
+    changed, runner = call_state.overridden(overrides), engine_of(engine)
+    message, gas = prepare_call(parsed, changed, limits or runner.limits)
     return returned(message, runner.run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
 
 
-def prepare_call(request: Request, call_state: CallState, limits: Limits) -> tuple[Message, int]:
+def prepare_call(call: Call, call_state: CallState, limits: Limits) -> tuple[Message, int]:
     """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` if geth would refuse it."""
     node = Geth()
-    check_chain(node, request.call, call_state)
-    gas = limits.gas_cap if request.call.gas is None else min(request.call.gas, limits.gas_cap)
+    check_chain(node, call, call_state)
+    gas = limits.gas_cap if call.gas is None else min(call.gas, limits.gas_cap)
     try:
-        return node.admitted(request, call_state, gas), gas
+        return node.admitted(call, call_state, gas), gas
     except ExecutionFailed as error:
         raise not_executed(error, gas) from None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
-from feemodel.ethereum._transaction import Authorization
+from feemodel.ethereum._hashes import Authorization
 from feemodel.execution._engines import Execute, blob_cost, check_executable
 from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time

@@ -225,7 +225,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
     check_no_blobs(parsed)
     if parsed.authorizations and (reason := parameters.no_set_code) is not None:
         expected = f"{name} has no fee rule for transactions of type 4 (EIP-7702): {reason}"
-        raise InvalidInput("call.authorizationList", expected, parsed.authorization_list)
+        raise InvalidInput("call.authorizationList", expected, parsed.authorizations)
     gas = whole_scalar("gas_limit", gas_limit, unit="gas")
     return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)
 

@@ -109,9 +109,9 @@ class ChainMethods:
     ) -> HexData:
         """Return the data that a call returns."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        request = call.request()
-        message, gas = prepare_call(request, call_state, self._executor.limits)
-        outcome = await self._executor.execute(message, gas, request, call_state)
+        parsed = call.call()
+        message, gas = prepare_call(parsed, call_state, self._executor.limits)
+        outcome = await self._executor.execute(message, gas, parsed, call_state)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(
@@ -123,7 +123,7 @@ class ChainMethods:
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        prepared = _GETH.prepare(call.request(), call_state, tolerance=self._tolerance, limits=self._executor.limits)
+        prepared = _GETH.prepare(call.call(), call_state, tolerance=self._tolerance, limits=self._executor.limits)
         return to_quantity(await self._executor.gas_limit(prepared))
 
     def eth_gasPrice(self) -> Quantity:

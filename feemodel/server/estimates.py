@@ -115,16 +115,16 @@ class ChainEstimates:
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
-        request, chain_state = call.request(), self._executor.chain.call_state
-        check_rollup_call(request.call, self._limits)
+        parsed, chain_state = call.call(), self._executor.chain.call_state
+        check_rollup_call(parsed, self._limits)
         call_state = self._executor.state(asked.block, asked.overrides)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        prepared = _BESU.prepare(request, call_state, tolerance=self._tolerance, limits=self._limits)
+        prepared = _BESU.prepare(parsed, call_state, tolerance=self._tolerance, limits=self._limits)
         gas_limit = await self._executor.gas_limit(prepared)
-        sender, form = request.call.sender, prices.form
+        sender, form = parsed.sender, prices.form
         nonce = 0 if sender is None else chain_state.account(sender).nonce  # an override of the nonce is ignored
-        is_long = len(request.call.data) > LONG or bool(request.call.access_list)  # some codecs may take seconds
-        measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee,
+        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
+        measure = partial(self._measuring.size, parsed, gas=gas_limit, nonce=nonce, base_fee=form.base_fee,
                           chain_id=chain_state.chain_id)  # fmt: skip
         size = await asyncio.to_thread(measure) if is_long else measure()
         fee = form.fee(size, gas_limit, prices.preset.estimate_margin)
@@ -157,13 +157,13 @@ class NodeEstimates:
         asked = estimate_options(stateOverride, overrides, options)
         if asked.overrides is not None:
             check_overrides(asked.overrides)
-        request = parse("call", call, CallObject).request()
-        check_rollup_call(request.call, self._limits)
+        parsed = parse("call", call, CallObject).call()
+        check_rollup_call(parsed, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)
         params = [_in_hex(call), block, *([_in_hex(asked.overrides.given)] if asked.overrides else [])]
-        sender, nonce = request.call.sender, request.call.nonce or 0
+        sender, nonce = parsed.sender, parsed.nonce or 0
         calls: list[Call] = [("eth_estimateGas", params)]
-        if sender is not None and request.call.nonce is None:
+        if sender is not None and parsed.nonce is None:
             calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
         chain_id, (gas, *count) = await self._upstream.ask_with_head(calls)
         if isinstance(gas, NodeError):
@@ -172,8 +172,8 @@ class NodeEstimates:
             nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0]))
         gas_limit = quantity_in("eth_estimateGas", gas)
         prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        is_long = len(request.call.data) > LONG or bool(request.call.access_list)  # some codecs may take seconds
-        measure = partial(self._measuring.size, request.call, gas=gas_limit, nonce=nonce,
+        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
+        measure = partial(self._measuring.size, parsed, gas=gas_limit, nonce=nonce,
                           base_fee=prices.form.base_fee, chain_id=chain_id)  # fmt: skip
         size = await asyncio.to_thread(measure) if is_long else measure()
         fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)

@@ -20,11 +20,12 @@ from feemodel.errors import LimitExceeded
 from feemodel.estimates._chain import ChainState
 from feemodel.estimates.json_types import StateOverride
 from feemodel.ethereum._block_id import BlockId
+from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import Prepared
 from feemodel.execution._engines import Engine, Execute, check_installed, engine_named, is_native
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
-from feemodel.execution._message import Message, Request
+from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
@@ -62,11 +63,11 @@ def check_overrides(overrides: StateOverride) -> None:
         raise LimitExceeded(f"overrides: at most {OVERRIDE_SLOTS:,} slots, got {count:,}")
 
 
-def size_of(request: Request, call_state: CallState) -> int:
+def size_of(call: Call, call_state: CallState) -> int:
     """Return the size of a call: calldata, access list, and overridden code and slots [byte]."""
-    slots = sum(len(keys) for _, keys in request.call.access_list) if request.call.access_list else 0
+    slots = sum(len(keys) for _, keys in call.access_list) if call.access_list else 0
     overridden = call_state.overridden_bytes() if call_state.changes else 0
-    return overridden + len(request.call.data) + SLOT_BYTES * slots
+    return overridden + len(call.data) + SLOT_BYTES * slots
 
 
 async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
@@ -131,18 +132,18 @@ class Executor:
         exceeds a limit, or if too many calls are waiting.
         """
         task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
-        found: Searched = await self._run(task, prepared.request, prepared.call_state)
+        found: Searched = await self._run(task, prepared.call, prepared.call_state)
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         return found.gas_limit
 
-    async def execute(self, message: Message, gas_limit: int, request: Request, call_state: CallState) -> Outcome:
+    async def execute(self, message: Message, gas_limit: int, call: Call, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""
-        return await self._run(lambda execute: execute(message, gas_limit), request, call_state)
+        return await self._run(lambda execute: execute(message, gas_limit), call, call_state)
 
-    async def _run(self, task: Callable[[Execute], Found], request: Request, call_state: CallState) -> Found:
+    async def _run(self, task: Callable[[Execute], Found], call: Call, call_state: CallState) -> Found:
         """Return the result of a task that executes a call; the task may be started twice."""
-        if self._native is not None and size_of(request, call_state) <= INLINE_BYTES:
+        if self._native is not None and size_of(call, call_state) <= INLINE_BYTES:
             try:
                 return self._native.run(call_state, task, inline_gas=INLINE_GAS)
             except Unproven:

@@ -14,7 +14,7 @@ import pytest
 from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
-from feemodel.execution import estimate_gas, execute_call
+from feemodel.execution import Limits, estimate_gas, execute_call
 from feemodel.ledger._files import read_genesis
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
@@ -208,7 +208,12 @@ def test_both_engines_find_the_smallest_gas_limit(call_state, name, engine):
     to, data, gas_limit, charged = ESTIMATES[name]
 
     estimate = estimate_gas(
-        {"from": HOLDERS[0], "to": to, "data": data}, call_state, search="geth", tolerance=0, engine=engine
+        {"from": HOLDERS[0], "to": to, "data": data},
+        call_state,
+        search="geth",
+        tolerance=0,
+        engine=engine,
+        limits=Limits(),
     )
 
     assert (gas_limit, charged) == (estimate.gas_limit, estimate.gas_used)

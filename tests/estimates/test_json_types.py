@@ -58,21 +58,20 @@ def test_fields_that_are_not_known_are_ignored_as_nodes_do():
     assert (found.sender.hex(), found.value) == (ANNA[2:], 1)
 
 
-def test_a_request_has_the_call_and_its_lists():
+def test_a_call_has_its_lists():
     fields = {"from": ANNA, "to": BERT, "gas": "0x5208", "maxFeePerGas": 9, "input": "0x01", "data": "0x01",
               "accessList": [{"address": BERT, "storageKeys": [EMPTY]}], "authorizationList": [AUTHORIZATION],
               "blobVersionedHashes": [BLOB], "nonce": "0x7", "chainId": "0x539"}  # fmt: skip
-    request = parse("call", fields, CallObject).request()
-    call = request.call
+    call = parse("call", fields, CallObject).call()
     assert (call.gas, call.max_fee, call.data, call.nonce, call.chain_id) == (21_000, 9, b"\x01", 7, 1_337)
     assert call.access_list == ((bytes.fromhex(BERT[2:]), (bytes(32),)),)
-    assert (request.authorizations[0].chain_id, call.authorizations) == (1_337, 1)
-    assert request.blob_hashes == (bytes.fromhex(BLOB[2:]),)
+    assert [one.chain_id for one in call.authorizations] == [1_337]
+    assert call.blob_hashes == (bytes.fromhex(BLOB[2:]),)
 
 
 @pytest.mark.parametrize("creation", [{}, {"to": None}, {"to": "0x"}])
 def test_a_call_without_a_target_creates(creation):
-    assert parse("call", {"data": "0x00", **creation}, CallObject).request().call.to is None
+    assert parse("call", {"data": "0x00", **creation}, CallObject).call().to is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_a_call_without_a_target_creates(creation):
 )
 def test_fields_that_contradict_each_other_are_refused(fields, name):
     with pytest.raises(InvalidInput) as caught:
-        parse("call", fields, CallObject).request()
+        parse("call", fields, CallObject).call()
     assert caught.value.name == name
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import random
 
 import coincurve
 import pytest
@@ -137,51 +136,6 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
 
     assert row.reproduced
     assert (row.estimate, row.wallet, row.failure) == (None, None, "invalid opcode: INVALID")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"blocks": None}, r"the document\.blocks: expected a list"),
-        ({"accounts": [{}]}, r"the document\.accounts\[0\]\.address"),
-        ({"storage": [{"address": "0x" + "11" * 20}]}, r"the document\.storage\[0\]\.key"),
-        ({"blocks": []}, r"the document\.blocks: expected at least one block"),
-        (
-            {"accounts": [account(SENDER), account(SENDER, nonce=1)]},
-            r"the document\.accounts\[1\]: expected the same fields in every copy of the account",
-        ),
-        (
-            {"storage": [{"address": f"0x{TARGET.hex()}", "key": word(1), "value": word(n)} for n in (2, 2, 3)]},
-            r"the document\.storage\[2\]: expected the same value in every copy.* got '0x[0-9a-f]{40}, key 0x1'",
-        ),
-        (
-            {"blobBaseFees": {"10": [256]}},
-            r"the document\.blobBaseFees\.10\[0\]: expected a whole number of 8 bits",
-        ),
-    ],
-)
-def test_a_wrong_capture_is_refused_with_the_place(change, message):
-    with pytest.raises(InvalidInput, match=message):
-        parsed(transaction(), **change)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"r": "0y1"}, r"blocks\[0\]\.txs\[0\]\.r: expected up to 64 hexadecimal digits"),
-        ({"gasLimit": -1}, r"txs\[0\]\.gasLimit"),
-        ({"value": "0x"}, r"txs\[0\]\.value: expected a whole number or 0x and hexadecimal digits, got '0x'"),
-        ({"value": "100"}, r"txs\[0\]\.value: expected a whole number or 0x and hexadecimal digits"),
-        ({"accessList": {"value": [1]}}, r"txs\[0\]\.accessList\[0\]: expected an object"),
-        ({"type": "FRONTIERS"}, r"txs\[0\]\.type: expected one of FRONTIER, ACCESS_LIST, EIP1559, BLOB, DELEGATE_CODE"),
-        ({"type": "EIP1559"}, r"txs\[0\]\.maxFeePerGas"),
-        ({"outcome": {"selfDestructs": ["0x11"]}}, r"selfDestructs\[0\]: expected 20 bytes, counted 1"),
-        ({"outcome": {"status": 1}}, r"outcome\.status: expected true or false"),
-    ],
-)
-def test_a_wrong_transaction_is_refused_with_the_place(fields, message):
-    with pytest.raises(InvalidInput, match=message):
-        parsed(transaction(**fields))
 
 
 def test_numbers_may_be_written_as_rpc_writes_them():
@@ -398,76 +352,6 @@ def test_the_blob_base_fee_of_the_capture_is_what_code_reads(written):
     (step,) = steps(replay)
 
     assert is_reproduced(step, execute_again(step, engine_named("reference"))[0])
-
-
-@pytest.mark.parametrize("draw", [random.Random(seed) for seed in range(20)], ids=range(20))
-def test_every_value_of_a_capture_may_be_as_java_writes_it(draw):
-    """The forms of a class may be anywhere, slices of slices of them too."""
-    authorized = transaction(nonce=1, accessList={"value": [{"address": word(1)[:42], "storageKeys": [word(2)]}]})
-    plain = capture(transaction(payload="0x0102"), authorized, blobBaseFees={"10": "0x07"})
-
-    def rewritten(value):
-        if isinstance(value, dict):
-            return {name: rewritten(held) for name, held in value.items()}
-        if isinstance(value, list):
-            return [rewritten(held) for held in value]
-        is_data = isinstance(value, str) and value.startswith("0x") and len(value) % 2 == 0
-        return as_java(bytes.fromhex(value[2:]), draw) if is_data else value
-
-    assert parse_replay(json.dumps(plain)) == parse_replay(json.dumps(rewritten(plain)))
-
-
-def as_java(data, draw, depth=0):
-    form = draw.randrange(6 if depth < 3 else 1)
-    signed = [octet - 256 if octet > 127 and draw.random() < 0.5 else octet for octet in data]
-    if form == 0:
-        return signed
-    if form == 1:
-        before, after = draw.randbytes(draw.randrange(4)), draw.randbytes(draw.randrange(4))
-        inner = as_java(before + data + after, draw, depth + 1)
-        return {"bytes": inner, "offset": len(before), "length": len(data)}
-    if form == 2:
-        cut = draw.randrange(len(data) + 1)
-        return {"values": [as_java(part, draw, depth + 1) for part in (data[:cut], data[cut:])], "size": len(data)}
-    if form == 3:
-        return {"delegate": as_java(data, draw, depth + 1)}
-    if form == 4 and len(data) == 32:
-        return {"value": {"ints": [int.from_bytes(data[i : i + 4], "big", signed=True) for i in range(0, 32, 4)]}}
-    return "0x" + data.hex()
-
-
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        (
-            {"bytes": [1], "offset": 0, "length": 2},
-            r"\.length: expected at most 1, the number of bytes from the offset on",
-        ),
-        ({"bytes": [1], "offset": 2, "length": 0}, r"\.offset: expected at most 1, the number of bytes, got 2"),
-        ({"bytes": [1], "offset": -1, "length": 1}, r"\.offset: expected a whole number of at least 0, got -1"),
-        ({"bytes": [1], "offset": 0, "length": True}, r"\.length: expected a whole number of at least 0, got True"),
-        ({"bytes": [1], "offset": 0, "limit": 1}, "expected bytes, as a list of numbers or a Java object"),
-        ({"bytes": [1.0], "offset": 0, "length": 1}, r"\.bytes\[0\]: expected a whole number of 8 bits, got 1.0"),
-        ({"values": [[1], [2]], "size": 3}, r"\.size: expected 2, the number of bytes of the values, got 3"),
-        ({"value": 0, "size": 1 << 40}, r"\.size: expected at most 32"),
-        ({"ints": [1]}, r"\.ints: expected 8 numbers"),
-        ({"ints": [0] * 7 + [1 << 32]}, r"\.ints\[7\]: expected a whole number of 32 bits"),
-        ({"signum": -1, "mag": [7]}, r"\.signum: expected 1, or 0 if mag is empty, got -1"),
-        ([1] + [0] * 32, r"expected a number below 2\*\*256"),
-        ({"delegate": None}, "expected bytes, as a list of numbers or a Java object, got None"),
-    ],
-)
-def test_bytes_of_java_that_do_not_hold_together_are_refused(written, message):
-    with pytest.raises(InvalidInput, match=r"the document\.blobBaseFees\.10.*" + message):
-        parsed(transaction(), blobBaseFees={"10": written})
-
-
-def test_bytes_of_java_are_nested_a_number_of_times():
-    written = [1]
-    for _ in range(40):
-        written = {"delegate": written}
-    with pytest.raises(InvalidInput, match="expected bytes nested at most 16 times"):
-        parsed(transaction(), blobBaseFees={"10": written})
 
 
 @pytest.mark.parametrize(("gas", "code"), [(26_026, 0), (26_030, 1)])

@@ -1,15 +1,11 @@
 """The answer of `rollup_estimateGas`: gas, measured size and fee."""
 
-import itertools
-
 import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.estimates import Measuring, rollup_estimate
-from feemodel.ethereum._transaction import FORMS
+from feemodel.estimates import rollup_estimate
 from feemodel.execution import Account, CallState
-from feemodel.execution._message import parse_request
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from tests.helpers.execution_engines import ENGINES, address
 
@@ -83,20 +79,3 @@ def test_the_nonce_of_an_override_is_executed_and_the_chains_is_measured():
 def test_settings_are_checked(settings):
     with pytest.raises(InvalidInput):
         rollup_estimate(call(), STATE, form=FORM, margin=1.2, **settings)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_size_of_a_call_is_that_of_the_checked_function(form):
-    """Of every combination of a target, prices, lists, chain id and nonce."""
-    choices = {
-        "from": [None, f"0x{RICH.hex()}"], "to": [None, f"0x{TARGET.hex()}"],
-        "prices": [{}, {"gasPrice": 7}, {"maxFeePerGas": 9, "maxPriorityFeePerGas": 2}, {"maxFeePerBlobGas": 1}],
-        "accessList": [None, [], [{"address": f"0x{TARGET.hex()}", "storageKeys": ["0x" + "01" * 32]}]],
-        "chainId": [None, 5], "nonce": [None, 300], "data": [None, "0x" + "ab" * 40],
-    }  # fmt: skip
-    for values in itertools.product(*choices.values()):
-        fields = dict(zip(choices, values, strict=True))
-        fields |= fields.pop("prices")
-        filled = {"gas": 51_354, "nonce": 5, "base_fee": 7, "chain_id": 59_144}
-        size = Measuring(form=form).size(parse_request(fields).call, **filled)
-        assert size == feemodel.fee_size(fields, form=form, **filled), fields

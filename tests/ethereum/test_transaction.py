@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._hashes import Signature, rlp_encoded
 from feemodel.ethereum._transaction import (
     FORMS,
     LINEA_CHAIN_ID,
-    Signature,
     Transaction,
     created_address,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
-    rlp_encoded,
 )
 from feemodel.linea._measure import fee_transaction
 from tests.helpers.development import minimal

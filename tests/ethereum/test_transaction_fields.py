@@ -31,8 +31,20 @@ SENT = {
         {"from": FROM, "to": TO, "gas": "0x5208", "gasPrice": "0x9", "type": "0x0", "chainId": "0xe708"},
         {"to": TO, "data": "0x", "input": "0x", "accessList": [{"address": TO, "storageKeys": [HASH]}], "type": "0x1"},
         {"from": FROM, "to": TO, "estimateSuggested": "0x5208", "type": "0x2"},
-        {"to": TO, "blobs": ["0x00"], "blobVersionedHashes": [HASH], "maxFeePerBlobGas": "0x1", "type": "0x3"},
-        {"to": TO, "authorizationList": [{"address": TO}], "type": "0x4"},
+        {
+            "to": TO,
+            "blobs": ["0x00"],
+            "blobVersionedHashes": ["0x01" + HASH[4:]],
+            "maxFeePerBlobGas": "0x1",
+            "type": "0x3",
+        },
+        {
+            "to": TO,
+            "type": "0x4",
+            "authorizationList": [
+                {"chainId": "0x1", "address": TO, "nonce": "0x0", "yParity": "0x1", "r": "0x1", "s": "0x1"},
+            ],
+        },
         {"to": TO, "strict": True},
         {"to": bytes(20), "value": 5, "type": 2, "maxFeePerGas": 5, "gasLimit": 21_000},
     ],

@@ -6,9 +6,19 @@ import pandas as pd
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
+from feemodel.ethereum import parse_call
 from feemodel.ethereum._transaction import created_address
 from feemodel.ethereum._transaction_fields import FIELD_NAMES
-from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas, execute_call
+from feemodel.execution import (
+    Account,
+    Block,
+    CallState,
+    Limits,
+    Message,
+    estimate_gas,
+    execute_call,
+    parse_message,
+)
 from feemodel.execution._failures import revert_reason
 from feemodel.execution._forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte
@@ -51,6 +61,33 @@ def engine(request):
 
 
 native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+
+
+LISTS = {
+    "authorizationList": [
+        {"chainId": "0x1", "address": BROKE_TEXT, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1"}
+    ],
+    "accessList": [{"address": BROKE_TEXT, "storageKeys": ["0x" + "00" * 32]}],
+    "blobVersionedHashes": [BLOB],
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("fees", [{}, {"maxFeePerGas": "0x9", "maxFeePerBlobGas": "0x1"}])
+def test_a_parsed_call_keeps_its_lists(engine, name, fees):
+    """Its estimate, and its message, are those of the object that was parsed."""
+    asked = call(data="0x00", **fees, **{name: LISTS[name]})
+    parsed = parse_call(asked)
+
+    assert estimate_gas(parsed, call_state("00"), engine=engine) == estimate_gas(asked, call_state("00"), engine=engine)
+    assert parse_message(parsed) == parse_message(asked)
+    assert parse_message(parsed) != parse_message(call(data="0x00"))
+
+
+def test_a_parsed_call_pays_for_its_blobs(engine):
+    asked = call(maxFeePerGas="0x9", maxFeePerBlobGas=hex(10**18), blobVersionedHashes=[BLOB])
+    for one in (asked, parse_call(asked)):
+        assert "insufficient funds" in failed(lambda: estimate_gas(one, call_state(), search="geth", engine=engine))[1]  # noqa: B023
 
 
 @pytest.mark.parametrize("search", ["geth", "besu"])
@@ -516,7 +553,10 @@ def test_nothing_is_changed(engine):
         ({"authorizationList": {}}, r"call\.authorizationList: expected a list"),
         ({"authorizationList": [{"chainId": 1}]}, r"call\.authorizationList\[0\]\.address"),
         ({"blobVersionedHashes": ["0x01"]}, r"call\.blobVersionedHashes\[0\]: expected 32 bytes, counted 1"),
-        ({"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]}, r"call\.to: expected an address, because"),
+        (
+            {"to": None, "blobVersionedHashes": ["0x01" + "00" * 31]},
+            r"call\.to: expected an address with authorizations",
+        ),
         (
             {"blobVersionedHashes": ["0x02" + "00" * 31]},
             r"call\.blobVersionedHashes\[0\]: expected a versioned hash that starts with 0x01",

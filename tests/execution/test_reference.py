@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.ethereum._hashes import Authorization
 from feemodel.execution import Account, Block, CallState, Message, Reference, Status, estimate_gas
 from feemodel.execution._forks import FORKS, fork_named
-from feemodel.execution._message import Authorization
 from tests.helpers.execution_engines import address, run_once
 
 SENDER, TARGET, OTHER = address(0x5E17DE5), address(0x7A67), address(0x07E5)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.ethereum import parse_call
 from feemodel.execution import Account, CallState, Limits, Message
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import engine_named
-from feemodel.execution._message import parse_request
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import BESU, GETH, TOLERANCE, Search, search_message
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
@@ -150,7 +150,7 @@ def test_the_search_in_rust_answers_as_the_one_that_executes_every_limit(seed):
     """Of calls of every family, with bounds and limits."""
     rng, native, ends = random.Random(seed), engine_named("native"), Counter()
     for call in family_calls(seed, 600):
-        node, request = rng.choice([node_named("geth"), node_named("besu")]), parse_request(call.call)
+        node, request = rng.choice([node_named("geth"), node_named("besu")]), parse_call(call.call)
         try:
             message = node.message(request, call.call_state)
         except FeeModelError:

@@ -8,7 +8,6 @@ from feemodel.ethereum._call import Call, parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import parse_sender_unsigned
 from feemodel.execution._clients import parse_message
-from feemodel.execution._message import Request, parse_request
 from feemodel.execution._state import Account, CallState, Override, parse_overrides
 from feemodel.io._documents import parse_json
 from feemodel.linea._measure import fee_transaction
@@ -25,17 +24,14 @@ NUMBERS = {  # on the wire → of a call
 BASE = CallState(accounts={b"\x11" * 20: Account(balance=5, nonce=1, code=b"\1", storage={1: 2, 2: 3})})
 
 
-def _call(data: bytes) -> tuple[Call, Request]:
-    given = parse_json(data, "call")
-    return parse_call(given), parse_request(given)
+def _call(data: bytes) -> Call:
+    return parse_call(parse_json(data, "call"))
 
 
-def _check_call(data: bytes, answer: tuple[Call, Request]) -> None:
+def _check_call(data: bytes, call: Call) -> None:
     """A call is the same when it is written out and read again; what a node measures of it can be read again."""
-    call, request = answer
     check_equal(call, parse_call(_wire(call)), "the call written out")
-    check_equal(call, request.call, "the call of the request")
-    message = parse_message(request)
+    message = parse_message(call)
     check_equal((call.to, call.data), (message.to, message.data), "the message")
     measured = fee_transaction(call, gas=call.gas or 1)
     sender, transaction = parse_sender_unsigned(measured)
@@ -56,7 +52,15 @@ def _wire(call: Call) -> dict[str, Any]:
             {"address": to_hex(address), "storageKeys": list(map(to_hex, keys))} for address, keys in call.access_list
         ]
     if call.authorizations:
-        wire["authorizationList"] = list(call.authorization_list)
+        wire["authorizationList"] = [
+            {
+                "chainId": hex(one.chain_id), "address": to_hex(one.address), "nonce": hex(one.nonce),
+                "yParity": hex(one.y_parity), "r": hex(one.r), "s": hex(one.s),
+            }
+            for one in call.authorizations
+        ]  # fmt: skip
+    if call.blob_hashes:
+        wire["blobVersionedHashes"] = list(map(to_hex, call.blob_hashes))
     return wire
 
 
@@ -66,7 +70,7 @@ def _call_seeds() -> list[bytes]:
         {"from": ADDRESS, "to": OTHER, "value": "0x1", "gas": "0x5208", "gasPrice": "0x7", "nonce": "0x0"},
         {"to": "0x", "input": "0x6001", "data": "0x6001", "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"},
         {"from": None, "to": ADDRESS, "data": "0xa9059cbb" + "00" * 64, "chainId": "0xe708", "accessList": listed},
-        {"to": ADDRESS, "authorizationList": [AUTHORIZATION], "blobVersionedHashes": [WORD]},
+        {"to": ADDRESS, "authorizationList": [AUTHORIZATION], "blobVersionedHashes": ["0x01" + WORD[4:]]},
         {"to": ADDRESS, "maxFeePerBlobGas": "0x1", "value": 5, "gas": 30_000_000},
     ]
     return [json.dumps(call).encode() for call in calls]

@@ -17,7 +17,6 @@ import pytest
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
-from feemodel.execution._message import parse_request
 from feemodel.execution._state import parse_overrides
 from feemodel.ledger._proof import Proven
 from tests.conftest import ROOT
@@ -167,7 +166,7 @@ def test_a_proof_that_is_wrongly_accepted_is_seen():
     "read",
     [
         lambda listed: parse_call({"gas": listed}),
-        lambda listed: parse_request({"to": "0x" + "11" * 20, "authorizationList": [{"chainId": listed}]}),
+        lambda listed: parse_call({"to": "0x" + "11" * 20, "authorizationList": [{"chainId": listed}]}),
         lambda listed: parse_overrides({"0x" + "11" * 20: {"balance": listed}}),
     ],
     ids=["a call", "an authorization", "an override"],

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._transaction import Authorization
+from feemodel.ethereum._hashes import Authorization, Signature
 from feemodel.io._documents import contents, encoded, parse_json
 from feemodel.io._files import PathLike, reading
 from feemodel.io._values import WORD, cell
@@ -69,7 +69,7 @@ class ReplayTransaction:
     access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] | None
     authorizations: tuple[Authorization, ...]
     blob_hashes: tuple[bytes, ...]
-    signature: tuple[int, int, int]  #: v, r, s
+    signature: Signature
     succeeded: bool
     gas_used: int  #: gas used before refunds; some recorders include the calldata floor of EIP-7623 [gas]
     output: bytes
@@ -323,7 +323,7 @@ def _transaction(entry: _Object) -> ReplayTransaction:
         access_list=_access_list(entry),
         authorizations=_authorizations(entry),
         blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
-        signature=(entry.bare_hex("v"), entry.bare_hex("r"), entry.bare_hex("s")),
+        signature=Signature(v=entry.bare_hex("v"), r=entry.bare_hex("r"), s=entry.bare_hex("s")),
         succeeded=flag(f"{outcome.position}.status", outcome.get("status")),
         gas_used=outcome.whole("gasUsed"),
         output=outcome.data("output"),

@@ -20,10 +20,10 @@ import coincurve
 from ethereum_rlp import rlp
 
 from feemodel.errors import FeeModelError
-from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._hashes import Authorization, keccak256
 from feemodel.execution._engines import Engine, engine_named
 from feemodel.execution._forks import FORKS, Fork
-from feemodel.execution._message import Authorization, Message
+from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._state import Account, Block, CallState
 from tests.helpers.execution_engines import address

@@ -18,8 +18,9 @@ from typing import Any
 import feemodel_native as native
 
 from feemodel.errors import EngineFailed, FeeModelError
+from feemodel.ethereum._hashes import Authorization
 from feemodel.execution._forks import FORKS, Fork, fork_named
-from feemodel.execution._message import Authorization, Message
+from feemodel.execution._message import Message
 from feemodel.execution._state import Account, Block, CallState
 from feemodel.execution.native import Native
 

@@ -25,7 +25,7 @@ from tests.helpers.captures import Replay, ReplayBlock, ReplayTransaction
 from tests.helpers.replays import (
     Step,
     call_of,
-    estimate_request,
+    estimate_call,
     execute_again,
     is_reproduced,
     offered,
@@ -155,8 +155,8 @@ def compare_transactions(
 
 def _estimated(step: Step, node: NodeClient, tolerance: float, engine: Engine) -> GasEstimate:
     """Return the gas estimate that a node would have sent to the wallet."""
-    request = estimate_request(step.transaction)
-    return gas_estimate(node.prepare(request, step.call_state, tolerance=tolerance, limits=Limits()), engine)
+    call = estimate_call(step.transaction)
+    return gas_estimate(node.prepare(call, step.call_state, tolerance=tolerance, limits=Limits()), engine)
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:

@@ -16,7 +16,7 @@ from feemodel.ethereum._transaction import created_address
 from feemodel.execution._clients import parse_message
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
-from feemodel.execution._message import Message, Request
+from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._state import EMPTY, Account, Block, CallState
 from feemodel.linea._node import offered_price
@@ -191,7 +191,7 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
     )
 
 
-def estimate_request(transaction: ReplayTransaction) -> Request:
+def estimate_call(transaction: ReplayTransaction) -> Call:
     """Return the call that a wallet would have sent for an estimate: without gas and gas price.
 
     Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
@@ -202,7 +202,7 @@ def estimate_request(transaction: ReplayTransaction) -> Request:
         raise InvalidInput(
             "authorizationList", "expected at least one authorization in a transaction of type DELEGATE_CODE", []
         )
-    return Request(call_of(transaction), transaction.authorizations, transaction.blob_hashes)
+    return call_of(transaction)
 
 
 def call_of(transaction: ReplayTransaction) -> Call:
@@ -214,10 +214,12 @@ def call_of(transaction: ReplayTransaction) -> Call:
         data=transaction.data,
         nonce=transaction.nonce,
         access_list=transaction.access_list or None,
+        authorizations=transaction.authorizations,
+        blob_hashes=transaction.blob_hashes,
     )
 
 
 def _message(step: Step) -> Message:
-    request = estimate_request(step.transaction)
-    message = parse_message(request, gas_price=offered(step), base_fee=step.block.base_fee, pays=True)
-    return message._replace(pays_for_blobs=bool(request.blob_hashes))
+    call = estimate_call(step.transaction)
+    message = parse_message(call, gas_price=offered(step), base_fee=step.block.base_fee, pays=True)
+    return message._replace(pays_for_blobs=bool(call.blob_hashes))

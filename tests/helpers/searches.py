@@ -18,7 +18,7 @@ from feemodel.execution._search import search_message
 from feemodel.execution._state import CallState
 from tests.helpers.captures import read_replay
 from tests.helpers.gas_families import family_calls
-from tests.helpers.replays import estimate_request, steps
+from tests.helpers.replays import estimate_call, steps
 
 SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]
 UNLIMITED = Limits(total_gas=10**12, seconds=10**6)
@@ -46,7 +46,7 @@ def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -
         fork = next((fork for word, fork in FORKS.items() if file.name.startswith(word)), None)
         for place, step in enumerate(steps(read_replay(file), fork=fork)):
             if chosen(place):
-                yield Asked(file.name.partition(".")[0], estimate_request(step.transaction), step.call_state)
+                yield Asked(file.name.partition(".")[0], estimate_call(step.transaction), step.call_state)
 
 
 class Executing:

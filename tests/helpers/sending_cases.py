@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 
 from feemodel.ethereum import fee_market
-from feemodel.ethereum._transaction import Signature, Transaction
+from feemodel.ethereum._hashes import Signature
+from feemodel.ethereum._transaction import Transaction
 from feemodel.rollups import Now, max_send, optimism, rule, taiko, zksync_os
 from feemodel.rollups import _balance as balance
 from feemodel.rollups._sending import _blobs_at

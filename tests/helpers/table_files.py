@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feemodel.ethereum._transaction import Signature, Transaction
+from feemodel.ethereum._hashes import Signature
+from feemodel.ethereum._transaction import Transaction
 
 TIME = 1_690_164_981  # 2023-07-24 02:16:21 UTC
 SENDER = bytes.fromhex("22" * 20)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum._transaction import Signature, Transaction
+from feemodel.ethereum._hashes import Signature
+from feemodel.ethereum._transaction import Transaction
 from feemodel.integers import FixedPoint
 from feemodel.rollups import Now, max_send, optimism, rule, rules
 from feemodel.rollups import _balance as balance

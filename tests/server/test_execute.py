@@ -9,9 +9,9 @@ import pytest
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates._chain import ChainState
 from feemodel.estimates.json_types import CallObject, parse
+from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
 from feemodel.execution._limits import Limits
-from feemodel.execution._message import parse_request
 from feemodel.execution._state import Account, CallState
 from feemodel.server import execute
 from feemodel.server.execute import Executor
@@ -39,7 +39,7 @@ def run(use, *, state=STATE, **settings):
 
 
 def prepared(call, state=STATE, *, node="geth", limits=None):
-    request = parse("call", call, CallObject).request()
+    request = parse("call", call, CallObject).call()
     return node_named(node).prepare(request, state, tolerance=0.0, limits=limits or Limits())
 
 
@@ -150,7 +150,7 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
     ],
 )
 def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected):
-    assert execute.size_of(parse_request(call), state) == expected
+    assert execute.size_of(parse_call(call), state) == expected
 
 
 def test_a_state_of_another_chain_is_loaded():
