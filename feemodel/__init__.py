@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from feemodel.linea.priority import verification_breakdown as verification_breakdown
     from feemodel.linea.priority import verification_margin as verification_margin
     from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
+    from feemodel.rollups.tables import compare as compare
     from feemodel.simulation._backtest import backtest as backtest
     from feemodel.simulation._calibrate import calibrate as calibrate
     from feemodel.simulation._reduce import over as over

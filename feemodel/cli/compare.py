@@ -60,7 +60,16 @@ class Chains:
                 raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{chain}.…")
         if names == ["all"] and self.at is None:
             return list(all_rules().values()), {}
-        return [rule(own.get(one, one), at=self.at, parameters=given.get(one, {})) for one in names], {}
+        chosen: list[Rule] = []
+        refused: dict[str, InvalidInput | str] = {}
+        for one in names:
+            try:
+                chosen.append(rule(own.get(one, one), at=self.at, parameters=given.get(one, {})))
+            except UnknownParameter as error:
+                refused[one], last = error, error
+        if not chosen:
+            raise last
+        return chosen, refused
 
 
 class Priced(NamedTuple):
@@ -96,9 +105,11 @@ def command(
     if chains.only is None and carried and any(one.type == SET_CODE for one in priced.transactions):
         without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
         rules = carried
+    needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
     table = measured_sizes(
-        priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata, linea_codec=sizing.read()
-    )
+        priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata, linea_codec=sizing.read(),
+        columns=needed,
+    )  # fmt: skip
     if starknet_gas is not None:
         table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
     if chains.only is None:

@@ -73,11 +73,11 @@ class Row:
     assumed: tuple[str, ...] = ()  #: parameters whose values in this row are assumptions
     unknown: tuple[str, ...] = ()  #: parameters that are unknown from the row's date on
     keeps: tuple[str, ...] = ()  #: parameters that the upgrade does not change, according to its specification
+    timestamp: int | None = field(init=False)  #: start of the row in Unix seconds; `None` if the date is unknown
 
-    @property
-    def timestamp(self) -> int | None:
-        """Start of the row in Unix seconds, or `None` if the date is unknown."""
-        return None if self.since == UNKNOWN else timestamp("since", self.since)
+    def __post_init__(self) -> None:
+        start = None if self.since == UNKNOWN else timestamp("since", self.since)
+        object.__setattr__(self, "timestamp", start)
 
     @property
     def upgrade(self) -> str | None:

@@ -102,6 +102,11 @@ class Rule:
         return self.parameters.chain.name
 
     @property
+    def upgrade(self) -> str:
+        """Upgrade of the chain that selects the rule; empty if the chain's rule has no upgrades."""
+        return self.name.partition("/")[2]
+
+    @property
     def token(self) -> str:
         """Token in which fees are paid."""
         return self.parameters.chain.token

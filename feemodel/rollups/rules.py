@@ -21,6 +21,7 @@ The column `transaction_type` is optional. If a table has `transaction_type`, al
 """
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -377,7 +378,9 @@ def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapp
     else:
         own, _, upgrade = name.partition("/") if isinstance(name, str) else ("", "", "")
         if own not in CHAINS:
-            expected = f"expected CHAIN or CHAIN/UPGRADE, where CHAIN is one of {', '.join(CHAINS)}"
+            near = get_close_matches(own, CHAINS, 1)
+            expected = "expected CHAIN or CHAIN/UPGRADE" + (f" (did you mean {near[0]}?)" if near else "")
+            expected += f", where CHAIN is one of {', '.join(CHAINS)}"
             raise InvalidInput("rule", expected, name)
         if upgrade and at is not None:
             expected = f"not valid with the rule of an upgrade, {name}; expected the name of a chain"

@@ -1,7 +1,7 @@
 """Tables of transaction sizes, of fees under the rules of rollups, and of the parameters of chains."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -9,23 +9,26 @@ from numpy.typing import ArrayLike
 
 from feemodel._extras import need
 from feemodel.checks import (
+    EMPTY,
     WholeArray,
     check_indexes,
     check_table,
     choice,
     instance,
     mapping,
+    real,
     sequence,
     whole,
     whole_scalar,
 )
-from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum._transaction import Transaction, parse_transaction
+from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter
+from feemodel.ethereum._fee_units import implausible
+from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
 from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum._transaction_table import is_table, is_transaction_table, known_column, transactions_of
 from feemodel.integers import fitting
-from feemodel.rollups.chains import CHAINS, Chain, When, shown
-from feemodel.rollups.factors import Factors, Rule
+from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
+from feemodel.rollups.factors import TYPE_COLUMN, Factors, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
@@ -42,8 +45,8 @@ MEASURED = (
     "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
     "data_length", "zstd_data_size", "linea_size", "pubdata",
 )  # fmt: skip
-SAMPLE_COLUMNS = ("block_number", "timestamp", "base_fee", "blob_base_fee")
-UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas"}
+UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas",
+         "transaction_type": "1", "block_number": "1"}  # fmt: skip
 
 
 class ComparisonRow(NamedTuple):
@@ -71,6 +74,7 @@ def measured_sizes(
     senders: Sequence[bytes] | None = None,
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
+    columns: Collection[str] | None = None,
 ) -> dict[str, WholeArray]:
     """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use.
 
@@ -86,10 +90,11 @@ def measured_sizes(
         [byte].
     linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
         `Lzss(dictionary)`.
+    columns : columns of `MEASURED` that are measured; `None`: all.
 
     Returns
     -------
-    dict : an int64 array of shape (transactions,) for each column of `MEASURED`; sizes in [byte], `gas` in [gas].
+    dict : an int64 array of shape (transactions,) for each column; sizes in [byte], `gas` in [gas].
 
     Raises
     ------
@@ -129,28 +134,30 @@ def measured_sizes(
     if published.shape not in ((), (count,)):
         raise InvalidInput("pubdata", f"expected one number, or one number for each of {count:,} transactions", pubdata)
     signed = [transaction.signed() for transaction in transactions]
-    data = [transaction.data for transaction in transactions]
-    measured = [
-        (transaction.sender() if senders is None else senders[i]) + transaction.unsigned()
-        for i, transaction in enumerate(transactions)
-    ]
     zeros = np.array([encoding.count(0) for encoding in signed], dtype=np.int64)
     lengths = np.array([len(encoding) for encoding in signed], dtype=np.int64)
     used = [transaction.gas_limit for transaction in transactions] if gas is None else gas
-    return {
-        "transaction_type": np.array([transaction.type for transaction in transactions], dtype=np.int64),
-        "gas": np.asarray(whole("gas", np.asarray(used), unit="gas")),
-        "length": lengths,
-        "zero_bytes": zeros,
-        "nonzero_bytes": lengths - zeros,
-        "fastlz_size": compressed_sizes(signed, FastLz()),
-        "brotli_size": compressed_sizes(signed, Brotli()),
-        "zstd_size": compressed_sizes(signed, SCROLL_ZSTD),
-        "data_length": np.array([len(payload) for payload in data], dtype=np.int64),
-        "zstd_data_size": compressed_sizes(data, SCROLL_ZSTD),
-        "linea_size": compressed_sizes(measured, linea_codec),
-        "pubdata": np.broadcast_to(published, (count,)),
+
+    def linea_sizes() -> WholeArray:
+        sent_by = [transaction.sender() for transaction in transactions] if senders is None else senders
+        unsigned = [transaction.unsigned() for transaction in transactions]
+        return compressed_sizes([a + b for a, b in zip(sent_by, unsigned, strict=True)], linea_codec)
+
+    measures: dict[str, Callable[[], WholeArray]] = {
+        "transaction_type": lambda: np.array([transaction.type for transaction in transactions], dtype=np.int64),
+        "gas": lambda: np.asarray(whole("gas", np.asarray(used), unit="gas")),
+        "length": lambda: lengths,
+        "zero_bytes": lambda: zeros,
+        "nonzero_bytes": lambda: lengths - zeros,
+        "fastlz_size": lambda: compressed_sizes(signed, FastLz()),
+        "brotli_size": lambda: compressed_sizes(signed, Brotli()),
+        "zstd_size": lambda: compressed_sizes(signed, SCROLL_ZSTD),
+        "data_length": lambda: np.array([len(transaction.data) for transaction in transactions], dtype=np.int64),
+        "zstd_data_size": lambda: compressed_sizes([transaction.data for transaction in transactions], SCROLL_ZSTD),
+        "linea_size": linea_sizes,
+        "pubdata": lambda: np.broadcast_to(published, (count,)),
     }
+    return {name: measure() for name, measure in measures.items() if columns is None or name in columns}
 
 
 def sizes_table(
@@ -198,59 +205,69 @@ def sizes_table(
 
 
 def compare(
-    transactions: "Mapping[str, Any] | pd.DataFrame",
-    l1_fees: "Mapping[str, Any] | pd.DataFrame",
+    transactions: Any,
+    l1_fees: Any,
     rules: Sequence[str | Rule] | None = None,
     *,
     at: When | None = None,
+    chains: Mapping[str, Chain] = CHAINS,
+    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> "xr.Dataset":
-    """Compute the exact fee of each transaction, under each rule, at each sample of L1 fees.
+    """Compute the exact fee of each transaction, on each chain, at each sample of L1 fees.
 
     Parameters
     ----------
-    transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
-        `feemodel.io.read_transactions`, whose transactions are then measured.
-    l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
-    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
-        parameters.
+    transactions : table (mapping, pandas or polars) with the columns that the rules use, such as the result of
+        `sizes_table`; or a table of `feemodel.io.read_transactions`, of which the sizes for the rules are measured.
+    l1_fees : table (mapping, pandas or polars) with `base_fee` and `blob_base_fee`, one row per sample; means are
+        rounded to whole wei [wei / gas]. `time` or `timestamp` [s] becomes the coordinate `time`.
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
         `numpy.datetime64`; `None`: the newest rules.
+    chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
+    parameters : values that replace a chain's own values: chain name → parameter name → value.
 
     Returns
     -------
-    Dataset : `l1_fee` and `l2_fee` with the dimensions rule, transaction and moment (a sample of L1 fees) [wei]. The
-        coordinates include the L1 fees, the columns of the transactions and the sources of the rules.
+    Dataset : `l1_fee` and `l2_fee` with the dimensions transaction, chain and time [wei of the token]. Coordinates of a
+        chain are its `upgrade`, `token`, `token_per_eth`, `since`, `source`, `remarks` and, for a chain that cannot be
+        priced, the `reason`. Fees are int64, or doubles if a chain cannot be priced, whose fees are NaN. The attribute
+        `l1_fees` has the dates of the L1 fees.
 
     Raises
     ------
-    InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
-        4 under a rule without fees for type 4.
+    InvalidInput : an unknown rule, a missing column of a rule that was asked for by name, a table without rows, L1 fees
+        that are probably not in wei, or a blob transaction.
     LimitExceeded : more than 50,000,000 fees; use `compare_sums`.
     Int64Overflow : a fee does not fit into 64 bits.
     MissingExtra : xarray is not installed.
 
     >>> transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128]}
     >>> fees = compare(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["linea", "op-mainnet/jovian"])
-    >>> fees.l1_fee.sel(rule="op-mainnet/jovian").values.tolist()
+    >>> fees.l1_fee.sel(chain="op-mainnet").values.tolist()
     [[8363200101, 83632000101]]
     """
     need("compare", "xarray")
-    chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
-    shape = (len(chosen), _rows(table), _rows(moments))
+    chosen, table, samples = _inputs(transactions, l1_fees, rules, at, chains, parameters)
+    shape = (_rows(table), len(chosen), _rows(samples))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare_sums reduces them")
-    fees = {part: np.empty(shape, dtype=np.int64) for part in ("l1_fee", "l2_fee")}
-    base_fee, blob_base_fee = moments["base_fee"], moments["blob_base_fee"]
+    complete = all(isinstance(one.rule, Rule) for one in chosen)
+    fees = {part: np.full(shape, 0 if complete else np.nan, dtype=np.int64 if complete else float)
+            for part in ("l1_fee", "l2_fee")}  # fmt: skip
+    base_fee, blob_base_fee = samples["base_fee"], samples["blob_base_fee"]
     rows = max(1, BLOCK // shape[2])
-    for r, one in enumerate(chosen):
-        for start in range(0, shape[1], rows):
+    for place, one in enumerate(chosen):
+        if not isinstance(one.rule, Rule):
+            continue
+        for start in range(0, shape[0], rows):
             block = slice(start, start + rows)
             columns = {name: column[block, None] for name, column in table.items()}
-            l1_fee, l2_fee = one.fees_of_checked(columns, base_fee, blob_base_fee)
-            fees["l1_fee"][r, block], fees["l2_fee"][r, block] = l1_fee, l2_fee
-    dims = ("rule", "transaction", "moment")
-    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, moments)
+            l1_fee, l2_fee = one.rule.fees_of_checked(columns, base_fee, blob_base_fee)
+            fees["l1_fee"][block, place], fees["l2_fee"][block, place] = l1_fee, l2_fee
+    dims = ("transaction", "chain", "time")
+    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, samples)
 
 
 def compare_sums(
@@ -269,15 +286,13 @@ def compare_sums(
     transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
         `feemodel.io.read_transactions`, whose transactions are then measured.
     l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
-    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
-        parameters.
-    at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
-        `numpy.datetime64`; `None`: the newest rules.
+    rules, at : as in `compare`.
 
     Returns
     -------
-    Dataset : `l1_fee_of_moment` and `l2_fee_of_moment` (rule × moment) are sums over the transactions.
-        `l1_fee_of_transaction` and `l2_fee_of_transaction` (rule × transaction) are sums over the samples [wei].
+    Dataset : `l1_fee_of_time` and `l2_fee_of_time` (chain × time) are sums over the transactions.
+        `l1_fee_of_transaction` and `l2_fee_of_transaction` (chain × transaction) are sums over the samples [wei]. The
+        sums of a chain that cannot be priced are NaN, and the coordinate `reason` says why.
 
     Raises
     ------
@@ -288,28 +303,30 @@ def compare_sums(
 
     >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
     >>> sums = compare_sums(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["op-mainnet/jovian"])
-    >>> sums.l1_fee_of_moment.values.tolist()
+    >>> sums.l1_fee_of_time.values.tolist()
     [[16726400202.0, 167264000202.0]]
     """
     need("compare_sums", "xarray", "numba")
     from feemodel.rollups import kernels
 
-    chosen, table, moments = _inputs(transactions, l1_fees, rules, at)
-    counts = {"transaction": _rows(table), "moment": _rows(moments)}
+    chosen, table, samples = _inputs(transactions, l1_fees, rules, at)
+    counts = {"transaction": _rows(table), "time": _rows(samples)}
     sums = {
-        f"{part}_fee_of_{dim}": (("rule", dim), np.empty((len(chosen), count)))
+        f"{part}_fee_of_{dim}": (("chain", dim), np.full((len(chosen), count), np.nan))
         for part in ("l1", "l2")
         for dim, count in counts.items()
     }
-    for r, one in enumerate(chosen):
-        factors = one.factors_of_checked(table, moments["base_fee"], moments["blob_base_fee"])
+    for place, one in enumerate(chosen):
+        if not isinstance(one.rule, Rule):
+            continue
+        factors = one.rule.factors_of_checked(table, samples["base_fee"], samples["blob_base_fee"])
         for part, found in (
-            ("l1", kernels.l1_sums(factors, counts["transaction"], counts["moment"])),
-            ("l2", _l2_sums(factors, counts["transaction"], counts["moment"])),
+            ("l1", kernels.l1_sums(factors, counts["transaction"], counts["time"])),
+            ("l2", _l2_sums(factors, counts["transaction"], counts["time"])),
         ):
-            sums[f"{part}_fee_of_transaction"][1][r] = found.by_transaction
-            sums[f"{part}_fee_of_moment"][1][r] = found.by_sample
-    return _dataset(sums, chosen, table, moments)
+            sums[f"{part}_fee_of_transaction"][1][place] = found.by_transaction
+            sums[f"{part}_fee_of_time"][1][place] = found.by_sample
+    return _dataset(sums, chosen, table, samples)
 
 
 def comparison(
@@ -349,12 +366,11 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
-    if is_transaction_table(transactions):
-        transactions = measured_sizes(cast("pd.DataFrame", transactions))
     base_fee = whole_scalar("base_fee", base_fee, unit="wei")
     blob_base_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fees_of_l1 = {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}
-    chosen, table, _ = _inputs(transactions, fees_of_l1, rules, at, ["length"])
+    asked, table, _ = _inputs(transactions, fees_of_l1, rules, at, more=["length"])
+    chosen = [one.rule for one in asked if isinstance(one.rule, Rule)]
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
     signed_bytes = int(table["length"].sum())
@@ -501,34 +517,127 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     )
 
 
-def _inputs(
-    transactions: "Mapping[str, Any] | pd.DataFrame",
-    l1_fees: "Mapping[str, Any] | pd.DataFrame",
+class Chosen(NamedTuple):
+    """A chain of a comparison: its rule, or the error that says why it has none."""
+
+    chain: str
+    upgrade: str
+    token: str
+    rule: Rule | InvalidInput
+
+
+def _chosen(
     rules: Sequence[str | Rule] | None,
     at: When | None,
-    more: Sequence[str] = (),
-) -> tuple[list[Rule], dict[str, WholeArray], dict[str, WholeArray]]:
-    if is_transaction_table(transactions):
-        transactions = measured_sizes(cast("pd.DataFrame", transactions))
-    check_table("transactions", transactions)
-    check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
+    chains: Mapping[str, Chain],
+    parameters: Mapping[str, Mapping[str, Any]],
+) -> list[Chosen]:
+    """Return the asked rules, or those of all live chains; a chain without known parameters keeps its place."""
     if rules is None:
-        chosen = list(rules_at(at)[0])
-    else:
-        chosen = [one if isinstance(one, Rule) else rule(one, at=at) for one in sequence("rules", rules)]
-    if not chosen or len({one.name for one in chosen}) != len(chosen):
-        raise InvalidInput("rules", "expected at least one rule, and each rule only once", [one.name for one in chosen])
-    needed = [*dict.fromkeys(name for one in chosen for name in one.columns), "transaction_type", *more]
+        found, without = rules_at(at, chains=chains, parameters=parameters)
+        refused = [Chosen(name, "", chains[name].token, error) for name, error in without.items()]
+        return [*map(_priced, found), *refused]
+    if at is not None:
+        timestamp("at", at)
+    chosen = []
+    for one in sequence("rules", rules):
+        if isinstance(one, Rule):
+            chosen.append(_priced(one))
+            continue
+        name, _, upgrade = one.partition("/") if isinstance(one, str) else ("", "", "")
+        own = one if name not in chains or upgrade else chains[name]
+        try:
+            chosen.append(_priced(rule(own, at=at, parameters=parameters.get(name, EMPTY))))
+        except InvalidInput as error:
+            unknown = isinstance(error, UnknownParameter) or (error.name == "at" and not upgrade)
+            if name not in chains or not unknown:
+                raise
+            chosen.append(Chosen(name, upgrade, chains[name].token, error))
+    labels = [(one.chain, one.upgrade) for one in chosen]
+    if not chosen or len(set(labels)) != len(labels):
+        names = ["/".join(filter(None, label)) for label in labels]
+        raise InvalidInput("rules", "expected at least one rule, and each rule only once", names)
+    errors: list[InvalidInput] = [one.rule for one in chosen if isinstance(one.rule, InvalidInput)]
+    if len(errors) == len(chosen):
+        raise errors[0]
+    return chosen
+
+
+def _priced(one: Rule) -> Chosen:
+    return Chosen(one.chain, one.upgrade, one.token, one)
+
+
+def _inputs(
+    transactions: Any,
+    l1_fees: Any,
+    rules: Sequence[str | Rule] | None,
+    at: When | None,
+    chains: Mapping[str, Chain] = CHAINS,
+    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
+    more: Sequence[str] = (),
+) -> tuple[list[Chosen], dict[str, WholeArray], dict[str, Any]]:
+    chosen = _chosen(rules, at, chains, parameters)
+    used = [name for one in chosen if isinstance(one.rule, Rule) for name in one.rule.columns]
+    needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
+    transactions, l1_fees = _plain(transactions), _plain(l1_fees)
+    if is_transaction_table(transactions):
+        transactions = measured_sizes(transactions, columns=needed)
+    check_table("transactions", transactions)
     table = {name: _column(name, transactions[name]) for name in needed if name in transactions}
-    moments = {name: _column(name, l1_fees[name]) for name in SAMPLE_COLUMNS if name in l1_fees}
-    for name, columns in (("transactions", table), ("l1_fees", moments)):
+    samples = _samples(l1_fees)
+    for name, columns in (("transactions", table), ("l1_fees", samples)):
         for column, values in columns.items():
-            if values.ndim != 1:
+            if np.ndim(values) != 1:
                 raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
         lengths = {column: len(values) for column, values in columns.items()}
         if len(set(lengths.values())) != 1 or not _rows(columns):
             raise InvalidInput(name, "expected columns of equal length, at least 1", lengths)
-    return chosen, table, moments
+    return [_with_columns(one, table, asked=rules is not None) for one in chosen], table, samples
+
+
+def _with_columns(one: Chosen, table: Mapping[str, WholeArray], *, asked: bool) -> Chosen:
+    """Replace the rule by the reason if the transactions lack its columns, or have a type that the chain does not."""
+    if not isinstance(one.rule, Rule):
+        return one
+    missing = [name for name in one.rule.columns if name not in table]
+    if missing and not asked:
+        return one._replace(rule=InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table]))
+    types = table.get(TYPE_COLUMN)
+    if one.rule.no_set_code is not None and types is not None and (types == SET_CODE).any() and not asked:
+        reason = f"no fee rule for transactions of type 4 (EIP-7702): {one.rule.no_set_code}"
+        return one._replace(rule=InvalidInput(TYPE_COLUMN, reason, SET_CODE))
+    return one
+
+
+def _plain(table: Any) -> Any:
+    """Return a polars table as a pandas one, and any other table as it is."""
+    if type(table).__module__.partition(".")[0] != "polars":
+        return table
+    import pandas as pd
+
+    return pd.DataFrame({name: table[name].to_list() for name in table.columns}, dtype=object)
+
+
+def _samples(l1_fees: Any) -> dict[str, Any]:
+    """Return the L1 fees in whole wei, and the columns that say when they were."""
+    check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
+    samples: dict[str, Any] = {}
+    for name in ("base_fee", "blob_base_fee"):
+        values = np.atleast_1d(np.asarray(real(name, l1_fees[name], unit="wei")))
+        blobs = np.where(values == 0, np.nan, values) if name == "blob_base_fee" else values  # 0: before blobs
+        if (wrong := implausible(name, blobs)) is not None:
+            raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
+        given = np.asarray(l1_fees[name])
+        whole_fees = given.dtype.kind in "iuO" and all(isinstance(value, (int, np.integer)) for value in given.flat)
+        samples[name] = _column(name, l1_fees[name] if whole_fees else np.rint(values).astype(np.int64))
+    for name in ("block_number", "timestamp"):
+        if name in l1_fees:
+            samples[name] = _column(name, l1_fees[name])
+    if "time" in l1_fees:
+        samples["time"] = np.asarray(l1_fees["time"], dtype="datetime64[ns]")
+    elif "timestamp" in samples:
+        samples["time"] = samples["timestamp"].astype("datetime64[s]").astype("datetime64[ns]")
+    return samples
 
 
 def _column(name: str, values: Any) -> WholeArray:
@@ -550,29 +659,34 @@ def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums
 
 
 def _dataset(
-    variables: Mapping[str, Any],
-    rules: Sequence[Rule],
-    table: Mapping[str, WholeArray],
-    moments: Mapping[str, WholeArray],
+    variables: Mapping[str, Any], chosen: Sequence[Chosen], table: Mapping[str, WholeArray], samples: Mapping[str, Any]
 ) -> "xr.Dataset":
-    coordinates: dict[str, Any] = {
-        "rule": [one.name for one in rules],
-        "source": ("rule", [one.parameters.source for one in rules]),
-        "date": ("rule", [one.parameters.since for one in rules]),
-        "token": ("rule", [one.token for one in rules]),
-    }
-    for dim, columns in (("transaction", table), ("moment", moments)):
-        coordinates |= {name: (dim, values, {"units": UNITS.get(name, "byte")}) for name, values in columns.items()}
-    for name in ("transaction_type", "block_number"):
-        if name in coordinates:
-            coordinates[name][2]["units"] = "1"
     import xarray as xr
 
-    found = xr.Dataset(variables, coordinates)
+    known = [one.rule if isinstance(one.rule, Rule) else None for one in chosen]
+    per_eth = [None if one is None else one.token_per_eth for one in known]
+    coordinates: dict[str, Any] = {
+        "chain": [one.chain for one in chosen],
+        "upgrade": ("chain", [one.upgrade for one in chosen]),
+        "token": ("chain", [one.token for one in chosen]),
+        "token_per_eth": ("chain", np.array([np.nan if one is None else one for one in per_eth])),
+        "since": ("chain", ["" if one is None else one.parameters.since for one in known]),
+        "source": ("chain", ["" if one is None else one.parameters.source for one in known]),
+        "remarks": ("chain", ["" if one is None else "; ".join(one.remarks) for one in known]),
+        "reason": ("chain", [str(one.rule) if isinstance(one.rule, InvalidInput) else "" for one in chosen]),
+    }
+    for dim, columns in (("transaction", table), ("time", samples)):
+        for name, values in columns.items():
+            units = {} if name == "time" else {"units": UNITS.get(name, "byte")}
+            coordinates[name] = (dim, values, units)
+    fees = xr.Dataset(variables, coordinates)
     for name in variables:
-        found[name].attrs["units"] = "wei"
-    found.attrs["parameters"] = json.dumps({one.name: one.parameters.as_dict() for one in rules}, ensure_ascii=False)
-    return found
+        fees[name].attrs["units"] = "wei"
+    days = [] if "time" not in samples else sorted({str(time)[:10] for time in samples["time"].astype(str)})
+    fees.attrs["l1_fees"] = "no date given" if not days else " to ".join(dict.fromkeys((days[0], days[-1])))
+    parameters = {"/".join(filter(None, (one.chain, one.upgrade))): one.parameters.as_dict() for one in known if one}
+    fees.attrs["parameters"] = json.dumps(parameters, ensure_ascii=False)
+    return fees
 
 
 def _rows(columns: Mapping[str, WholeArray]) -> int:

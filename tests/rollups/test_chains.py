@@ -356,7 +356,8 @@ def test_compare_takes_a_day():
     transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128], "zero_bytes": [9], "nonzero_bytes": [90]}
     fees = rollups.compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "base"], at="2024-06-27")
 
-    assert fees.rule.values.tolist() == ["linea", "base/ecotone"]
+    assert fees.chain.values.tolist() == ["linea", "base"]
+    assert fees.upgrade.values.tolist() == ["", "ecotone"]
     assert fees.token.values.tolist() == ["ETH", "ETH"]
 
 

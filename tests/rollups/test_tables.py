@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import calldata_gas
-from feemodel.io.shipped import shipped_path
+from feemodel.io.shipped import read_shipped_l1_fees, shipped_path
 from feemodel.rollups import optimism, rules
 from feemodel.rollups import tables as module
 from feemodel.rollups.tables import compare, compare_sums, comparison, sizes_table
 from tests.helpers.optional import optional
 
 pd = optional("pandas")
+pl = optional("polars")
+xr = optional("xarray")
 
 EVERY = tuple(rules.all_rules())
 
@@ -51,12 +54,14 @@ def moments() -> dict[str, Any]:
 
 def test_every_fee_is_that_of_its_rule(transactions: Any, moments: dict[str, Any]) -> None:
     cube = compare(transactions, moments, EVERY)
-    assert dict(cube.sizes) == {"rule": len(EVERY), "transaction": 50, "moment": 20}
-    for name in EVERY:
+    assert dict(cube.sizes) == {"transaction": 50, "chain": len(EVERY), "time": 20}
+    labels = zip(cube.chain.values, cube.upgrade.values, strict=True)
+    assert ["/".join(filter(None, label)) for label in labels] == [*EVERY]
+    for place, name in enumerate(EVERY):
         for t, m in ((0, 0), (7, 19), (49, 3)):
             row = {column: int(value) for column, value in transactions.iloc[t].items()}
             at = {"base_fee": int(moments["base_fee"][m]), "blob_base_fee": int(moments["blob_base_fee"][m])}
-            here = cube.sel(rule=name).isel(transaction=t, moment=m)
+            here = cube.isel(chain=place, transaction=t, time=m)
             assert (int(here.l1_fee), int(here.l2_fee)) == rules.rule(name).fees(row, **at)
 
 
@@ -71,8 +76,10 @@ def test_blocks_do_not_change_the_cube(
 def test_sums_are_those_of_the_cube(transactions: Any, moments: dict[str, Any]) -> None:
     cube, sums = compare(transactions, moments, EVERY).astype(float), compare_sums(transactions, moments, EVERY)
     for part in ("l1_fee", "l2_fee"):
-        for kept, summed in (("moment", "transaction"), ("transaction", "moment")):
-            np.testing.assert_allclose(sums[f"{part}_of_{kept}"], cube[part].sum(summed), rtol=1e-12)
+        for kept, summed in (("time", "transaction"), ("transaction", "time")):
+            np.testing.assert_allclose(
+                sums[f"{part}_of_{kept}"], cube[part].sum(summed).transpose("chain", kept), rtol=1e-12
+            )
 
 
 def test_a_result_says_what_it_was_made_from(transactions: Any, moments: dict[str, Any]) -> None:
@@ -82,8 +89,10 @@ def test_a_result_says_what_it_was_made_from(transactions: Any, moments: dict[st
         "wei", "wei / gas", "gas",
     )  # fmt: skip
     read = {"gas", "fastlz_size", "brotli_size", "zstd_size", "linea_size", "pubdata"}
-    inputs = {"timestamp", "base_fee", "blob_base_fee", "transaction_type"}
-    assert set(cube.coords) == read | inputs | {"rule", "source", "date", "token"}
+    inputs = {"timestamp", "time", "base_fee", "blob_base_fee", "transaction_type"}
+    of_chains = {"chain", "upgrade", "token", "token_per_eth", "since", "source", "remarks", "reason"}
+    assert set(cube.coords) == read | inputs | of_chains
+    assert cube.attrs["l1_fees"] == "1970-01-01"
     assert json.loads(cube.attrs["parameters"])["base/jovian"]["base_fee_scalar"] == 2_269
 
 
@@ -93,7 +102,7 @@ def test_one_moment_as_a_table(transactions: Any) -> None:
     cube = compare(transactions, {"base_fee": [10**9], "blob_base_fee": [10**7]})
     signed = int(transactions["length"].sum())
     for name, row in rows.items():
-        here = cube.sel(rule=name)
+        here = cube.sel(chain=name.partition("/")[0])
         assert (row.l1_fee, row.l2_fee) == (int(here.l1_fee.sum()), int(here.l2_fee.sum()))
         assert row.total == row.l1_fee + row.l2_fee
         assert row.per_byte == row.total / signed
@@ -114,11 +123,14 @@ def test_a_rule_of_one_s_own_takes_its_place(transactions: Any) -> None:
     ({"rules": ["linea", "fjord"]}, "rule: expected CHAIN or CHAIN/UPGRADE"),
     ({"rules": []}, "rules: expected at least one"),
     ({"rules": ["linea", "linea"]}, "rules: expected at least one rule, and each rule only once"),
-    ({"l1_fees": {"base_fee": [1]}}, "l1_fees: expected the columns blob_base_fee"),
-    ({"l1_fees": {"base_fee": [1, 2], "blob_base_fee": [1]}}, "l1_fees: expected columns of equal length"),
+    ({"l1_fees": {"base_fee": [10**9]}}, "l1_fees: expected the columns blob_base_fee"),
+    ({"l1_fees": {"base_fee": [10**9, 10**9], "blob_base_fee": [1]}}, "l1_fees: expected columns of equal length"),
     ({"l1_fees": {"base_fee": np.array([], dtype=int), "blob_base_fee": np.array([], dtype=int)}}, "at least 1"),
-    ({"l1_fees": {"base_fee": pd.Series([1, 2]), "blob_base_fee": pd.Series([1, 2], [1, 0])}}, "equal indexes"),
+    ({"l1_fees": {"base_fee": pd.Series([10**9, 10**9]), "blob_base_fee": pd.Series([1, 2], [1, 0])}}, "equal indexes"),
     ({"transactions": {"gas": pd.Series([1], [5]), "linea_size": pd.Series([1])}}, "gas, linea_size: .*equal indexes"),
+    ({"l1_fees": {"base_fee": [1], "blob_base_fee": [1]}}, r"base_fee\[0\]: expected from 1,000 wei"),
+    ({"l1_fees": {"base_fee": [10**9, 30.5], "blob_base_fee": [1, 1]}}, r"base_fee\[1\]: expected from 1,000 wei"),
+    ({"l1_fees": {"base_fee": [10**9], "blob_base_fee": [10**18]}}, "blob_base_fee.*: expected at most 10"),
     ({"transactions": {"gas": [1]}}, "missing the columns linea_size for linea"),
     ({"transactions": {"gas": [1.5], "linea_size": [1]}}, "gas"),
     ({"transactions": {"gas": [1], "linea_size": [1], "transaction_type": [3]}}, "no fee rule for blob transactions"),
@@ -135,17 +147,17 @@ def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
 
 def test_a_reference_is_one_of_the_rules(transactions: Any) -> None:
     with pytest.raises(InvalidInput, match="reference: expected one of base/jovian"):
-        comparison(transactions, base_fee=1, blob_base_fee=1, rules=["base/jovian"], reference="linea")
+        comparison(transactions, base_fee=10**9, blob_base_fee=1, rules=["base/jovian"], reference="linea")
 
 
 def test_too_large_a_cube_points_to_the_sums() -> None:
     transactions = {"gas": np.full(60_000, 21_000), "fastlz_size": np.full(60_000, 100)}
     moments = {"base_fee": np.full(1_000, 10**9), "blob_base_fee": np.ones(1_000, dtype=int)}
-    with pytest.raises(LimitExceeded, match=r"1 × 60,000 × 1,000 fees .* compare_sums"):
+    with pytest.raises(LimitExceeded, match=r"60,000 × 1 × 1,000 fees .* compare_sums"):
         compare(transactions, moments, ["base/jovian"])
     sums = compare_sums(transactions, moments, ["base/jovian"])
     fee = rules.rule("base/jovian").fees({"gas": 21_000, "fastlz_size": 100}, base_fee=10**9, blob_base_fee=1).l1
-    assert sums.l1_fee_of_moment.values[0, 0] == fee * 60_000
+    assert sums.l1_fee_of_time.values[0, 0] == fee * 60_000
 
 
 def test_sizes_are_measured_on_the_right_bytes() -> None:
@@ -180,7 +192,7 @@ def test_sizes_refuse_lists_of_another_length() -> None:
         sizes_table([signed], gas=[1, 2])
     table = {"gas": [1, 2], "linea_size": [1, 2], "length": [9]}
     with pytest.raises(InvalidInput, match="transactions: expected columns of equal length"):
-        comparison(table, base_fee=1, blob_base_fee=1, rules=["linea"])
+        comparison(table, base_fee=10**9, blob_base_fee=1, rules=["linea"])
 
 
 def test_senders_go_with_their_transactions_whatever_the_labels() -> None:
@@ -204,3 +216,60 @@ def test_estimates_of_a_real_channel_add_up_to_its_bytes(shared: Path) -> None:
     fjord = optimism.scaled_size(table["fastlz_size"]).sum() / 10**6
     ecotone = calldata_gas(table["zero_bytes"], table["nonzero_bytes"]).sum() / 16
     assert (len(table), round(float(fjord)), round(float(ecotone))) == (1_766, 613_427, 858_574)
+
+
+TRANSFER = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128], "zero_bytes": [9], "nonzero_bytes": [90]}
+GWEI = {"base_fee": [10**9], "blob_base_fee": [1]}
+
+
+def test_chains_that_cannot_be_priced_keep_their_places_and_the_reason() -> None:
+    fees = feemodel.compare(TRANSFER, GWEI, at="2024-06-27")
+
+    assert {"scroll", "taiko", "zksync-era", "mode"} < set(fees.chain.values.tolist())
+    priced = fees.chain.values[fees.reason.values == ""]
+    assert set(priced) >= {"linea", "op-mainnet", "base"}
+    assert not fees.l1_fee.sel(chain=priced).isnull().any()
+    assert fees.l1_fee.sel(chain="scroll").isnull().all()
+    assert "no source gives" in fees.reason.sel(chain="scroll").item()
+    assert "the rule needs brotli_size" in fees.reason.sel(chain="arbitrum-one").item()
+    assert "expected 2025-04-18 or later" in fees.reason.sel(chain="taiko").item()
+
+
+def test_days_are_joined_by_chain() -> None:
+    days = ["2024-06-27", "2026-06-27"]
+    names = ["op-mainnet", "base", "mode"]
+    both = [feemodel.compare(TRANSFER, GWEI, names, at=day) for day in days]
+    joined = xr.concat([one.l2_fee.reset_coords(drop=True) for one in both], pd.Index(days, name="day"))
+
+    assert joined.sel(chain="base").values.tolist() == [[[21_000 * 10**6]], [[21_000 * 5 * 10**6]]]
+    assert [one.upgrade.values.tolist() for one in both] == [["ecotone"] * 3, ["karst", "jovian", ""]]
+    assert "no source gives base_fee_scalar" in both[1].reason.sel(chain="mode").item()
+
+
+def test_the_tables_of_the_package_and_of_others_give_the_same() -> None:
+    """L1 fees as shipped: means with a time."""
+    history = read_shipped_l1_fees().head(5)
+    fees = feemodel.compare(TRANSFER, history, ["linea", "op-mainnet"])
+
+    assert fees.attrs["l1_fees"] == "2026-01-07"
+    assert fees.time.values.tolist() == history["time"].to_numpy("datetime64[ns]").tolist()
+    assert fees.base_fee.values.tolist() == [round(fee) for fee in history["base_fee"]]
+    assert fees.l1_fee.dtype == np.int64
+    assert feemodel.compare(TRANSFER, history.to_dict("list"), ["linea", "op-mainnet"]).l1_fee.equals(fees.l1_fee)
+    assert feemodel.compare(TRANSFER, GWEI, ["linea"]).attrs["l1_fees"] == "no date given"
+
+
+def test_tables_of_polars_give_the_same() -> None:
+    history = read_shipped_l1_fees().head(5)
+    transactions, l1_fees = pl.DataFrame(TRANSFER), pl.DataFrame(history.to_dict("list"))
+
+    fees = feemodel.compare(transactions, l1_fees, ["linea", "op-mainnet"])
+    assert fees.identical(feemodel.compare(TRANSFER, history, ["linea", "op-mainnet"]))
+
+
+def test_only_the_sizes_that_the_asked_rules_need_are_measured() -> None:
+    raw = Transaction(gas_limit=21_000, to=b"\x11" * 20).with_placeholder_signature().signed()
+    fees = feemodel.compare(pd.DataFrame({"raw": [raw]}), GWEI, ["op-mainnet"])
+
+    assert {"gas", "fastlz_size"} < set(fees.coords)
+    assert not {"brotli_size", "zstd_size", "linea_size", "pubdata"} & set(fees.coords)
