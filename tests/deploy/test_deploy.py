@@ -21,7 +21,7 @@ from tests.server.parts import opened
 
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
-UNIT = (DEPLOY / "feemodel.service").read_text(encoding="utf-8")
+UNIT = (DEPLOY / "feemodel@.service").read_text(encoding="utf-8").replace("%i", "8547")  # as an instance
 UNITS = sorted(DEPLOY.glob("*.service"))
 SITE = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_variables_are_settings(text):
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_takes_the_unit(unit, tmp_path):
-    installed = tmp_path / unit.name
+    installed = tmp_path / unit.name.replace("@", "@8547")
     installed.write_text(unit.read_text(encoding="utf-8").replace("/opt/feemodel/bin/feemodel", sys.executable))
     verified = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(installed)], capture_output=True, text=True, timeout=60
@@ -125,9 +125,17 @@ def test_the_unit_that_follows_has_options_that_are_there(capsys):
     assert capsys.readouterr().err == (f"feemodel: --store {ledger}: no such ledger; --genesis FILE creates a ledger\n")
 
 
-def test_the_signal_to_stop_goes_to_the_parent_alone():
-    """Where every process got it, executions under way would die before their answers are sent."""
-    assert "KillMode=mixed" in UNIT.splitlines()
+def test_an_instance_has_the_time_to_answer_what_it_has_read():
+    (stop,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, flags=re.MULTILINE)
+    assert int(stop) > STOP_SECONDS
+
+
+def test_nginx_spreads_calls_over_the_instances_of_the_unit():
+    (command,) = re.findall(r"enable --now (.*)$", UNIT, flags=re.MULTILINE)
+    instances = re.findall(r"feemodel@(\d+)", command)
+    upstream = SITE[SITE.index("upstream feemodel {") : SITE.index("upstream feemodel_node")]
+    assert len(instances) == 2
+    assert instances == re.findall(r"server 127\.0\.0\.1:(\d+)", upstream)
 
 
 def test_the_image_is_built_from_what_is_there_and_pinned():

@@ -82,8 +82,12 @@ class Shipped:
 
 
 @contextmanager
-def shipped(folder: Path, server: str, node: str = "127.0.0.1:9", *, workers: int = 2) -> Iterator[Shipped]:
-    """Run nginx as in `deploy/nginx.conf`, in front of a server and a node's WebSocket; addresses are host:port.
+def shipped(
+    folder: Path, server: str, node: str = "127.0.0.1:9", *, second: str | None = None, workers: int = 2
+) -> Iterator[Shipped]:
+    """Run nginx as in `deploy/nginx.conf`, in front of two servers and a node's WebSocket; addresses are host:port.
+
+    Without a second server, the first one stands for both.
 
     Only addresses and paths are replaced.
     """
@@ -100,6 +104,7 @@ def shipped(folder: Path, server: str, node: str = "127.0.0.1:9", *, workers: in
     for old, new in {
         "listen 443": f"listen 127.0.0.1:{port}",
         "server 127.0.0.1:8545": f"server {server}",
+        "server 127.0.0.1:8547": f"server {second or server}",
         "server 127.0.0.1:8556": f"server {node}",
         "/etc/ssl/feemodel": str(folder),
         "/etc/nginx/feemodel-keys.conf": str(keys),

@@ -1,4 +1,4 @@
-"""Attacks on connections, through nginx with the configuration in `deploy/`.
+"""Every attack, through nginx with the configuration in `deploy/`, on two instances.
 
 Attacker and innocent caller have keys and addresses of their own; rates and connections are counted for each.
 """
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.system.attack import Attack, Field
-from tests.system.call_attacks import batches, large_requests, refused
+from tests.system.call_attacks import call_attacks
 from tests.system.http_attacks import http_attacks
 from tests.system.nginx import BINARY, shipped
 from tests.system.prober import probing
@@ -28,11 +28,14 @@ REFUSALS = frozenset(
 def field(tmp_path_factory):
     """A server behind nginx, and an innocent caller."""
     with (
-        started("--workers", "2") as server,
-        shipped(tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}") as front,
+        started() as server,
+        started() as second,
+        shipped(
+            tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}", second=f"127.0.0.1:{second.port}"
+        ) as front,
         probing(
             front.target("wallet", "127.0.0.2"),
-            [[each.pid for each in workers(pid)] for pid in (server.pid, front.pid)],
+            [[each.pid for each in workers(pid)] for pid in (server.pid, second.pid, front.pid)],
             front.certificate,
         ) as prober,
     ):
@@ -42,7 +45,7 @@ def field(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "attack",
-    [*http_attacks(), *large_requests(), *batches(), *refused()],
+    [*http_attacks(), *call_attacks()],
     ids=lambda one: one.name,
 )
 def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):

@@ -31,7 +31,7 @@ BASE = {
 LOCKS = r"python scripts/native-crates lock\s*&& "  # the versions of its crates
 BUILDS = "&& /opt/feemodel/bin/pip install --no-cache-dir ./native"  # the compiled engine
 UNPRIVILEGED = "--clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs"
-UNIT = (ROOT / "deploy" / "feemodel.service").read_text(encoding="utf-8")
+UNIT = (ROOT / "deploy" / "feemodel@.service").read_text(encoding="utf-8").replace("%i", "8545")
 ALONE = ["unshare", "--mount", "--net", "--pid", "--cgroup", "--fork", "--kill-child", "sh", "-c"]
 LONGEST = 300.0  # seconds until systemd has ended
 BEGIN = """

@@ -107,6 +107,40 @@ def test_a_websocket_goes_to_the_node(front: Shipped):
 
 
 @needs_nginx
+def test_pages_of_a_listed_origin_may_read_answers(pool):
+    listed, other = {"origin": "https://app.example.org"}, {"origin": "https://evil.example"}
+    preflight = pool.request("OPTIONS", "/", headers={"host": HOST, **listed, "access-control-request-method": "POST"})
+    assert preflight.status == 204
+    assert preflight.headers["access-control-allow-origin"] == listed["origin"]
+    assert "x-api-key" in preflight.headers["access-control-allow-headers"]
+    path = f"/v3/{KEYS['wallet']}"
+    assert asked(pool, path, **listed).headers["access-control-allow-origin"] == listed["origin"]
+    assert "access-control-allow-origin" not in asked(pool, path, **other).headers
+
+
+@needs_nginx
+def test_a_killed_instance_costs_no_later_request(tmp_path):
+    """The other instance answers, as soon as the killed one refuses connections."""
+    with (
+        started("--allowed-hosts", HOST) as first,
+        started("--allowed-hosts", HOST) as second,
+        shipped(tmp_path, f"127.0.0.1:{first.port}", second=f"127.0.0.1:{second.port}") as front,
+        urllib3.HTTPSConnectionPool(
+            "127.0.0.1", front.port, ssl_context=front.tls, server_hostname=HOST, assert_hostname=HOST, timeout=60,
+            headers={"host": HOST}, retries=False,
+        ) as pool,
+    ):  # fmt: skip
+        path = f"/v3/{KEYS['wallet']}"
+        before = Counter(asked(pool, path).status for _ in range(20))
+        first.process.kill()
+        first.process.wait(60)
+        after = Counter(asked(pool, path).status for _ in range(20))
+
+    assert before == {200: 20}
+    assert after == {200: 20}
+
+
+@needs_nginx
 def test_a_key_has_its_rate_and_other_keys_have_theirs(front: Shipped, pool):
     seen, until = Counter(), time.monotonic() + 2.0
     while time.monotonic() < until and not seen[429]:
