@@ -53,6 +53,7 @@ VERBS = {
     "prove": "prove an account and its storage slots from a ledger",
     "check-proof": "check a proof against a state root and print what it proves",
     "serve": "start the JSON-RPC server",
+    "earnings": "compare what each transaction of a rollup paid with its share of the cost of posting it on L1",
     "fetch": "download block headers from a node to a Parquet file",
 }
 #: Meaning of exit code 1, for the commands that can exit with code 1.

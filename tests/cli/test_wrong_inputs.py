@@ -94,6 +94,7 @@ NEEDED = {
     "check-proof": {"file": "{folder}/proof.json", "--root": "0x" + "11" * 32},
     "serve": {"--check-settings": None},
     "ledger": {"action": "info", "--store": "{folder}/ledger.db"},
+    "earnings": {"--node": "http://127.0.0.1:1", "--l1-node": "http://127.0.0.1:1", "--blocks": "1:2"},
     "fetch": {
         "--node": "http://127.0.0.1:1",
         "--blocks": "1:2",

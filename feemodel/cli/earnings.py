@@ -1,0 +1,136 @@
+"""`feemodel earnings`: what each transaction of a rollup paid, and its share of the cost of posting it on L1."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
+from feemodel.cli.parameters import FLAT, Sizing, real, text, whole
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.ethereum._quantities import to_quantity
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.io._fetch import get_blocks, parse_block_range
+from feemodel.io._node import Node
+from feemodel.io._polled import quantity_in
+from feemodel.linea.parameters import COORDINATOR
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLOCKS = 50  # L2 blocks in a request
+POSTED_TYPES = (0, 1, 2)  # types of transactions whose measured form is known
+WORST = 10
+AMOUNTS = ("paid", "l1_cost", "surplus")
+
+
+@verb(out=TABLES, what="every transaction")
+def command(
+    *,
+    node: Annotated[str, text("URL of the rollup's node", "URL")],
+    l1_node: Annotated[str, text("URL of an L1 node", "URL")],
+    blocks: Annotated[str, text("blocks of the rollup from A to B, B not included", "A:B")],
+    l1_gas: Annotated[int, whole("L1 gas of a submission", "gas", minimum=1)] = COORDINATOR.execution_gas,
+    tip_percentile: Annotated[float, real("percentile of the tips of an L1 block", "%")] = 50.0,
+    sizing: Annotated[Sizing, FLAT] = Sizing(),
+    as_json: bool = False,
+) -> Answer:
+    """Compare what each transaction paid with its share of the cost of posting it on L1."""
+    wanted = parse_block_range(blocks)
+    with Node(node) as l2, Node(l1_node) as l1:
+        table, others = _transactions(l2, wanted, sizing)
+        fees = _l1_fees(l1, table["timestamp"], tip_percentile, progress=not as_json)
+    table = table.assign(l1_cost=_shares(table, fees, l1_gas))
+    table["surplus"] = table["paid"] - table["l1_cost"]
+    paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
+    worst = table.nsmallest(WORST, "surplus")
+    notes = [
+        f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)} ETH, "
+        f"{paid / cost:.3f} times their share of posting, {in_eth(cost)} ETH",
+        f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and {l1_gas:,} gas, at the L1 "
+        "fees of the transaction's own time; other costs are not counted",
+    ]
+    if others:
+        notes.append(f"not counted: {others:,} transactions of other types than 0, 1 and 2")
+    title = f"the {len(worst)} transactions that paid least beyond their share"
+    columns = ("transaction", "block", "bytes", "paid [gwei]", "share [gwei]", "surplus [gwei]")
+    rows = [
+        (one["hash"], f"{one['block']:,}", f"{one['size']:,}", *(in_gwei(one[name]) for name in AMOUNTS))
+        for one in worst.to_dict("records")
+    ]
+    data = {
+        "firstBlock": wanted[0], "lastBlock": wanted[-1], "transactions": len(table), "notCounted": others,
+        "paidWei": paid, "l1CostWei": cost, "recovery": paid / cost, "worst": worst.to_dict("records"),
+    }  # fmt: skip
+    return Answer(data, [Table(title, columns, rows)], notes, file=table)
+
+
+def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFrame, int]":
+    """Return hash, block, time, size and payment of each transaction, and how many are of other types."""
+    import pandas as pd
+
+    from feemodel.io import parse_transactions
+    from feemodel.linea import fee_sizes
+
+    parts, others, codec = [], 0, sizing.read()
+    for start in range(wanted.start, wanted.stop, BLOCKS):
+        numbers = range(start, min(start + BLOCKS, wanted.stop))
+        calls: list[tuple[str, list[Any]]] = [("eth_getBlockByNumber", [to_quantity(n), True]) for n in numbers]
+        answers = node.batch([*calls, *(("eth_getBlockReceipts", [to_quantity(n)]) for n in numbers)])
+        found, receipts = answers[: len(numbers)], answers[len(numbers) :]
+        for number, block, listed in zip(numbers, found, receipts, strict=True):
+            if block is None or listed is None or len(listed) != len(block["transactions"]):
+                raise UpstreamError(f"the node: block {number:,}: expected the block and a receipt of each transaction")
+            by_hash = {receipt["transactionHash"]: receipt for receipt in listed}
+            posted = [one for one in block["transactions"] if int(one["type"], 16) in POSTED_TYPES]
+            others += len(listed) - len(posted)
+            if not posted:
+                continue
+            parsed = parse_transactions(json.dumps({**block, "transactions": posted}))
+            paid = [
+                quantity_in("gasUsed", by_hash[one["hash"]]["gasUsed"])
+                * quantity_in("effectiveGasPrice", by_hash[one["hash"]]["effectiveGasPrice"])
+                for one in posted
+            ]
+            size = fee_sizes(parsed, codec=codec, packed=sizing.packed)
+            hashes = [one["hash"] for one in posted]
+            time = quantity_in("timestamp", block["timestamp"])
+            parts.append(pd.DataFrame({"hash": hashes, "block": number, "timestamp": time, "size": size, "paid": paid}))
+    if not parts:
+        raise InvalidInput(
+            "blocks", "expected blocks with transactions of type 0, 1 or 2", f"{wanted[0]}:{wanted.stop}"
+        )
+    return pd.concat(parts, ignore_index=True), others
+
+
+def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float, *, progress: bool) -> "pd.DataFrame":
+    """Return the L1 blocks from the last one before the first time to the last one before the last time."""
+    head = quantity_in("eth_blockNumber", node.call("eth_blockNumber"))
+    first, last = (_block_at(node, int(time), head) for time in (times.min(), times.max()))
+    return get_blocks(node, range(first, last + 1), tip_percentile=percentile, progress=progress)
+
+
+def _block_at(node: Node, time: int, head: int) -> int:
+    """Return the number of the last L1 block that is not later than a time, by bisection."""
+    low, high = 0, head
+    while low < high:
+        middle = (low + high + 1) // 2
+        block = node.call("eth_getBlockByNumber", [to_quantity(middle), False])
+        if quantity_in("timestamp", block["timestamp"]) <= time:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _shares(table: "pd.DataFrame", fees: "pd.DataFrame", l1_gas: int) -> Any:
+    """Return the share of each transaction in the cost of a submission: by compressed bytes [wei]."""
+    import numpy as np
+
+    at = np.searchsorted(fees["timestamp"].to_numpy(), table["timestamp"].to_numpy(), side="right") - 1
+    if (at < 0).any():
+        raise UpstreamError("the L1 node: expected blocks from before the first transaction")
+    base_fee, tip, blob_base_fee = (
+        fees[name].astype("float64").to_numpy()[at] for name in ("base_fee_per_gas", "tip", "blob_base_fee")
+    )
+    submission = (base_fee + tip) * l1_gas + blob_base_fee * COORDINATOR.blob_gas
+    return table["size"].to_numpy() * submission / USABLE_BLOB_BYTES
