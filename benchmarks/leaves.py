@@ -20,9 +20,9 @@ from benchmarks.ledger import CODE, CONTRACT, _peak_memory
 from benchmarks.server import SECONDS, WARM_UP, load
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis
-from feemodel.ledger._hashing import poseidon2
-from feemodel.ledger._maintenance import back_up, verify
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.hashing import poseidon2
+from feemodel.ledger.maintenance import back_up, verify
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
 from tests.system.start import serving

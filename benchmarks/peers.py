@@ -27,7 +27,7 @@ from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
 from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.ledger._hashing import mimc, poseidon2
+from feemodel.ledger.hashing import mimc, poseidon2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
 from feemodel.sizes._codecs import Zstd

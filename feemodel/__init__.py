@@ -9,7 +9,7 @@ from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.execution._estimate import estimate_gas as estimate_gas
-    from feemodel.ledger._proof import check_proof as check_proof
+    from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.linea._explanation import explain as explain
     from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size

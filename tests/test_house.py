@@ -47,13 +47,13 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_547,
+    "cli": 4_543,
     "estimates": 940,
     "ethereum": 2_789,
     "execution": 2_316,
     "explorer": 1_215,
     "io": 4_266,
-    "ledger": 5_160,
+    "ledger": 3_803,
     "linea": 3_027,
     "plots": 797,
     "rollups": 6_166,
@@ -61,8 +61,8 @@ CEILINGS = {
     "simulation": 10_976,
     "sizes": 1_012,
     "top level": 2_548,
-    "package": 48_145,
-    "tests": 45_353,
+    "package": 46_784,
+    "tests": 45_094,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
     "modules": 246,

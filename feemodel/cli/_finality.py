@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import address_bytes, to_hex
 from feemodel.io._address import check_address, without_secrets
-from feemodel.ledger._follow import LINEA_MAINNET_ROLLUP, Caller, Finality, L1Finality, depth, immediate
-from feemodel.ledger._store import Store
+from feemodel.ledger.follow import LINEA_MAINNET_ROLLUP, Caller, Finality, L1Finality, depth, immediate
+from feemodel.ledger.store import Store
 
 
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:

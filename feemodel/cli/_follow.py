@@ -118,7 +118,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
 
 
 def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
-    from feemodel.ledger._files import read_genesis_chain_id
+    from feemodel.ledger.files import read_genesis_chain_id
 
     if (head := store.head) is not None:
         reason = f"expected only for a new ledger, but {store.path} has the head block {head.number}"
@@ -135,7 +135,7 @@ def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterato
     from feemodel.cli._finality import finality_rule, parse_finality
     from feemodel.ethereum._quantities import from_quantity
     from feemodel.io import Node
-    from feemodel.ledger._follow import (
+    from feemodel.ledger.follow import (
         LINEA_MAINNET_ROLLUP,
         advance,
         follow,

@@ -47,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
 
 def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
     """Describe a ledger: its chain, blocks, accounts and size."""
-    from feemodel.ledger._database import file_size
-    from feemodel.ledger._scheme import FIRST_FREE
-    from feemodel.ledger._store import FORMAT
+    from feemodel.ledger.database import file_size
+    from feemodel.ledger.scheme import FIRST_FREE
+    from feemodel.ledger.store import FORMAT
 
     head = store.head
     return {
@@ -81,12 +81,8 @@ def _info(options: argparse.Namespace) -> int:
     path = Path(options.store)
     with ledger.Store(path, read_only=True) as store:
         answer = describe(store, path)
-        with store.database.read_whole():
-            rows = {
-                table: store.database.one(f"SELECT count(*) FROM {table}")[0]
-                for table in ("node", "leaf", "key", "branch", "tree", "code")
-            }
-        answer |= {"rows": rows}
+        tables = ("node", "leaf", "page", "tree", "code")
+        answer |= {"rows": {table: store.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables}}
         pages, free = (store.database.one(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
         log = Path(f"{path}-wal")
         answer |= {"freeBytes": answer["bytes"] * free // max(pages, 1)}
@@ -96,7 +92,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from feemodel.ledger._maintenance import verify
+    from feemodel.ledger.maintenance import verify
 
     def progress(table: str, rows: int) -> None:
         if sys.stderr.isatty():
@@ -119,8 +115,8 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _backup(options: argparse.Namespace) -> int:
-    from feemodel.ledger._database import file_size
-    from feemodel.ledger._maintenance import back_up
+    from feemodel.ledger.database import file_size
+    from feemodel.ledger.maintenance import back_up
 
     with ledger.Store(options.store, read_only=True) as store:
         head = back_up(store, options.out)

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from feemodel.io._files import written_whole
-    from feemodel.ledger._proof import final_block
+    from feemodel.ledger.proof import final_block
 
     out = checked_out(options, (".json",))
     with ledger.Store(options.store, read_only=True) as store:

@@ -12,7 +12,7 @@ from feemodel.cli.output import print_json
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from feemodel.ledger._store import Store
+    from feemodel.ledger.store import Store
     from feemodel.server.loaded import Loaded
     from feemodel.server.settings import Settings
 
@@ -99,7 +99,7 @@ def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
 def _store(settings: "Settings", folder: str | None) -> Path | None:
     """Return the path of the ledger in the settings or of a new ledger with the genesis, or `None` without a ledger."""
     if settings.store is not None:
-        from feemodel.ledger._store import Store
+        from feemodel.ledger.store import Store
 
         with Store(settings.store, read_only=True) as store:  # raises an error if the file is not a valid ledger
             if settings.genesis is not None and store.head is not None:
@@ -120,7 +120,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
 def _check_genesis(genesis: str, store: "Store") -> None:
     """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis file."""
     from feemodel.estimates._chain import read_genesis_document
-    from feemodel.ledger._genesis import genesis_root
+    from feemodel.ledger.genesis import genesis_root
 
     root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
     if root != held:
@@ -163,7 +163,7 @@ def _report(found: dict[str, Any], *, as_json: bool) -> int:
 
 def _announce(address: str, loaded: "Loaded", options: argparse.Namespace) -> None:
     if options.json:
-        from feemodel.ledger._store import Store
+        from feemodel.ledger.store import Store
 
         with nullcontext() if loaded.store is None else Store(loaded.store, read_only=True) as opened:
             finalized = None if opened is None else opened.finalized

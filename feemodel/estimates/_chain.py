@@ -24,10 +24,10 @@ from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState
 from feemodel.io._documents import opened, parse_json
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger._files import genesis_chain_id, parse_genesis, reading
-from feemodel.ledger._genesis import import_genesis
-from feemodel.ledger._store import Store
 from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.files import genesis_chain_id, parse_genesis, reading
+from feemodel.ledger.genesis import import_genesis
+from feemodel.ledger.store import Store
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
 #: (key, fork), newest first: the key in the `config` of a geth genesis that gives the fork's activation time or block.

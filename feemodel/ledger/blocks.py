@@ -11,7 +11,7 @@ Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,9 +19,10 @@ from typing import NamedTuple
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, to_hex
-from feemodel.ledger._scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
-from feemodel.ledger._store import Store, StoredBlock
-from feemodel.ledger._tree import Tree, proven
+from feemodel.ledger.rows import Leaf
+from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
+from feemodel.ledger.store import Store, StoredBlock
+from feemodel.ledger.tree import Change, Edit, Tree
 
 
 class AccountFields(NamedTuple):
@@ -102,6 +103,16 @@ class _Work:
         """Whether the account's leaf is removed from the account tree."""
         return self.stored is not None and (self.change.cleared or self.after is None)
 
+    @property
+    def kept(self) -> AccountLeaf | None:
+        """Account before the block whose leaf and storage tree are kept."""
+        return None if self.destroyed else self.stored
+
+    @property
+    def name(self) -> str:
+        """Address, for an error message."""
+        return to_hex(self.change.address)
+
 
 def import_block(store: Store, block: BlockChanges) -> StoredBlock:
     """Import a block into the store, and make the block the head.
@@ -119,7 +130,7 @@ def import_block(store: Store, block: BlockChanges) -> StoredBlock:
     ------
     InvalidInput : the block does not follow the head, or the values before the block do not match the state. If
         `InvalidInput` is raised, the store is unchanged.
-    LedgerDamaged : stored rows contradict their hashes.
+    LedgerDamaged : stored rows are missing.
     UnreadableFile : the disk fails or is full, or another process keeps writing.
 
     >>> import tempfile
@@ -155,78 +166,68 @@ def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | 
         raise InvalidInput("parentHash", reason, to_hex(parent_hash))
 
 
-def word_hashes(scheme: Scheme, words: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return the hashes of slots and of slot values, computed in one batch."""
-    distinct = list(dict.fromkeys(words))
-    return dict(zip(distinct, scheme.word_hashes(distinct), strict=True))
-
-
-def set_slots(tree: Tree, values: Mapping[bytes, int], hashes: Mapping[bytes, bytes]) -> None:
-    """Write slots into a storage tree in the order of their hashes; a value of 0 removes the slot."""
-    for slot in sorted(values, key=hashes.__getitem__):
-        value = values[slot].to_bytes(WORD_SIZE)
-        if values[slot]:
-            tree.put(hashes[slot], hashes[value], value, slot)
-        elif hashes[slot] in tree:
-            tree.remove(hashes[slot])
+def slot_edits(scheme: Scheme, storages: Sequence[Mapping[bytes, int]]) -> list[list[Edit]]:
+    """Return the sorted edits of storage trees that set slots; a value of 0 removes the slot. Hashes are one batch."""
+    words = {word for slots in storages for slot, value in slots.items() for word in (slot, value.to_bytes(WORD_SIZE))}
+    hashes = dict(zip(words, scheme.word_hashes([*words]), strict=True))
+    edits = []
+    for slots in storages:
+        values = sorted((hashes[slot], value.to_bytes(WORD_SIZE)) for slot, value in slots.items())
+        edits.append([Edit(hkey, hashes[value] if any(value) else None, value) for hkey, value in values])
+    return edits
 
 
 def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> None:
-    works = _works(store.scheme, accounts, changes)
-    slots = [change for work in works for change in work.change.storage]
-    hashes = word_hashes(store.scheme, [word for slot, _, after in slots for word in (slot, after.to_bytes(WORD_SIZE))])
-    for work in works:
-        if work.change.storage:
-            _apply_storage(store, work, hashes)
-    store.save_trees([work.storage for work in works if work.storage])
-    _apply_accounts(store, accounts, works)
-    store.save_trees([accounts])
-
-
-def _works(scheme: Scheme, accounts: Tree, changes: Sequence[AccountChange]) -> list[_Work]:
-    """Check each change against the account tree; return the changed accounts, sorted by hashed address."""
     _check_once("accounts", [change.address for change in changes])
-    hkeys = scheme.account_keys([change.address for change in changes])
-    leaves = accounts.get_many(hkeys)
-    works = []
-    for hkey, change in sorted(zip(hkeys, changes, strict=True)):
-        leaf = leaves.get(hkey)
-        stored = AccountLeaf.from_bytes(leaf.value) if leaf else None
-        fields = AccountFields.of(stored)
-        if fields is None if change.same else change.before != fields:
-            proven(accounts, [hkey])  # raises an error if the ledger is corrupt
-            reason = f"expected the current fields of the account, {fields}"
-            if change.same:
-                reason = "expected an account that exists, to change its storage"
-            raise InvalidInput(to_hex(change.address), reason, change.before)
-        works.append(_Work(hkey, change, stored, fields if change.same else change.after))
-    return works
+    hkeys = store.scheme.account_keys([change.address for change in changes])
+    floors = accounts.floors(hkeys)
+    works = [_work(hkey, change, floors[hkey][1]) for hkey, change in sorted(zip(hkeys, changes, strict=True))]
+    storages = [(work, *_checked_slots(store, work)) for work in works if work.change.storage]
+    changed = [(work, floors, values) for work, floors, values in storages if values]
+    edits = slot_edits(store.scheme, [values for *_, values in changed])
+    for work, _, _ in changed:
+        work.storage = store.storage(store.scheme.empty_root if work.kept is None else work.kept.storage_root)
+    store.update_trees([
+        Change(work.storage, floors if work.kept else work.storage.floors(edit.hkey for edit in each), each)
+        for (work, floors, _), each in zip(changed, edits, strict=True) if work.storage
+    ])  # fmt: skip
+    store.update_trees([Change(accounts, floors, _account_edits(store, works))])
 
 
-def _apply_storage(store: Store, work: _Work, hashes: Mapping[bytes, bytes]) -> None:
-    """Update an account's storage tree; an account that was destroyed starts with an empty tree."""
-    name, scheme = to_hex(work.change.address), store.scheme
-    stands = store.storage(work.stored.storage_root if work.stored else scheme.empty_root)
-    _check_once(f"{name} storage", [slot for slot, *_ in work.change.storage])
+def _work(hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
+    """Check a change against the leaf of its account, or the leaf before a new account."""
+    stored = AccountLeaf.from_bytes(leaf.value) if leaf.hkey == hkey else None
+    fields = AccountFields.of(stored)
+    if fields is None if change.same else change.before != fields:
+        reason = f"expected the current fields of the account, {fields}"
+        if change.same:
+            reason = "expected an account that exists, to change its storage"
+        raise InvalidInput(to_hex(change.address), reason, change.before)
+    return _Work(hkey, change, stored, fields if change.same else change.after)
+
+
+def _checked_slots(store: Store, work: _Work) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, int]]:
+    """Check the slots of an account before the block; return their floors in the tree, and the values that change.
+
+    An account that was destroyed starts with an empty tree, so each of its slots with a value changes.
+    """
+    storage = work.change.storage
+    _check_once(f"{work.name} storage", [slot for slot, *_ in storage])
+    hkeys = store.scheme.word_hashes([slot for slot, *_ in storage])
+    floors = store.storage(work.stored.storage_root if work.stored else store.scheme.empty_root).floors(hkeys)
     values: dict[bytes, int] = {}
-    leaves = stands.get_many(hashes[slot] for slot, *_ in work.change.storage)
-    for slot, before, after in work.change.storage:
-        leaf = leaves.get(hashes[slot])
-        value = int.from_bytes(leaf.value) if leaf else 0
+    for hkey, (slot, before, after) in zip(hkeys, storage, strict=True):
+        leaf = floors[hkey][1]
+        value = int.from_bytes(leaf.value) if leaf.hkey == hkey else 0
         if value != before:
-            proven(stands, [hashes[slot]])  # raises an error if the ledger is corrupt
-            where = f"{name} slot {to_hex(slot)}"
+            where = f"{work.name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the current value of the slot, {value:#x}", hex(before))
         if before != after or work.destroyed:
             values[slot] = after
-    if work.after is None:
-        if any(values.values()):
-            raise InvalidInput(
-                f"{name} storage", "expected only zeros, because the account does not exist", max(values.values())
-            )
-        return
-    work.storage = store.tree(scheme.empty_root) if work.destroyed else stands
-    set_slots(work.storage, values, hashes)
+    if work.after is None and any(values.values()):
+        reason = "expected only zeros, because the account does not exist"
+        raise InvalidInput(f"{work.name} storage", reason, max(values.values()))
+    return floors, values if work.after is not None else {}
 
 
 def _check_once(name: str, keys: Sequence[bytes]) -> None:
@@ -235,47 +236,44 @@ def _check_once(name: str, keys: Sequence[bytes]) -> None:
             raise InvalidInput(name, "expected each key only once", to_hex(key))
 
 
-def _apply_accounts(store: Store, accounts: Tree, works: Sequence[_Work]) -> None:
-    """Update the leaves of the account tree, after the storage trees have been updated."""
-    values = [_account(store, work, work.after).to_bytes() for work in works if work.after]
-    hvals = iter(account_hashes(store.scheme, values))
-    following = iter(values)
-    for work in works:
+def _account_edits(store: Store, works: Sequence[_Work]) -> list[Edit]:
+    """Return the edits of the account tree, after the storage trees have been updated."""
+    values = [_account(store, work, work.after).to_bytes() if work.after else b"" for work in works]
+    hvals = iter(account_hashes(store.scheme, [value for value in values if value]))
+    edits = []
+    for work, value in zip(works, values, strict=True):
         if work.destroyed:
-            accounts.remove(work.hkey)
-        if work.after is not None:
-            value, hval = next(following), next(hvals)
+            edits.append(Edit(work.hkey, None))
+        if value:
+            hval = next(hvals)
             if work.destroyed or work.stored is None or work.stored.to_bytes() != value:
-                accounts.put(work.hkey, hval, value, work.change.address)
+                edits.append(Edit(work.hkey, hval, value))
+    return edits
 
 
 def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
-    kept = None if work.destroyed else work.stored
+    storage_root = work.kept.storage_root if work.kept else store.scheme.empty_root
     if work.storage is not None:
         storage_root = work.storage.root
-    else:
-        storage_root = kept.storage_root if kept else store.scheme.empty_root
-    code_hash, code_size = _code(store, work, after)
-    return AccountLeaf(after.nonce, after.balance, storage_root, code_hash, after.keccak_code_hash, code_size)
-
-
-def _code(store: Store, work: _Work, after: AccountFields) -> tuple[bytes, int]:
-    """Return the hash and size of an account's code, taken from the block, the old account or the store."""
     keccak, code = after.keccak_code_hash, work.change.code
     if code is not None and keccak256(code) != keccak:
-        name = f"{to_hex(work.change.address)} code"
-        raise InvalidInput(name, f"expected code with the Keccak-256 hash {to_hex(keccak)}", to_hex(keccak256(code)))
-    if keccak == EMPTY_KECCAK:
-        return store.scheme.empty_code_hash, 0
+        reason = f"expected code with the Keccak-256 hash {to_hex(keccak)}"
+        raise InvalidInput(f"{work.name} code", reason, to_hex(keccak256(code)))
     if work.stored and work.stored.keccak_code_hash == keccak:
-        return work.stored.code_hash, work.stored.code_size
-    if code is None:
-        code = store.code(keccak)
-    if code is None:
-        raise InvalidInput(
-            f"{to_hex(work.change.address)} code",
-            "expected the code with this hash in the changes or the ledger",
-            to_hex(keccak),
-        )
+        code_hash, size = work.stored.code_hash, work.stored.code_size
+    else:
+        code = b"" if keccak == EMPTY_KECCAK else store.code(keccak) if code is None else code
+        if code is None:
+            reason = "expected the code with this hash in the changes or the ledger"
+            raise InvalidInput(f"{work.name} code", reason, to_hex(keccak))
+        code_hash, size = stored_code(store, code)[0], len(code)
+    return AccountLeaf(after.nonce, after.balance, storage_root, code_hash, keccak, size)
+
+
+def stored_code(store: Store, code: bytes) -> tuple[bytes, bytes]:
+    """Store the code of an account; return its hash in the tree, and its Keccak-256."""
+    if not code:
+        return store.scheme.empty_code_hash, EMPTY_KECCAK
+    keccak = keccak256(code)
     store.save_code(keccak, code)
-    return store.scheme.code_hash(code), len(code)
+    return store.scheme.code_hash(code), keccak

@@ -26,8 +26,8 @@ from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
 from feemodel.io._async_node import Call, NodeError
 from feemodel.io._polled import quantity_in
-from feemodel.ledger._proof import STEP, proof_steps
-from feemodel.ledger._store import Store
+from feemodel.ledger.proof import STEP, proof_steps
+from feemodel.ledger.store import Store
 from feemodel.server.errors import INVALID_PARAMS, CallError
 from feemodel.server.execute import Executor, check_overrides, limits_of
 from feemodel.server.node import Upstream

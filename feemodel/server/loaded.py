@@ -15,7 +15,7 @@ from feemodel.estimates._chain import (
 from feemodel.estimates._codec_file import read_codec
 from feemodel.execution._engines import is_native
 from feemodel.execution._limits import REFERENCE_LIMITS
-from feemodel.ledger._store import Store, StoredBlock
+from feemodel.ledger.store import Store, StoredBlock
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Codec
 

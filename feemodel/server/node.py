@@ -11,7 +11,7 @@ from feemodel.estimates.json_types import Quantity
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io._async_node import AsyncNode, Call, NodeError
 from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
-from feemodel.ledger._store import StoredBlock
+from feemodel.ledger.store import StoredBlock
 from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
 from feemodel.server.prices import CurrentPrices

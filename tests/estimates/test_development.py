@@ -15,7 +15,7 @@ from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
 from feemodel.execution import Limits, estimate_gas, execute_call
-from feemodel.ledger._files import read_genesis
+from feemodel.ledger.files import read_genesis
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from tests.conftest import ROOT

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from feemodel.estimates._chain import LEDGER, build_ledger, copy_development_ledger, development_genesis
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger._store import Store
+from feemodel.ledger.store import Store
 
 
 def rows_of(path):

@@ -11,9 +11,9 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger._files import parse_block, parse_trie_log, read_blocks, read_genesis, read_trie_logs
-from feemodel.ledger._scheme import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.files import parse_block, parse_trie_log, read_blocks, read_genesis, read_trie_logs
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.fuzz.mutators import mutated_json, mutated_lines, mutated_rlp
 from tests.fuzz.target import Target, as_file, check, check_equal
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidProof, UnreadableFile
 from feemodel.ethereum._quantities import from_hex
-from feemodel.ledger._files import read_proof
-from feemodel.ledger._proof import Proven, check_proof, prove_account
-from feemodel.ledger._scheme import EMPTY_KECCAK, AccountLeaf, account_hash, scheme_of
-from feemodel.ledger._tree import Tree
+from feemodel.ledger.files import read_proof
+from feemodel.ledger.proof import Proven, check_proof, prove_account
+from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hash, scheme_of
+from feemodel.ledger.tree import Tree
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, as_file, check, check_equal
 
@@ -48,7 +48,7 @@ def state(hashing: str) -> State:
     accounts, storage = Tree(hashing), Tree(hashing)
     for slot, value in SLOTS.items():
         word = value.to_bytes(32)
-        storage.put(scheme.word_hash(slot), scheme.word_hash(word), word, slot)
+        storage.put(scheme.word_hash(slot), scheme.word_hash(word), word)
     plain = (scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
     for address, account in (
         (USER, AccountLeaf(65, 835, *plain)),
@@ -56,7 +56,7 @@ def state(hashing: str) -> State:
         (OTHER, AccountLeaf(0, 2**127, *plain)),
     ):
         value = account.to_bytes()
-        accounts.put(scheme.account_key(address), account_hash(scheme, value), value, address)
+        accounts.put(scheme.account_key(address), account_hash(scheme, value), value)
     return State(accounts, storage)
 
 

@@ -9,11 +9,11 @@ from tests.fuzz.target import Target
 
 _RLP = "ethereum_rlp.rlp"
 _CALLS = ("feemodel.ethereum._call", "feemodel.ethereum._quantities", "feemodel.checks", "feemodel.errors")
-_FILES = ("feemodel.ledger._files", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors")
+_FILES = ("feemodel.ledger.files", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors")
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger._proof", "feemodel.ethereum._quantities", *_CALLS)),
+    "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger.proof", "feemodel.ethereum._quantities", *_CALLS)),
     "transaction": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "sender_unsigned": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
@@ -23,16 +23,16 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "proof": (
         "proofs",
-        ("feemodel.ledger._proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
+        ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
     ),
     "proof_mimc": (
         "proofs",
-        ("feemodel.ledger._proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
+        ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
     ),
-    "proof_file": ("proofs", ("feemodel.ledger._proof", *_FILES)),
+    "proof_file": ("proofs", ("feemodel.ledger.proof", *_FILES)),
     "state_diff": ("blocks", _FILES),
-    "trie_log": ("blocks", ("feemodel.ledger._files", "feemodel.ethereum._quantities", "feemodel.errors", _RLP)),
-    "trie_log_lines": ("blocks", ("feemodel.ledger._files", *_FILES, _RLP)),
+    "trie_log": ("blocks", ("feemodel.ledger.files", "feemodel.ethereum._quantities", "feemodel.errors", _RLP)),
+    "trie_log_lines": ("blocks", ("feemodel.ledger.files", *_FILES, _RLP)),
     "genesis": ("blocks", _FILES),
     "call": ("calls", ("feemodel.ethereum._transaction", "feemodel.execution._message", *_CALLS)),
     "overrides": ("calls", ("feemodel.execution._state", *_CALLS)),

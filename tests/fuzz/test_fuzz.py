@@ -18,7 +18,7 @@ import pytest
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.execution._state import parse_overrides
-from feemodel.ledger._proof import Proven
+from feemodel.ledger.proof import Proven
 from tests.conftest import ROOT
 from tests.fuzz import proofs, rpc_bodies
 from tests.fuzz.answers import check_answer

@@ -8,7 +8,7 @@ from feemodel.estimates._chain import genesis_chain
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex
 from feemodel.execution import CallState
-from feemodel.ledger._files import read_genesis
+from feemodel.ledger.files import read_genesis
 from tests.conftest import ROOT
 
 DEVELOPMENT = ROOT / "data" / "development"

@@ -25,9 +25,9 @@ from typing import IO
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger._follow import advance, depth
-from feemodel.ledger._maintenance import back_up, verify
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.follow import advance, depth
+from feemodel.ledger.maintenance import back_up, verify
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
 ACCOUNTS = 200

@@ -1,8 +1,8 @@
 """Blocks for the tests of the ledger, from a plain dictionary of the state before and after."""
 
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ledger._scheme import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
+from feemodel.ledger.scheme import EMPTY_KECCAK
 
 CODE = bytes.fromhex("600160020300")
 CODE_KECCAK = keccak256(CODE)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import InvalidProof
-from feemodel.ledger._proof import check_proof
+from feemodel.ledger.proof import check_proof
 
 INDEX_BYTES = 6  # of a leaf index, which has 40 bits and may be written with more
 

@@ -7,7 +7,8 @@ right neighbour; each path is of the tree as the step before left it.
 from typing import Any
 
 from feemodel.ethereum._quantities import from_hex
-from feemodel.ledger._scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hash
+from feemodel.ledger.rows import Leaf
+from feemodel.ledger.scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hash
 
 READ, READ_ZERO, INSERTION, UPDATE, DELETION = range(5)
 Step = tuple[dict[str, Any], bytes, bytes]  # the path, the hash of the leaf before and after
@@ -40,7 +41,7 @@ def _steps(scheme: Scheme, trace: dict[str, Any], raw: bool) -> list[Step]:
     def leaf(fields: dict[str, Any], **changes: Any) -> bytes:
         fields = fields | changes
         hkey, hval = (from_hex(text) if isinstance(text, str) else text for text in (fields["hkey"], fields["hval"]))
-        return scheme.digest(scheme.leaf(fields["prevLeaf"], fields["nextLeaf"], hkey, hval))
+        return scheme.digest(scheme.leaf(Leaf(hkey, fields["prevLeaf"], fields["nextLeaf"], hval, b"")))
 
     hkey = _key_hash(scheme, from_hex(trace["key"]), raw)
     match trace["type"]:

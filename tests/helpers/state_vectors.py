@@ -12,15 +12,15 @@ from typing import Any
 from feemodel.errors import FeeModelError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
-from feemodel.ledger import _hash_kernels
-from feemodel.ledger._files import parse_trie_log
-from feemodel.ledger._genesis import import_genesis
-from feemodel.ledger._hashing import mimc, poseidon2
-from feemodel.ledger._proof import _key_proof, check_proof
-from feemodel.ledger._scheme import DEPTH, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
-from feemodel.ledger._store import Store
-from feemodel.ledger._tree import Tree, proven
+from feemodel.ledger import hash_kernels
 from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.files import parse_trie_log
+from feemodel.ledger.genesis import import_genesis
+from feemodel.ledger.hashing import mimc, poseidon2
+from feemodel.ledger.proof import _key_proof, check_proof
+from feemodel.ledger.scheme import DEPTH, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
+from feemodel.ledger.store import Store
+from feemodel.ledger.tree import Tree
 from tests.helpers.state_traces import trace_holds
 
 Case = tuple[str, bool, str]
@@ -70,11 +70,11 @@ def _vectors(data: dict[str, Any]) -> Iterator[Case]:
 def _constants(data: dict[str, Any]) -> Iterator[Case]:
     published = data["poseidon2_koalabear"]
     yield _equal("Poseidon2 field", poseidon2.order, published["p"])
-    yield _equal("Poseidon2 seed", _hash_kernels.POSEIDON2_SEED.decode(), published["seed"])
-    yield _equal("Poseidon2 round keys", _hash_kernels.round_keys(), published["roundKeys"])
+    yield _equal("Poseidon2 seed", hash_kernels.POSEIDON2_SEED.decode(), published["seed"])
+    yield _equal("Poseidon2 round keys", hash_kernels.round_keys(), published["roundKeys"])
     published = data["mimc_bls12_377"]
     yield _equal("MiMC field", mimc.order, int(published["r"]))
-    yield _equal("MiMC constants", _hash_kernels.round_constants(), [int(value) for value in published["constants"]])
+    yield _equal("MiMC constants", hash_kernels.round_constants(), [int(value) for value in published["constants"]])
 
 
 def _schemes(data: dict[str, Any]) -> Iterator[Case]:
@@ -184,13 +184,14 @@ def _genesis(data: dict[str, Any]) -> Iterator[Case]:
             yield _equal(f"{name} root", to_hex(import_genesis(store, accounts).root), root)
             tree = store.accounts(0)
             for address, index in data.get("leafIndex", {}).get(name, {}).items():
-                yield _equal(f"{name} {address}", tree.locate(scheme.account_key(from_hex(address))), (index,))
+                [[leaf]] = tree.prove([scheme.account_key(from_hex(address))])
+                yield _equal(f"{name} {address}", leaf.leaf_index, index)
 
 
 def _raw_proof(data: dict[str, Any]) -> Iterator[Case]:
     scheme, key = _scheme(data), from_hex(data["rawKey"])
     tree = scenario_trees(scheme, data["ops"])[""]
-    (found,) = proven(tree, [scheme.digest(key)])
+    (found,) = tree.prove([scheme.digest(key)])
     proof = _key_proof(found, key)
     yield _equal("proof, as JSON text", json.dumps(proof), json.dumps(data["proof"]))
 

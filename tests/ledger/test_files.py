@@ -13,9 +13,9 @@ from feemodel.estimates._chain import read_genesis_document
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
-from feemodel.ledger._files import parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
-from feemodel.ledger._scheme import EMPTY_KECCAK
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
+from feemodel.ledger.files import parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.helpers.ledger_blocks import address, slot
 
 A, B = to_hex(address(1)), to_hex(address(2))

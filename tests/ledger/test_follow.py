@@ -13,7 +13,8 @@ from feemodel.cli._finality import check_rule, finality_rule, parse_finality
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ledger import Store, import_genesis
-from feemodel.ledger._follow import (
+from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.follow import (
     L1Finality,
     depth,
     follow,
@@ -21,8 +22,7 @@ from feemodel.ledger._follow import (
     immediate,
     import_blocks,
 )
-from feemodel.ledger._scheme import EMPTY_KECCAK
-from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields, touch
 
 

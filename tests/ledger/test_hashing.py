@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from feemodel import _extras as extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import slot_bytes
-from feemodel.ledger import _hash_kernels, _plain_hashes
-from feemodel.ledger._hashing import Hash, _plain_hash, _PlainHash, mimc, poseidon2
-from feemodel.ledger._scheme import (
+from feemodel.ledger import hash_kernels, plain_hashes
+from feemodel.ledger.hashing import Hash, _plain_hash, _PlainHash, mimc, poseidon2
+from feemodel.ledger.rows import Leaf
+from feemodel.ledger.scheme import (
     DEPTH,
     FIRST_FREE,
     HEAD,
@@ -59,7 +60,7 @@ class InPython(Hash):
 
     @property
     def compiled(self):
-        return _PlainHash(getattr(_plain_hashes, f"{self.name}_digests"))
+        return _PlainHash(getattr(plain_hashes, f"{self.name}_digests"))
 
 
 PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
@@ -85,7 +86,7 @@ def message(hash_, numbers):
 
 def plain_poseidon2(data):
     """Poseidon2 of one message by the plain form."""
-    return _plain_hashes.poseidon2_digests(data, len(data)) if data else bytes(32)
+    return plain_hashes.poseidon2_digests(data, len(data)) if data else bytes(32)
 
 
 def mimc_digest(values):
@@ -93,7 +94,7 @@ def mimc_digest(values):
     state = 0
     for value in values:
         x = value
-        for constant in _hash_kernels.round_constants():
+        for constant in hash_kernels.round_constants():
             base, x = x + state + constant, 1
             for _ in range(17):
                 x = x * base % mimc.order
@@ -114,10 +115,10 @@ def test_mimc_gives_the_published_digests(hash_, data, digest):
 
 
 def test_the_constants_follow_from_the_seeds():
-    keys = _hash_kernels.round_keys()
+    keys = hash_kernels.round_keys()
     assert [len(row) for row in keys] == [16] * 3 + [1] * 21 + [16] * 3
     assert (keys[0][0], keys[3][0], keys[23][0]) == (1954447561, 271263440, 1053550888)
-    constants = _hash_kernels.round_constants()
+    constants = hash_kernels.round_constants()
     assert len(constants) == 62
     assert constants[0] == 6780559962679281898511952483033644312910028090361101779689089025541625982996
     assert constants[61] == 6961288456480688271133399693659146309378114560595485436408179085016705585674
@@ -217,20 +218,6 @@ def test_what_is_no_path_is_refused(hash_, nodes, siblings, indices, where):
 
 
 @of_each
-def test_messages_of_any_lengths_are_told_from_wrong_ones(hash_):
-    messages = [bytes([number]) * 32 * size for number, size in enumerate((12, 1, 6, 2, 2, 3, 1, 9))]
-    digests = [hash_.digest(one) for one in messages]
-
-    assert hash_.first_wrong(messages, digests) is None
-    for place in range(len(messages)):
-        assert place == hash_.first_wrong(messages, [*digests[:place], bytes(32), *digests[place + 1 :]])
-    assert hash_.first_wrong([], []) is None
-    assert hash_.first_wrong([*messages, b"", bytes(31)], [*digests, bytes(32), bytes(32)]) == len(messages)
-    assert hash_.first_wrong([messages[0], b"\xff" * 32], [digests[0], bytes(32)]) == 1
-    assert hash_.first_wrong([messages[1], messages[6], b"\xff" * 32], [digests[1], bytes(32), bytes(32)]) == 1
-
-
-@of_each
 def test_elements_out_of_the_field_are_refused(hash_):
     for bad in (hash_.order, 2 ** (8 * hash_.element_size) - 1):
         element = bad.to_bytes(hash_.element_size)
@@ -292,7 +279,7 @@ def test_code_is_hashed_in_pieces_of_sixteen_bytes(scheme, size):
 
 @pytest.mark.parametrize("scheme", [POSEIDON2, MIMC])
 def test_the_constants_of_an_empty_tree_are_those_that_are_computed(scheme):
-    ends = [scheme.digest(scheme.leaf(HEAD, TAIL, hkey, NOTHING)) for hkey in (NOTHING, scheme.tail_key)]
+    ends = [scheme.digest(scheme.leaf(Leaf(hkey, HEAD, TAIL, NOTHING, NOTHING))) for hkey in (NOTHING, scheme.tail_key)]
     (sub_root,) = scheme.path_roots([scheme.node(*ends)], [scheme.zeros[1:DEPTH]], [HEAD])
 
     assert scheme.empty_sub_root == sub_root

@@ -11,8 +11,8 @@ from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger._files import parse_block
-from feemodel.ledger._maintenance import back_up, verify
+from feemodel.ledger.files import parse_block
+from feemodel.ledger.maintenance import back_up, verify
 from tests.conftest import ROOT
 from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
 from tests.helpers.ledger_blocks import address

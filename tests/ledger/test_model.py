@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from feemodel.errors import NotFinalized
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger._maintenance import verify
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.maintenance import verify
 from tests.helpers.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger._hashing import _plain_hash, _PlainHash, mimc, poseidon2
-from feemodel.ledger._proof import check_proof, prove_account
-from feemodel.ledger._scheme import EMPTY_KECCAK, SCHEMES, AccountLeaf, account_hash, scheme_of
-from feemodel.ledger._tree import Tree
+from feemodel.ledger.hashing import _plain_hash, _PlainHash, mimc, poseidon2
+from feemodel.ledger.proof import check_proof, prove_account
+from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, AccountLeaf, account_hash, scheme_of
+from feemodel.ledger.tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
@@ -32,13 +32,13 @@ def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
     storage = Tree(hashing)
     for slot, value in slots:
         word = value.to_bytes(32)
-        storage.put(scheme.word_hash(slot), scheme.word_hash(word), word, slot)
+        storage.put(scheme.word_hash(slot), scheme.word_hash(word), word)
     user = AccountLeaf(65, 835, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
     contract = AccountLeaf(41, 15353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)
     accounts = Tree(hashing)
     for address, account in ((USER, user), (CONTRACT, contract)):
         value = account.to_bytes()
-        accounts.put(scheme.account_key(address), account_hash(scheme, value), value, address)
+        accounts.put(scheme.account_key(address), account_hash(scheme, value), value)
     return accounts, storage
 
 
@@ -199,10 +199,9 @@ def test_neighbours_must_be_neighbours(state):
     entry = proof["storageProofs"][0]
 
     def leaf_proof(hkey):
-        index = storage.locate(hkey)[0]
-        (found,) = storage.proven_leaves([index])
+        [[found]] = storage.prove([hkey])
         nodes = [to_hex(node) for node in found.related_nodes]
-        return index, {"value": to_hex(found.leaf.value), "proofRelatedNodes": nodes}
+        return found.leaf_index, {"value": to_hex(found.leaf.value), "proofRelatedNodes": nodes}
 
     def shown(left, right):
         (left_index, left_proof), (right_index, right_proof) = leaf_proof(left), leaf_proof(right)

@@ -1,27 +1,18 @@
 """The store: blocks in one transaction each, every block's state kept, readers beside the writer."""
 
 import os
-import re
-import resource
-import signal
 import sqlite3
-import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
-from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger import _genesis as genesis
-from feemodel.ledger._genesis import _Spool
-from feemodel.ledger._maintenance import verify
-from feemodel.ledger._scheme import MIMC, POSEIDON2
 from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.scheme import MIMC, POSEIDON2
+from feemodel.ledger.tree import Change, Edit
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
 CONTRACT = 7
@@ -61,10 +52,9 @@ def test_the_genesis_is_block_0(store):
 
 def test_the_genesis_root_is_that_of_accounts_put_in_the_order_of_their_hashes(store):
     tree = Tree(store.scheme.name)
-    leaves = [(store.scheme.account_key(account.address), account.address) for account in GENESIS]
-    for hkey, name in sorted(leaves):
-        leaf = store.accounts(0).get(hkey)
-        tree.put(hkey, leaf.hval, leaf.value, name)
+    hkeys = [store.scheme.account_key(account.address) for account in GENESIS]
+    for hkey, leaf in sorted(store.accounts(0).get(hkeys).items(), key=lambda item: item[0]):
+        tree.put(hkey, leaf.hval, leaf.value)
     assert tree.root == store.head.root
 
 
@@ -91,13 +81,13 @@ def test_an_account_created_and_destroyed_within_a_block_does_nothing(store):
 
 def test_an_account_destroyed_and_created_again_gets_a_new_leaf_and_empty_storage(store):
     key = store.scheme.account_key(address(CONTRACT))
-    (old,) = store.accounts(0).locate(key)
+    [[old]] = store.accounts(0).prove([key])
     again = change(
         CONTRACT, fields(1, 0, CODE), fields(1, 5, CODE), cleared=True, code=CODE, storage=[(1, 11, 11), (2, 22, 0)]
     )
     import_block(store, block(1, again))
-    (new,) = store.accounts(1).locate(key)
-    assert new > old
+    [[new]] = store.accounts(1).prove([key])
+    assert new.leaf_index > old.leaf_index
     assert store.accounts(1).next_free == store.accounts(0).next_free + 1
     storage = store.tree(store.account(1, address(CONTRACT)).storage_root)
     assert storage.next_free == 3
@@ -200,8 +190,9 @@ def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
     with Store(fast_store.path, read_only=True) as reader:
         with fast_store.transaction():
             accounts = fast_store.accounts(0)
-            accounts.put(POSEIDON2.account_key(address(80)), bytes(32), bytes(192))
-            fast_store.save_trees([accounts])
+            key = POSEIDON2.account_key(address(80))
+            edit = Edit(key, bytes(32), bytes(192))
+            fast_store.update_trees([Change(accounts, accounts.floors([key]), [edit])])
             fast_store.save_block((1, None, accounts.root))
             assert reader.head.number == 0
         assert reader.head.number == 1
@@ -246,7 +237,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     other.close()
     before = path.read_bytes()
     for read_only in (False, True):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 5"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 6"):
             Store(path, read_only=read_only)
     assert path.read_bytes() == before
     with pytest.raises(UnreadableFile, match="unable to open"):
@@ -259,51 +250,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     assert not (tmp_path / "new.db").exists()
 
 
-def test_a_folder_without_room_for_what_an_import_keeps_on_disk_is_named(tmp_path):
-    with pytest.raises(
-        UnreadableFile, match=r"missing: no temporary file for the import \(no such file or directory\)"
-    ):
-        _Spool(8, tmp_path / "missing")
-    with _Spool(1 << 20, tmp_path) as spool:
-        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-        ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, most))
-            with pytest.raises(UnreadableFile, match=r"no temporary file for the import \(file too large\)"):
-                spool.append(np.zeros((1, 1 << 20), dtype=np.uint8))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-            signal.signal(signal.SIGXFSZ, ignored)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is told is Linux's")
-def test_the_kernel_does_not_read_around_the_pages_of_a_proof(tmp_path):
-    """Nor when the file has grown; only while all of it is read."""
-    path = tmp_path / "ledger.db"
-
-    def is_random():
-        found = re.findall(rf"{re.escape(str(path))}\n(?:.+\n)*?VmFlags:(.+)", Path("/proc/self/smaps").read_text())
-        return [" rr " in f"{flags} " for flags in found]
-
-    with Store(path) as writer:
-        import_genesis(writer, GENESIS)
-        writer.finalize(0)
-        with Store(path, read_only=True) as reader:
-            assert is_random() == [True]
-            for number in range(1, 4):
-                import_block(writer, block(number, *(change(1000 * number + n, None, fields(0, 1)) for n in range(99))))
-                writer.finalize(number)
-                writer.checkpoint()
-                reader.check_file()
-                get_proof(reader, to_hex(address(1000 * number + 5)), [], "finalized")
-            assert is_random() == [True]
-            with reader.database.read_whole():
-                assert is_random() == [False]
-            assert is_random() == [True]
-
-
 def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
-    """Though it is mapped into memory, where what is not there ends a process."""
     path = tmp_path / "ledger.db"
     with Store(path) as store:
         import_genesis(store, [GenesisAccount(address(number), 0, number) for number in range(1, 2_000)])
@@ -315,37 +262,7 @@ def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
             get_proof(reader, to_hex(address(2)), [], "finalized")
 
 
-@pytest.mark.parametrize("hashing", ["poseidon2", "mimc"])
-def test_a_genesis_read_in_many_runs_is_the_one_read_in_one(tmp_path, monkeypatch, hashing):
-    """The runs, the ranges of hashes and the chunks end anywhere; contracts have their own code and storage."""
-    tokens = [
-        GenesisAccount(address(1_000 + n), 1, 5, CODE + bytes([n]), {slot(place): place for place in range(n)})
-        for n in range(4)
-    ]
-    plain = [GenesisAccount(address(number), number, 2 * number) for number in range(1, 150)]
-    accounts = [*plain[:70], *tokens, *plain[70:]]
-    asked = [to_hex(account.address) for account in accounts] + [to_hex(address(5_000))]
-    made = []
-    for place, (run, ranges, chunk) in enumerate(
-        [(genesis.RUN, genesis.RANGES, genesis.CHUNK), (40, 16, 7), (1, 1, 99)]
-    ):
-        for name, size in (("RUN", run), ("RANGES", ranges), ("CHUNK", chunk)):
-            monkeypatch.setattr(genesis, name, size)
-        folder = tmp_path / f"{place}"
-        folder.mkdir()
-        with Store(folder / "ledger.db", hashing=hashing) as store:
-            root = import_genesis(store, iter(accounts)).root
-            store.finalize(0)
-            assert verify(store).findings == []
-            assert [store.code(keccak256(token.code)) for token in tokens] == [token.code for token in tokens]
-            made.append((root, [get_proof(store, name, ["0x0", "0x2"], "finalized") for name in asked]))
-        assert [path.name for path in folder.iterdir()] == ["ledger.db"], "no file of the accounts that waited is left"
-    assert made[0] == made[1] == made[2]
-
-
-@pytest.mark.parametrize("run", [2, 1_000])
-def test_an_account_that_a_genesis_gives_twice_is_refused_however_far_apart(tmp_path, monkeypatch, run):
-    monkeypatch.setattr(genesis, "RUN", run)
+def test_an_account_that_a_genesis_gives_twice_is_refused(tmp_path):
     accounts = [GenesisAccount(address(number), 0, number) for number in range(1, 20)]
     with Store(tmp_path / "ledger.db") as store:
         with pytest.raises(InvalidInput, match=f"address: expected each account only once, got '{to_hex(address(3))}'"):

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger import Store, Tree
-from feemodel.ledger import _genesis as genesis
-from feemodel.ledger._genesis import _Chunk, _fill
-from feemodel.ledger._scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
-from feemodel.ledger._tree import save_all
-from tests.helpers.memory_rows import MemoryRows
+from feemodel.ledger.rows import Leaf, height_of, memory_rows
+from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
+from feemodel.ledger.tree import Change, Edit, update_trees
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
     "poseidon2": (
@@ -41,12 +39,6 @@ def key_of(scheme, number):
     return scheme.digest(number.to_bytes(32))
 
 
-def chunk_of(items):
-    hkeys, hvals, values, names = zip(*items, strict=True)
-    joined = (np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, 32) for hashes in (hkeys, hvals))
-    return _Chunk(*joined, values, names)
-
-
 def naive_root(scheme, slots, next_free):
     """The root from the whole list of leaves: {index: (hkey, hval)} without head and tail."""
     order = [(NOTHING, 0), *sorted((hkey, index) for index, (hkey, _) in slots.items()), (scheme.tail_key, 1)]
@@ -55,7 +47,7 @@ def naive_root(scheme, slots, next_free):
     for place, (hkey, index) in enumerate(order):
         previous = order[place - 1][1] if place else 0
         following = order[place + 1][1] if place + 1 < len(order) else 1
-        level[index] = scheme.digest(scheme.leaf(previous, following, hkey, values[index]))
+        level[index] = scheme.digest(scheme.leaf(Leaf(hkey, previous, following, values[index], b"")))
     for height in range(DEPTH):
         level += [scheme.zeros[height]] * (len(level) % 2)
         level = [scheme.node(level[i], level[i + 1]) for i in range(0, len(level), 2)]
@@ -99,144 +91,146 @@ def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
     assert tree.next_free == next_free
 
 
+def indices(tree, hkeys):
+    """The indices of the leaves that prove each key."""
+    return [tuple(leaf.leaf_index for leaf in found) for found in tree.prove(hkeys)]
+
+
 @settings(max_examples=25, deadline=None)
-@given(count=st.integers(0, 70), chunk=st.integers(1, 30))
-@example(count=1_100, chunk=1_000)  # three levels of subtrees
-def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count, chunk):
+@given(count=st.integers(0, 70))
+@example(count=1_100)  # three levels of nodes and of pages
+def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     scheme = POSEIDON2
-    items = sorted((key_of(scheme, n), key_of(scheme, n + 500), bytes(32), n.to_bytes(2)) for n in range(count))
-    grown = Tree()
-    for item in items:
-        grown.put(*item)
-    rows = MemoryRows(scheme)
-    chunks = [chunk_of(items[i : i + chunk]) for i in range(0, count, chunk)]
-    built = Tree(rows=rows, version=_fill(rows, scheme, chunks, count))
+    edits = sorted(Edit(key_of(scheme, n), key_of(scheme, n + 500), bytes(32)) for n in range(count))
+    grown, built = Tree(), Tree()
+    for edit in edits:
+        grown.put(*edit)
+    update_trees([Change(built, built.floors([edit.hkey for edit in edits]), edits)])
+    asked = [edit.hkey for edit in edits] + [key_of(scheme, 999)]
     assert built.root == grown.root
-    for hkey in [hkey for hkey, *_ in items] + [key_of(scheme, 999)]:
-        places = built.locate(hkey)
-        assert places == grown.locate(hkey)
-        assert built.proven_leaves(places) == grown.proven_leaves(places)
+    assert built.prove(asked) == grown.prove(asked)
     for tree in (built, grown):  # and both go on alike
-        for hkey, *_ in items[::3]:
+        for hkey, *_ in edits[::3]:
             tree.remove(hkey)
         tree.put(key_of(scheme, 999), NOTHING)
     assert built.root == grown.root
+    assert built.prove(asked) == grown.prove(asked)
 
 
-@pytest.mark.parametrize("together", [1, 3, 65_536])
-def test_an_index_built_at_once_is_that_of_keys_put_one_by_one_at_every_depth(monkeypatch, together):
-    """Keys that begin alike, read in parts that end within a branch, at its end or never."""
-    monkeypatch.setattr(genesis, "KEYS_READ", together)
-    first = b"\x11" * 32
-    alike = [
-        bytes.fromhex(f"{first.hex()[:place]}{digit}{first.hex()[place + 1 :]}")
-        for place in range(64)
-        for digit in "25"
-    ]
-    hkeys = sorted([first, *alike, *(key_of(POSEIDON2, number) for number in range(40))])
-    grown, rows = Tree(), MemoryRows(POSEIDON2)
-    for number, hkey in enumerate(hkeys):
-        grown.put(hkey, NOTHING, name=number.to_bytes(2))
-    items = [(hkey, NOTHING, b"", number.to_bytes(2)) for number, hkey in enumerate(hkeys)]
-    built = Tree(rows=rows, version=_fill(rows, POSEIDON2, [chunk_of(items[:50]), chunk_of(items[50:])], len(items)))
-
-    assert built.root == grown.root
-    absent = [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]
-    for hkey in [*hkeys, *absent]:
-        assert grown.locate(hkey) == built.locate(hkey)
+@settings(max_examples=40, deadline=None)
+@given(rounds=st.lists(st.dictionaries(st.integers(0, 60), st.integers(0, 2), max_size=40), max_size=5))
+def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
+    """0 removes, 1 puts, 2 removes and puts again, so that the key gets a new leaf."""
+    scheme, together, alone = POSEIDON2, Tree(), Tree()
+    for number, changes in enumerate(rounds):
+        edits = []
+        for hkey, kind in sorted((key_of(scheme, key), kind) for key, kind in changes.items()):
+            put, present = Edit(hkey, key_of(scheme, number)), bool(alone.get([hkey]))
+            steps = [Edit(hkey, None)] if kind == 0 else [put] if kind == 1 else [Edit(hkey, None), put]
+            edits += [edit for edit in steps if present or edit.hval]
+        for edit in edits:
+            if edit.hval is None:
+                alone.remove(edit.hkey)
+            else:
+                alone.put(*edit)
+        update_trees([Change(together, together.floors([edit.hkey for edit in edits]), edits)])
+        assert together.root == alone.root
+        assert together.next_free == alone.next_free
+    asked = [key_of(scheme, number) for number in range(61)]
+    assert together.prove(asked) == alone.prove(asked)
 
 
 @schemes
 @pytest.mark.parametrize("next_free", [2, 2**33, 2**DEPTH - 90])
-def test_a_tree_in_a_file_is_walked_as_one_in_memory(hashing, next_free, tmp_path):
-    """To every leaf, whatever height the tree has: up to the greatest, whose walk joins the most tables."""
+def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
     with Store(tmp_path / "ledger.db", hashing=hashing) as store, store.transaction():
-        trees = Tree(hashing, rows=store.rows), Tree(hashing, rows=MemoryRows(store.scheme))
-        hkeys = [key_of(store.scheme, number) for number in range(100)]
-        for tree in trees:
-            tree._next_free = next_free  # as if so many keys had come and gone
-            for hkey in hkeys[:90]:
-                tree.put(hkey, NOTHING, hkey)
-            for hkey in hkeys[:90:3]:
-                tree.remove(hkey)
-        in_file, in_memory = trees
-        for _ in range(2):  # what is not stored yet, then what is
-            places = [in_file.locate(hkey) for hkey in hkeys]
-            assert places == [in_memory.locate(hkey) for hkey in hkeys]
-            for index in {index for pair in places for index in pair}:
-                assert in_file.proven_leaves([index]) == in_memory.proven_leaves([index])
-        assert [len(pair) for pair in places] == [2, 1, 1] * 30 + [2] * 10
+        tree, scheme = Tree(hashing, rows=store.rows), store.scheme
+        tree.version = tree.version._replace(next_free=next_free)  # as if so many keys had come and gone
+        if next_free > 2:
+            node = tree.rows.nodes(np.zeros(1, np.int64), height_of(next_free))  # whose leftmost leaves are the ends
+            lower, digest = tree.version.node, tree.rows.node(tree.version.node, 1).digest
+            for height in range(2, height_of(next_free) + 1):
+                node = tree.rows.nodes(np.zeros(1, np.int64), height)
+                node["row"][0, 0], node["hash"][0, 0] = lower, np.frombuffer(digest, np.uint8)
+                lower = int(tree.rows.add_nodes(height, node)[0])
+                digest = tree.rows.node(lower, height).digest
+            tree.version = tree.version._replace(node=lower)
+        hkeys = [key_of(scheme, number) for number in range(100)]
+        for hkey in hkeys[:90]:
+            tree.put(hkey, scheme.word_hash(hkey), hkey)
+        for hkey in hkeys[:90:3]:
+            tree.remove(hkey)
+        assert [len(pair) for pair in indices(tree, hkeys)] == [2, 1, 1] * 30 + [2] * 10
+        for index in {index for pair in indices(tree, hkeys) for index in pair}:
+            [proven] = tree._paths([index]).values()
+            digest = scheme.digest(proven.related_nodes[-1])
+            for height, sibling in enumerate(reversed(proven.related_nodes[1:-1])):
+                beside = NOTHING if height == 0 and sibling == NOTHING else scheme.digest(sibling)
+                digest = scheme.node(*((beside, digest) if index >> height & 1 else (digest, beside)))
+            assert proven.related_nodes[0] == scheme.top(tree.next_free, digest)
+        assert scheme.digest(scheme.top(tree.next_free, digest)) == tree.root
 
 
-def test_keys_that_begin_alike_are_told_apart_in_a_file_too(tmp_path):
-    """However long: each key differs from the first in one digit, so that the index has a branch at every depth."""
+def test_keys_that_begin_alike_are_told_apart(tmp_path):
     first = b"\x11" * 32
     hkeys = [first, *(bytes.fromhex(f"{first.hex()[:place]}2{first.hex()[place + 1 :]}") for place in range(64))]
-    with Store(tmp_path / "ledger.db") as store:
-        with store.transaction():
-            tree = Tree(rows=store.rows)
-            for hkey in hkeys:
-                tree.put(hkey, NOTHING)
-            store.save_trees([tree])
-        assert [tree.locate(hkey) for hkey in hkeys] == [(2 + place,) for place in range(65)]
-        with Store(store.path, read_only=True) as reader:  # which has read nothing before
-            read = reader.tree(tree.root)
-            assert [read.locate(hkey) for hkey in reversed(hkeys)] == [(2 + place,) for place in reversed(range(65))]
-            absent = [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]
-            assert [read.locate(hkey) for hkey in absent] == [tree.locate(hkey) for hkey in absent]
-            assert all(len(read.locate(hkey)) == 2 for hkey in absent)
+    tree = Tree()
+    for hkey in hkeys:
+        tree.put(hkey, NOTHING)
+    assert indices(tree, hkeys) == [(2 + place,) for place in range(65)]
+    assert all(len(pair) == 2 for pair in indices(tree, [bytes.fromhex(hkey.hex()[:-1] + "3") for hkey in hkeys]))
 
 
-def test_ways_that_were_undone_are_not_kept(tmp_path):
-    """Their rows' numbers are given again, to other rows."""
-    hkeys = [key_of(POSEIDON2, number) for number in range(5)]
+def test_rows_that_were_undone_are_not_kept(tmp_path):
+    """Their numbers are given again, to other rows."""
+    hkeys = [key_of(POSEIDON2, number) for number in range(50)]
     with Store(tmp_path / "ledger.db") as store:
         for order in (hkeys, hkeys[::-1]):
-            trees = Tree(rows=store.rows), Tree(rows=MemoryRows(POSEIDON2))
+            in_file, alone = Tree(rows=store.rows), Tree()
             with suppress(ZeroDivisionError), store.transaction():
-                for tree in trees:
-                    tree._next_free = 2**33
+                for tree in (in_file, alone):
                     for hkey in order:
                         tree.put(hkey, NOTHING)
-                in_file, in_memory = (tree.proven_leaves([2**33 + place for place in range(5)]) for tree in trees)
-                assert in_file == in_memory
+                assert in_file.prove(hkeys) == alone.prove(hkeys)
                 raise ZeroDivisionError
 
 
-def test_trees_saved_together_are_as_if_saved_alone():
-    rows = MemoryRows(POSEIDON2)
-    together = [Tree(rows=rows) for _ in range(5)]
-    alone = [Tree() for _ in range(5)]
-    for place, trees in enumerate(zip(together, alone, strict=True)):
-        for tree in trees:
-            for number in range(place * 7):
-                tree.put(key_of(POSEIDON2, number), key_of(POSEIDON2, place))
-    save_all(together)
-    assert [tree.root for tree in together] == [tree.root for tree in alone]
+def test_trees_updated_together_are_as_if_alone():
+    rows = memory_rows(POSEIDON2)
+    together, alone = [Tree(rows=rows) for _ in range(5)], [Tree() for _ in range(5)]
+    for sizes in ((0, 1, 20, 300, 2), (5, 40, 21, 0, 17)):
+        changes = []
+        for place, (one, other) in enumerate(zip(together, alone, strict=True)):
+            hkeys = sorted(key_of(POSEIDON2, number) for number in range(sizes[place]))
+            edits = [Edit(hkey, key_of(POSEIDON2, place)) for hkey in hkeys]
+            changes.append(Change(one, one.floors(hkeys), edits))
+            for edit in edits:
+                other.put(*edit)
+        update_trees(changes)
+        assert [tree.root for tree in together] == [tree.root for tree in alone]
 
 
 def test_an_old_version_stays_readable_while_the_tree_grows():
-    rows = MemoryRows(POSEIDON2)
+    rows = memory_rows(POSEIDON2)
     tree = Tree(rows=rows)
     tree.put(key_of(POSEIDON2, 1), key_of(POSEIDON2, 10), b"ten")
     old = Tree(rows=rows, version=tree.version)
     for number in range(2, 30):
         tree.put(key_of(POSEIDON2, number), NOTHING)
     tree.remove(key_of(POSEIDON2, 1))
-    assert tree.get(key_of(POSEIDON2, 1)) is None
-    leaf = old.get(key_of(POSEIDON2, 1))
-    assert leaf is not None
+    assert tree.get([key_of(POSEIDON2, 1)]) == {}
+    [leaf] = old.get([key_of(POSEIDON2, 1)]).values()
     assert leaf.value == b"ten"
-    assert old.locate(key_of(POSEIDON2, 5)) in [(0, 2), (2, 1)]
+    assert indices(old, [key_of(POSEIDON2, 5)])[0] in [(0, 2), (2, 1)]
 
 
 def test_a_key_put_again_gets_a_new_leaf():
     tree, hkey = Tree(), key_of(POSEIDON2, 1)
     tree.put(hkey, NOTHING)
-    assert tree.locate(hkey) == (2,)
+    assert indices(tree, [hkey]) == [(2,)]
     tree.remove(hkey)
     tree.put(hkey, NOTHING)
-    assert tree.locate(hkey) == (3,)
+    assert indices(tree, [hkey]) == [(3,)]
 
 
 def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
@@ -244,9 +238,9 @@ def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
     tree = Tree()
     for number in (1, 2):
         tree.put(key_of(POSEIDON2, number), NOTHING)
-    assert tree.proven_leaves([3])[0].related_nodes[DEPTH] != NOTHING
+    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].related_nodes[DEPTH] != NOTHING
     tree.remove(key_of(POSEIDON2, 1))
-    assert tree.proven_leaves([3])[0].related_nodes[DEPTH] == NOTHING
+    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].related_nodes[DEPTH] == NOTHING
 
 
 @pytest.mark.parametrize("hkey", [NOTHING, POSEIDON2.tail_key, b"\xff" * 32])
@@ -270,6 +264,6 @@ def test_an_absent_key_cannot_be_removed():
 
 def test_membership():
     tree, hkey = Tree(), key_of(POSEIDON2, 7)
-    assert hkey not in tree
+    assert tree.get([hkey]) == {}
     tree.put(hkey, NOTHING)
-    assert hkey in tree
+    assert [*tree.get([hkey])] == [hkey]

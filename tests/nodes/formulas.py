@@ -19,8 +19,8 @@ from feemodel.execution import Limits, estimate_gas
 from feemodel.execution._forks import fork_named
 from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._state import CallState
-from feemodel.ledger._scheme import scheme_of
-from feemodel.ledger._tree import Tree, proven
+from feemodel.ledger.scheme import scheme_of
+from feemodel.ledger.tree import Tree
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
@@ -410,7 +410,7 @@ def _tree(hashing: str, generation: int) -> tuple[Tree, list[bytes]]:
     for _ in range(2 ** rng.randrange(8)):
         word = rng.choice([rng.randbytes(32), rng.randrange(9).to_bytes(32), b"\xff" * 32])
         value = rng.choice([rng.randbytes(32), bytes(31) + b"\x01"])
-        tree.put(scheme.word_hash(word), scheme.word_hash(value), value, word)
+        tree.put(scheme.word_hash(word), scheme.word_hash(value), value)
         keys.append(word)
     return tree, keys
 
@@ -420,7 +420,7 @@ def _proof_inputs(draw: Draw) -> Arguments:
     hashing = draw.choice("poseidon2", "mimc")
     tree, keys = _tree(hashing, draw.rng.randrange(20))
     word = draw.rng.choice(keys) if draw.rng.random() < 0.5 else draw.rng.randbytes(32)
-    (found,) = proven(tree, [tree.scheme.word_hash(word)])
+    (found,) = tree.prove([tree.scheme.word_hash(word)])
     leaf = draw.rng.choice(found)
     return (hashing, leaf.leaf_index, tree.root.hex(), *(node.hex() for node in leaf.related_nodes))
 

@@ -13,9 +13,9 @@ from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger import check_proof
-from feemodel.ledger._proof import STEP, proof_steps
-from feemodel.ledger._store import Store
-from feemodel.ledger._store import StoredBlock as StoredBlock
+from feemodel.ledger.proof import STEP, proof_steps
+from feemodel.ledger.store import Store
+from feemodel.ledger.store import StoredBlock as StoredBlock
 from feemodel.server import estimates as rollup
 from feemodel.server.estimates import LONG
 from feemodel.server.settings import Settings

@@ -7,11 +7,11 @@ order is encoded as one BLS12-377 element; any other word is encoded as two elem
 Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
-from feemodel.ledger._hashing import Hash, mimc, pieces, poseidon2
+from feemodel.ledger.hashing import Hash, mimc, pieces, poseidon2
+
+if TYPE_CHECKING:
+    from feemodel.ledger.rows import Leaf
 
 DEPTH = 40  # number of levels below the sub root; leaf indices are 0 to 2**40 - 1
 HEAD, TAIL = 0, 1  # leaf indices of the two ends of the linked list
@@ -29,29 +32,6 @@ FIRST_FREE = 2
 HASH_SIZE = 32
 PIECE_SIZE = 16  # size of the pieces in which code is hashed [byte]
 NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of the head leaf and of the tail leaf, hkey of the head leaf
-
-
-class StoredPath(NamedTuple):
-    """Stored Merkle path, to be checked against the hash of its highest node.
-
-    Parameters
-    ----------
-    digest : hash of the highest node.
-    leaf_index : index of the leaf.
-    nodes : hashes of the two children of each node, from the highest node down to height 1.
-    siblings : hashes of the two children of each sibling, from the height below the highest node down to height 1.
-    leaf : bytes of the leaf.
-    sibling_leaf : bytes of the sibling leaf; no bytes for an empty sibling leaf.
-    hval : hash of the leaf's value.
-    """
-
-    digest: bytes
-    leaf_index: int
-    nodes: Sequence[bytes]
-    siblings: Sequence[bytes]
-    leaf: bytes
-    sibling_leaf: bytes
-    hval: bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +84,6 @@ class Scheme:
         """Return the hashes of `count` concatenated messages of one size."""
         return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
-    def first_wrong(self, messages: Sequence[bytes], hashes: Sequence[bytes]) -> int | None:
-        """Return the index of the first message with a wrong hash, or `None` if all hashes are right.
-
-        The lengths of the messages may differ.
-        """
-        return self.hash.first_wrong(messages, hashes)
-
     def node(self, left: bytes, right: bytes) -> bytes:
         """Return the hash of an inner node from the hashes of its children."""
         return self.digest(left + right)
@@ -128,33 +101,22 @@ class Scheme:
             self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
         )
 
-    def paths_hold(self, paths: Sequence[StoredPath], values: Sequence[bytes]) -> bool:
-        """Return whether each node matches the hash in its parent, and each value matches the hash in its leaf.
-
-        Parameters
-        ----------
-        values : values of the leaves, encoded for hashing; empty for a value that is not checked.
-        """
-        links = []
-        for path, value in zip(paths, values, strict=True):
-            nodes, digest, other = path_links(path.digest, len(path.nodes), path.leaf_index, path.nodes, path.siblings)
-            if not path.sibling_leaf and other != NOTHING:
-                return False
-            links += [*nodes, (path.leaf, digest)]
-            links += [(path.sibling_leaf, other)] if path.sibling_leaf else []
-            links += [(value, path.hval)] if value else []
-        messages, hashes = zip(*links, strict=True)
-        return self.first_wrong(messages, hashes) is None
-
-    def leaf(self, previous: int, following: int, hkey: bytes, hval: bytes) -> bytes:
+    def leaf(self, leaf: "Leaf") -> bytes:
         """Return the bytes of a leaf: indices of the neighbouring leaves, hashed key, and hash of the value."""
-        return self.numbers(previous.to_bytes(WORD_SIZE) + following.to_bytes(WORD_SIZE)) + hkey + hval
+        links = leaf.previous.to_bytes(WORD_SIZE) + leaf.following.to_bytes(WORD_SIZE)
+        return self.numbers(links) + leaf.hkey + leaf.hval
 
-    def leaves(self, leaves: Iterable[tuple[int, int, bytes, bytes]]) -> bytes:
-        """Return the concatenated bytes of many leaves."""
-        previous, following, hkeys, hvals = zip(*leaves, strict=True)
-        links = b"".join(link.to_bytes(WORD_SIZE) for pair in zip(previous, following, strict=True) for link in pair)
-        return side_by_side(len(hkeys), self.numbers(links), b"".join(hkeys), b"".join(hvals))
+    def leaf_hashes(self, leaves: Sequence["Leaf"]) -> bytes:
+        """Return the concatenated hashes of leaves, computed in one batch."""
+        links = np.zeros((len(leaves), 2, WORD_SIZE // 8), dtype=">u8")
+        links[:, 0, -1], links[:, 1, -1] = [leaf.previous for leaf in leaves], [leaf.following for leaf in leaves]
+        hkeys, hvals = b"".join([leaf.hkey for leaf in leaves]), b"".join([leaf.hval for leaf in leaves])
+        return self.digests(side_by_side(len(leaves), self.numbers(links.tobytes()), hkeys, hvals), self.leaf_size)
+
+    @lru_cache(1_024)  # noqa: B019 schemes are never deleted; this is a fifth of the time of a proof
+    def sub_root(self, digest: bytes, height: int) -> bytes:
+        """Return the sub root of a tree from the hash of the leftmost node at a height; all others are empty."""
+        return self.path_roots([digest], [self.zeros[height:DEPTH]], [HEAD])[0]
 
     def top(self, next_free: int, sub_root: bytes) -> bytes:
         """Return the bytes of the top node, whose hash is the root."""
@@ -187,7 +149,7 @@ class Scheme:
     @cached_property
     def leaf_size(self) -> int:
         """Size of an encoded leaf: 192 with Poseidon2, 128 with MiMC [byte]."""
-        return len(self.leaf(HEAD, TAIL, NOTHING, NOTHING))
+        return len(self.numbers(bytes(2 * WORD_SIZE))) + 2 * HASH_SIZE
 
     @cached_property
     def top_size(self) -> int:
@@ -206,30 +168,6 @@ class Scheme:
     def empty_siblings(self) -> tuple[bytes, ...]:
         """Hashes of the two children of an empty sibling, for each height from 39 to 1."""
         return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
-
-
-def path_links(
-    digest: bytes, height: int, index: int, nodes: Sequence[bytes], siblings: Sequence[bytes]
-) -> tuple[list[tuple[bytes, bytes]], bytes, bytes]:
-    """Return the hashed messages of a path, their expected hashes, and the hashes of the lowest node and its sibling.
-
-    Parameters
-    ----------
-    digest : hash of the highest node.
-    height : height of the highest node.
-    index : index of the leaf; if the path ends above the leaf, the lowest bits of the index are ignored.
-    nodes : hashes of the two children of each node, from the highest node down.
-    siblings : hashes of the two children of each sibling, from the height below the highest node down.
-    """
-    links, other = [], NOTHING
-    for position, node in enumerate(nodes):
-        links.append((node, digest))
-        left, right = node[:HASH_SIZE], node[HASH_SIZE:]
-        height -= 1
-        digest, other = (right, left) if index >> height & 1 else (left, right)
-        if position < len(siblings):
-            links.append((siblings[position], other))
-    return links, digest, other
 
 
 def side_by_side(count: int, *columns: bytes) -> bytes:
@@ -338,7 +276,9 @@ class AccountLeaf(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Return the account as 192 bytes (its "flat value"), as in proofs."""
-        return b"".join(field if isinstance(field, bytes) else field.to_bytes(WORD_SIZE) for field in self)
+        numbers = self.nonce.to_bytes(WORD_SIZE) + self.balance.to_bytes(WORD_SIZE)
+        hashes = self.storage_root + self.code_hash + self.keccak_code_hash
+        return numbers + hashes + self.code_size.to_bytes(WORD_SIZE)
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "AccountLeaf":
@@ -382,23 +322,6 @@ def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
     )
     hashes = scheme.digests(messages, len(messages) // len(flat))
     return np.frombuffer(hashes, dtype=np.uint8).reshape(-1, WORD_SIZE)
-
-
-def account_message(scheme: Scheme, value: bytes) -> bytes:
-    """Return the bytes to hash for a flat account value; empty if the value is not 192 bytes long."""
-    if len(value) != ACCOUNT_SIZE:
-        return b""
-    return scheme.numbers(value[: 2 * WORD_SIZE]) + _suffix_message(scheme, value[2 * WORD_SIZE :])
-
-
-@lru_cache(1_024)
-def _suffix_message(scheme: Scheme, suffix: bytes) -> bytes:
-    """Return the bytes to hash for the last four words of a flat value.
-
-    The result is cached, because all accounts without code have the same last four words.
-    """
-    roots, keccak, size = suffix[: 2 * WORD_SIZE], suffix[2 * WORD_SIZE : 3 * WORD_SIZE], suffix[3 * WORD_SIZE :]
-    return roots + scheme.words(keccak) + scheme.numbers(size)
 
 
 def account_hash(scheme: Scheme, value: bytes) -> bytes:

@@ -6,8 +6,8 @@ functions of this module.
 
 from functools import cache
 
-from feemodel.ledger._hash_kernels import DIAGONAL, FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, round_constants, round_keys
-from feemodel.ledger._hashing import BLOCK_SIZE, mimc, pieces, poseidon2
+from feemodel.ledger.hash_kernels import DIAGONAL, FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, round_constants, round_keys
+from feemodel.ledger.hashing import BLOCK_SIZE, mimc, pieces, poseidon2
 
 M4 = ((2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2))
 _diagonal = tuple(int(number) for number in DIAGONAL)

@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeAlias
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
-from feemodel.ledger._files import parse_trie_log_element
-from feemodel.ledger._store import Store, StoredBlock
 from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
+from feemodel.ledger.files import parse_trie_log_element
+from feemodel.ledger.store import Store, StoredBlock
 
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
 CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]

@@ -31,7 +31,7 @@ from feemodel.ethereum._quantities import (
     slot_bytes,
     to_hex,
 )
-from feemodel.ledger._scheme import (
+from feemodel.ledger.scheme import (
     ACCOUNT_SIZE,
     DEPTH,
     HASH_SIZE,
@@ -42,9 +42,10 @@ from feemodel.ledger._scheme import (
     AccountLeaf,
     Scheme,
     account_hash,
+    account_hashes,
 )
-from feemodel.ledger._store import SEARCHED_BLOCKS, Store
-from feemodel.ledger._tree import ProvenLeaf, Tree, proven
+from feemodel.ledger.store import SEARCHED_BLOCKS, Store
+from feemodel.ledger.tree import ProvenLeaf, Tree
 
 KEY_LIMIT = 1_024  # maximum number of slots, as in geth's eth_getProof (internal/ethapi/api.go, 2024)
 STEP = 32  # number of slots in one step of `proof_steps`; a step takes a few milliseconds
@@ -78,7 +79,7 @@ def get_proof(
 
     >>> import tempfile
     >>> from feemodel.ledger.blocks import GenesisAccount
-    >>> from feemodel.ledger._genesis import import_genesis
+    >>> from feemodel.ledger.genesis import import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
     ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
     ...     store.finalize(0)
@@ -144,6 +145,8 @@ def prove_account(
 ) -> dict[str, Any]:
     """Return the proof of an account and of its slots; the order and duplicates of the slots are kept.
 
+    The hashes of all paths and values are checked before the proof is returned.
+
     Parameters
     ----------
     accounts : account tree.
@@ -154,22 +157,38 @@ def prove_account(
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
+    try:
+        return _proof_of(accounts, storage, address, slots)
+    except (InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
+        accounts.rows.database.damaged(f"a row is malformed ({error})")
+
+
+def _proof_of(
+    accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
+) -> dict[str, Any]:
     scheme = accounts.scheme
-    hkey = scheme.account_key(address)
-    (found,) = proven(accounts, [hkey])
-    storage_proofs = []
+    (found,) = accounts.prove([scheme.account_key(address)])
+    _check_values(accounts, found, partial(account_hashes, scheme))
+    proofs: list[list[ProvenLeaf]] = []
     if len(found) == 1 and slots:
         tree = storage(AccountLeaf.from_bytes(found[0].leaf.value).storage_root)
-        proofs = proven(tree, scheme.word_hashes(slots))
-        storage_proofs = [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=True)]
-    return {"accountProof": _key_proof(found, address), "storageProofs": storage_proofs}
+        proofs = tree.prove(scheme.word_hashes(slots))
+        _check_values(tree, [leaf for proof in proofs for leaf in proof], scheme.word_hashes)
+    return {
+        "accountProof": _key_proof(found, address),
+        "storageProofs": [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=bool(proofs))],
+    }
+
+
+def _check_values(tree: Tree, leaves: list[ProvenLeaf], hashed: Callable[[list[bytes]], list[bytes]]) -> None:
+    """Raise `LedgerDamaged` unless each value has the hash in its leaf; the first and the last leaf have no value."""
+    held = [leaf.leaf for leaf in leaves if leaf.leaf_index not in (HEAD, TAIL)]
+    if hashed([leaf.value for leaf in held]) != [leaf.hval for leaf in held]:
+        tree.rows.database.damaged("a value does not match the hash in its leaf")
 
 
 def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """Return the proof of an address or slot.
-
-    The proof consists of the key's leaf or, for an absent key, the two neighbouring leaves.
-    """
+    """Return the proof of an address or slot: of the key's leaf or, for an absent key, of the two neighbours."""
     if len(found) == 1:
         return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
     left, right = found
@@ -268,8 +287,8 @@ def check_proof(
 
     An empty tree proves that an account is absent:
 
-    >>> from feemodel.ledger._proof import prove_account
-    >>> from feemodel.ledger._tree import Tree
+    >>> from feemodel.ledger.proof import prove_account
+    >>> from feemodel.ledger.tree import Tree
     >>> tree = Tree()
     >>> proof = prove_account(tree, lambda root: Tree(), bytes(20), [])
     >>> check_proof(proof, root=tree.root, address=bytes(20))
@@ -279,22 +298,31 @@ def check_proof(
     account_entry, slot_entries = _parsed(proof)
     if address is not None and account_entry.key != (wanted := address_bytes(address)):
         _refuse("accountProof.key", f"expected the requested address, {to_hex(wanted)}", to_hex(account_entry.key))
-    leaves = [leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves]
-    scheme = _generation(leaves)
-    seen = dict(zip((leaf.where for leaf in leaves), _hash_paths(scheme, leaves), strict=True))
-
-    account_key = scheme.account_key(account_entry.key)
-    value = _checked(scheme, account_entry, seen, state_root, account_key, partial(account_hash, scheme))
-    account = AccountLeaf.from_bytes(value) if value is not None else None
+    scheme = _generation([leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves])
     asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
+    account, values = _check(scheme, account_entry, slot_entries, state_root)
     _check_slots(scheme, asked, slot_entries, account)
     storage = dict.fromkeys(map(to_hex, asked), 0)
-    if account is None:
-        return Proven(None, storage)
-    for entry in slot_entries:
-        word = _checked(scheme, entry, seen, account.storage_root, scheme.word_hash(entry.key), scheme.word_hash)
-        storage[to_hex(entry.key)] = int.from_bytes(word or b"")
-    return Proven(account, storage)
+    return Proven(account, storage | {to_hex(slot): value for slot, value in values.items()} if account else storage)
+
+
+def _check(
+    scheme: Scheme, account_entry: _Entry, slot_entries: Sequence[_Entry], root: bytes
+) -> tuple[AccountLeaf | None, dict[bytes, int]]:
+    """Return the account and the slots that a proof shows; raise `InvalidProof` if it does not lead to the root."""
+    leaves = {id(leaf): leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves}
+    seen = dict(zip(leaves, _hash_paths(scheme, [*leaves.values()]), strict=True))
+    value = _checked(
+        scheme, account_entry, seen, root, scheme.account_key(account_entry.key), partial(account_hash, scheme)
+    )
+    if value is None:
+        return None, {}
+    account, slots = AccountLeaf.from_bytes(value), {}
+    hkeys = scheme.word_hashes([entry.key for entry in slot_entries])
+    for entry, hkey in zip(slot_entries, hkeys, strict=True):
+        word = _checked(scheme, entry, seen, account.storage_root, hkey, scheme.word_hash)
+        slots[entry.key] = int.from_bytes(word or b"")
+    return account, slots
 
 
 def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
@@ -373,12 +401,11 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
     """Hash the path of each leaf up to the root, in one batch for all paths."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
     nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
-    full = [leaf for leaf in leaves if leaf.entries[DEPTH] != NOTHING]
-    sibling_leaves = dict(
-        zip((leaf.where for leaf in full), _hashes(scheme, [(leaf, DEPTH) for leaf in full]), strict=True)
-    )
+    beside = iter(_hashes(scheme, [(leaf, DEPTH) for leaf in leaves if leaf.entries[DEPTH] != NOTHING]))
     inner = iter(_hashes(scheme, [(leaf, DEPTH - height) for leaf in leaves for height in range(1, DEPTH)]))
-    siblings = [[sibling_leaves.get(leaf.where, NOTHING), *islice(inner, DEPTH - 1)] for leaf in leaves]
+    siblings = [
+        [NOTHING if leaf.entries[DEPTH] == NOTHING else next(beside), *islice(inner, DEPTH - 1)] for leaf in leaves
+    ]
     sub_roots = scheme.path_roots(nodes, siblings, [leaf.index for leaf in leaves])
     return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
@@ -425,16 +452,16 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 
 
 def _checked(
-    scheme: Scheme, entry: _Entry, seen: dict[str, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
+    scheme: Scheme, entry: _Entry, seen: dict[int, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
 ) -> bytes | None:
     """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
     for leaf in entry.leaves:
-        if seen[leaf.where].root != root:
+        if seen[id(leaf)].root != root:
             reason = f"expected a path to the root {to_hex(root)}"
-            _refuse(f"{leaf.where}.proofRelatedNodes[0]", reason, to_hex(seen[leaf.where].root))
-        _check_value(leaf, seen[leaf.where].hval, hashed)
+            _refuse(f"{leaf.where}.proofRelatedNodes[0]", reason, to_hex(seen[id(leaf)].root))
+        _check_value(leaf, seen[id(leaf)].hval, hashed)
     first, last = entry.leaves[0], entry.leaves[-1]
-    left, right = seen[first.where], seen[last.where]
+    left, right = seen[id(first)], seen[id(last)]
     if first is last:
         if left.hkey != hkey:
             _refuse(first.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from feemodel._compiled import cached_njit
-from feemodel.ledger._hashing import BLOCK_SIZE, mimc, pieces, poseidon2, seeded_elements
+from feemodel.ledger.hashing import BLOCK_SIZE, mimc, pieces, poseidon2, seeded_elements
 
 WIDTH = 16
 FULL_ROUNDS = 6

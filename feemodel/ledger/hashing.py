@@ -35,7 +35,6 @@ class _CompiledHash(Protocol):
 
     def digests(self, data: bytes, size: int) -> bytes | None: ...
     def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None: ...
-    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,17 +118,6 @@ class Hash:
             raise AssertionError(f"{self.name} rejected a path whose elements are all below the order")
         return found
 
-    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
-        """Return the index of the first message whose hash differs from its digest, or `None` if all hashes match.
-
-        A message with an incomplete block, or with an element that is not below the field's order, counts as a message
-        with a wrong hash.
-
-        >>> poseidon2.first_wrong([bytes(32), bytes(64)], [poseidon2.digest(bytes(32)), bytes(32)])
-        1
-        """
-        return self.compiled.first_wrong(messages, digests)
-
     @cached_property
     def compiled(self) -> _CompiledHash:
         """Implementation by the native package or, without that package, by numba or plain Python."""
@@ -181,36 +169,13 @@ class _PlainHash:
             hashes = pieces(found, BLOCK_SIZE)
         return b"".join(hashes)
 
-    def first_wrong(self, messages: Sequence[bytes], digests: Sequence[bytes]) -> int | None:
-        by_size: dict[int, list[int]] = {}
-        for index, message in enumerate(messages):
-            by_size.setdefault(len(message), []).append(index)
-        firsts = (self._first_wrong(size, group, messages, digests) for size, group in by_size.items())
-        return min((first for first in firsts if first is not None), default=None)
-
-    def _first_wrong(
-        self, size: int, group: list[int], messages: Sequence[bytes], digests: Sequence[bytes]
-    ) -> int | None:
-        """Return the index of the first message of a group whose hash is not its digest in `digests`.
-
-        All messages of the group have the same size.
-        """
-        if not size or size % BLOCK_SIZE:
-            return group[0]
-        found = self.digests(b"".join(messages[index] for index in group), size)
-        if found is not None:
-            hashes: Sequence[bytes | None] = pieces(found, BLOCK_SIZE)
-        else:
-            hashes = [self.digests(messages[index], size) for index in group]
-        return next((index for index, digest in zip(group, hashes, strict=True) if digest != digests[index]), None)
-
 
 def _plain_hash(name: str) -> _PlainHash:
     """Return the hash function that numba compiles at the first call or, without numba, the version in plain Python."""
     if has_numba():
-        from feemodel.ledger._hash_kernels import mimc_digests, poseidon2_digests
+        from feemodel.ledger.hash_kernels import mimc_digests, poseidon2_digests
     else:
-        from feemodel.ledger._plain_hashes import mimc_digests, poseidon2_digests
+        from feemodel.ledger.plain_hashes import mimc_digests, poseidon2_digests
     return _PlainHash(poseidon2_digests if name == "poseidon2" else mimc_digests)
 
 

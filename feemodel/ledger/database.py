@@ -1,0 +1,143 @@
+"""Access to the SQLite file of a ledger; all failures are raised as errors of this package."""
+
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
+
+BUSY_SECONDS = 30.0  # maximum time that a writer waits for another writer [s]
+ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process writes to it",
+    sqlite3.SQLITE_LOCKED: "another process writes to it",
+    sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
+    # Writes of the file through which processes share memory fail with codes of their own on a full disk.
+    sqlite3.SQLITE_IOERR_SHMOPEN: "check that its disk has room",
+    sqlite3.SQLITE_IOERR_SHMSIZE: "check that its disk has room",
+    sqlite3.SQLITE_IOERR_WRITE: "check that its disk has room",
+}
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT}
+
+Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names, see `Database`
+
+
+class Database:
+    """Connection to the file of a ledger.
+
+    A file in a folder without room or permission for SQLite's shared memory is opened as it is, without that memory;
+    a log of blocks that the file does not contain yet prevents this.
+
+    Parameters
+    ----------
+    path : the file.
+    mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file; "memory" for no file.
+
+    Raises `UnreadableFile` for a file that cannot be opened, and `LedgerDamaged` if SQLite reports a malformed file.
+    """
+
+    def __init__(self, path: Path, mode: Mode) -> None:
+        self.path = path
+        if mode in ("ro", "rw") and not path.is_file():
+            raise UnreadableFile(f"{path}: no such ledger")
+        self._connection = self._connected(mode)
+        if mode == "memory":
+            weakref.finalize(self, self._connection.close)  # in-memory databases are never closed explicitly
+            return
+        self._file = self._identity()
+        if mode == "ro":
+            try:
+                self.one("SELECT count(*) FROM sqlite_master")
+            except UnreadableFile as error:
+                self._connection.close()
+                log = Path(f"{path}-wal")
+                if isinstance(error, LedgerDamaged) or (log.exists() and log.stat().st_size):
+                    raise
+                self._connection = self._connected("ro&immutable=1")
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        address = f"{self.path.resolve().as_uri()}?mode={mode}"
+        try:
+            return sqlite3.connect(
+                address, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory"
+            )
+        except sqlite3.Error as error:
+            raise self._named(error) from None
+
+    def _identity(self) -> tuple[int, int]:
+        try:
+            found = self.path.stat()
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+        return found.st_dev, found.st_ino
+
+    def check_file(self) -> None:
+        """Raise `UnreadableFile` if the path now names another file."""
+        if self._identity() != self._file:
+            raise UnreadableFile(f"{self.path}: the file was replaced after it was opened; open the ledger again")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first row of the result, or `None` if the result has no rows."""
+        try:
+            return self._connection.execute(query, values).fetchone()
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return all rows."""
+        return [row for part in self.each(query, values) for row in part]
+
+    def each(self, query: str, values: Sequence[Any] = (), *, size: int = 10_000) -> Iterator[list[Any]]:
+        """Yield the rows that a query returns, at most `size` rows at a time."""
+        try:
+            cursor = self._connection.execute(query, values)
+            while part := cursor.fetchmany(size):
+                yield part
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute a statement for each row of values."""
+        try:
+            self._connection.executemany(statement, rows)
+        except (sqlite3.Error, OverflowError) as error:
+            raise self._named(error) from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run the enclosed statements as one transaction: either all of their writes become durable, or none."""
+        self.one("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.one("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # if the disk was full, SQLite has already rolled back
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def damaged(self, reason: str) -> NoReturn:
+        """Raise `LedgerDamaged` with the name of the file."""
+        raise LedgerDamaged(f"{self.path}: {reason}")
+
+    def _named(self, error: Exception) -> Exception:
+        if isinstance(error, OverflowError):
+            return LedgerDamaged(f"{self.path}: a row number beyond 64 bits")
+        if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+            return error  # the connection is closed, or belongs to another thread
+        extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        code = extended & 0xFF
+        if code in DAMAGE:
+            return LedgerDamaged(f"{self.path}: {error}")
+        advice = ADVICE.get(extended, ADVICE.get(code))
+        return UnreadableFile(f"{self.path}: {error}{f' ({advice})' if advice else ''}")
+
+
+def file_size(path: Path) -> int:
+    """Return the size of a ledger on disk, including its write-ahead log [byte]."""
+    return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())

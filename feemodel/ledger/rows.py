@@ -1,0 +1,226 @@
+"""Rows of the trees in SQLite. Each row has a number, is written once, and never changes.
+
+A new version of a tree shares all unchanged rows with the version before, so every version stays readable. The rows of
+each table are numbered from 1; number 0 means an empty subtree. Three kinds of rows make a tree:
+
+- A node covers four levels of the binary Merkle tree: it has the hashes and the row numbers of its sixteen children.
+  The children of a node of height 1 are leaves.
+- A leaf has its hashed key, the leaf indices of its neighbours by key, the hash of its value, and the value.
+- A page belongs to the sorted index, a B+ tree: entries of a hashed key and a number, in ascending order. The number is
+  a leaf index in a page of height 0, and otherwise the row number of a page one lower that starts with this key.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.ledger.database import Database
+from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, plain_suffix
+
+LEVELS = 4  # levels of the binary tree in a node
+CHILDREN = 1 << LEVELS
+NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILDREN)])
+NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
+ENTRY_SIZE = HASH_SIZE + NUMBER_SIZE
+
+NODES_KEPT = (
+    8_192  # number of nodes that are cached for proofs, about 1.5 kB each; a proof is otherwise three times slower
+)
+PAGES_KEPT = 8_192  # number of pages that are cached, about 0.5 kB each; a proof would read five to eight pages
+LEAF_COLUMNS = "hkey, previous, following, hval, value"
+
+SCHEMA = """
+CREATE TABLE node (id INTEGER PRIMARY KEY, height INTEGER, children BLOB) STRICT;
+CREATE TABLE leaf (
+    id INTEGER PRIMARY KEY, hkey BLOB, previous INTEGER, following INTEGER, hval BLOB, value BLOB
+) STRICT;
+CREATE TABLE page (id INTEGER PRIMARY KEY, height INTEGER, entries BLOB) STRICT;
+"""
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Leaf:
+    """Leaf: hashed key, leaf indices of the two neighbouring leaves, hash of the value, and value."""
+
+    hkey: bytes
+    previous: int
+    following: int
+    hval: bytes
+    value: bytes
+
+
+class Node(NamedTuple):
+    """Node: its levels of 16, 8, 4 and 2 hashes, the row numbers of its children, and its own hash."""
+
+    levels: list[bytes]
+    rows: list[int]
+    digest: bytes
+
+
+class Version(NamedTuple):
+    """Version of a tree: its root, the values from which the root is computed, and the numbers of its top rows."""
+
+    root: bytes
+    next_free: int
+    sub_root: bytes
+    node: int
+    page: int
+
+
+def height_of(next_free: int) -> int:
+    """Return the height of the top node of a tree, computed from the next free leaf index of the tree.
+
+    >>> height_of(2), height_of(16), height_of(17)
+    (1, 1, 2)
+    """
+    return -(-(next_free - 1).bit_length() // LEVELS)
+
+
+class Rows:
+    """The three tables of rows.
+
+    The value of an account without code and storage is stored without its last four words, which are always the same.
+    """
+
+    def __init__(self, database: Database, scheme: Scheme) -> None:
+        self.database, self.scheme = database, scheme
+        self._plain = plain_suffix(scheme)
+        self._pages: dict[int, tuple[int, bytes]] = {}
+        self.node = lru_cache(NODES_KEPT)(self._node)
+
+    @cached_property
+    def _empty_nodes(self) -> list[bytes]:
+        """An empty node of each height."""
+        zeros = self.scheme.zeros
+        return [
+            CHILDREN * zeros[max(height - 1, 0) * LEVELS] + bytes(NODE["row"].itemsize)
+            for height in range(DEPTH // LEVELS + 1)
+        ]
+
+    def nodes(self, numbers: Numbers, height: int) -> NDArray[Any]:
+        """Return the nodes with these row numbers as a new array; number 0 gives an empty node."""
+        found = self._many("node", "children", numbers.tolist())
+        data = bytearray().join(
+            [found[number][0] if number else self._empty_nodes[height] for number in numbers.tolist()]
+        )
+        if len(data) != NODE.itemsize * len(numbers):
+            self.database.damaged("a node is malformed")
+        return np.frombuffer(data, NODE)
+
+    def _node(self, number: int, height: int) -> Node:
+        """Return a node with all its hashes; see `nodes`. The newest 8,192 nodes are cached as `node`."""
+        [row] = self.nodes(np.array([number]), height)
+        levels = inner_levels(self.scheme, row["hash"].tobytes())
+        return Node(levels, row["row"].tolist(), self.scheme.digest(levels[-1]))
+
+    def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
+        """Return the leaves with these row numbers, none of which is 0."""
+        found = self._many("leaf", LEAF_COLUMNS, numbers)
+        leaves = []
+        for number in numbers:
+            hkey, previous, following, hval, value = found[number]
+            if len(value) == ACCOUNT_SIZE - len(self._plain):
+                value += self._plain
+            leaves.append(Leaf(hkey, previous, following, hval, value))
+        return leaves
+
+    def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, bytes]]:
+        """Return the height and the entries of each page."""
+        pages = {number: self._pages[number] for number in {*numbers} if number in self._pages}
+        if missing := {*numbers} - pages.keys():
+            found = self._many("page", "height, entries", missing)
+            if len(self._pages) + len(found) > PAGES_KEPT:
+                self._pages.clear()
+            self._pages |= found
+            pages |= found
+        return pages
+
+    def forget(self) -> None:
+        """Drop cached rows after a transaction was rolled back, because new rows will get the same numbers."""
+        self._pages.clear()
+        self.node.cache_clear()
+
+    def add_nodes(self, height: int, nodes: NDArray[Any]) -> Numbers:
+        """Add nodes; return their row numbers."""
+        data, size = nodes.tobytes(), NODE.itemsize
+        blobs = ((height, data[start : start + size]) for start in range(0, len(data), size))
+        return self._add("node", "height, children", blobs)
+
+    def add_leaves(self, leaves: Iterable[Leaf]) -> Numbers:
+        """Add leaves; return their row numbers."""
+        plain = self._plain
+        packed = (
+            (leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value.removesuffix(plain)) for leaf in leaves
+        )
+        return self._add("leaf", LEAF_COLUMNS, packed)
+
+    def add_pages(self, pages: Iterable[tuple[int, bytes]]) -> Numbers:
+        """Add pages, each with its height and entries; return their row numbers."""
+        return self._add("page", "height, entries", pages)
+
+    def _add(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> Numbers:
+        first = self.next_number(table)
+        marks = ", ".join("?" * len(columns.split(", ")))  # SQLite numbers the new rows consecutively
+        self.database.run_many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+        return np.arange(first, self.next_number(table))
+
+    def next_number(self, table: str) -> int:
+        """Return the number of the next row of a table."""
+        return int(self.database.one(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0])
+
+    def _many(self, table: str, columns: str, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:
+        if not (wanted := {*numbers} - {0}):
+            return {}
+        query = f"SELECT id, {columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+        found = {row[0]: row[1:] for row in self.database.all(query, (json.dumps([*wanted]),))}
+        if len(found) != len(wanted):
+            self.database.damaged(f"{table} {min(wanted - found.keys())} is missing")
+        return found
+
+
+def inner_levels(scheme: Scheme, hashes: bytes) -> list[bytes]:
+    """Return the concatenated hashes within nodes: sixteen hashes of each node, then eight, four and two."""
+    levels = [hashes]
+    for _ in range(LEVELS - 1):
+        levels.append(scheme.digests(levels[-1], 2 * HASH_SIZE))
+    return levels
+
+
+def node_hashes(scheme: Scheme, hashes: bytes) -> NDArray[np.uint8]:
+    """Return the hashes of nodes, of shape (n, 32), from the concatenated hashes of their children."""
+    digests = scheme.digests(inner_levels(scheme, hashes)[-1], 2 * HASH_SIZE)
+    return np.frombuffer(digests, np.uint8).reshape(-1, HASH_SIZE)
+
+
+def add_first_rows(rows: Rows) -> None:
+    """Store the rows of the empty tree: two leaves, the node above these leaves, and an index of the first leaf."""
+    scheme = rows.scheme
+    ends = [Leaf(NOTHING, HEAD, TAIL, NOTHING, NOTHING), Leaf(scheme.tail_key, HEAD, TAIL, NOTHING, NOTHING)]
+    node = rows.nodes(np.zeros(1, dtype=np.int64), 1)
+    node["row"][0, :2] = rows.add_leaves(ends)
+    node["hash"][0, :2] = np.frombuffer(scheme.leaf_hashes(ends), np.uint8).reshape(2, HASH_SIZE)
+    rows.add_nodes(1, node)
+    rows.add_pages([(0, NOTHING + bytes(NUMBER_SIZE))])
+
+
+def empty_version(scheme: Scheme) -> Version:
+    """Return the version of an empty tree."""
+    return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, 1, 1)
+
+
+def memory_rows(scheme: Scheme) -> Rows:
+    """Return rows in an in-memory database, with the rows of the empty tree."""
+    database = Database(Path("memory"), "memory")
+    for statement in SCHEMA.split(";"):
+        database.one(statement)
+    rows = Rows(database, scheme)
+    add_first_rows(rows)
+    return rows

@@ -1,0 +1,392 @@
+"""Sparse Merkle tree of depth 40, whose leaves form a linked list sorted by key.
+
+A new key gets the next free leaf index, and the links of the two neighbouring leaves are updated. Leaf indices are
+never reused, so the root depends on the order of insertions. Two leaves that are linked as neighbours prove that the
+tree has no key between their keys.
+
+An update takes sorted edits. It finds the leaves of the keys in the sorted index, links the new leaves, and hashes each
+changed node once, level by level, in one batch for all trees of a block. A genesis is such an update of empty trees.
+
+Only the nodes that cover a used leaf are stored: above the top node, each path follows the left edge of the tree, and
+each sibling is empty.
+
+Source: `ZKTrie` of Consensys/shomei at 3f47bed.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.errors import InvalidInput
+from feemodel.ledger.hashing import pieces
+from feemodel.ledger.rows import (
+    CHILDREN,
+    ENTRY_SIZE,
+    LEVELS,
+    NUMBER_SIZE,
+    Leaf,
+    Numbers,
+    Rows,
+    Version,
+    empty_version,
+    height_of,
+    memory_rows,
+    node_hashes,
+)
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, scheme_of
+
+PAGE_ENTRIES = 16  # maximum number of entries in a page
+NO_LEAF = None, NOTHING, NOTHING
+BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
+
+
+class Edit(NamedTuple):
+    """Change of a tree: hashed key, hash of the new value or `None` to remove the key, and new value."""
+
+    hkey: bytes
+    hval: bytes | None
+    value: bytes = b""
+
+
+class ProvenLeaf(NamedTuple):
+    """Leaf with the 42 entries of its proof.
+
+    The entries are, in this order: the top node; the hashes of the two children of the sibling, for each level from 39
+    to 1; the sibling leaf, or 32 zero bytes if the sibling leaf is empty; and the leaf itself.
+    """
+
+    leaf_index: int
+    leaf: Leaf
+    related_nodes: list[bytes]
+
+
+class Tree:
+    """State tree: the account tree, or the storage tree of an account.
+
+    Parameters
+    ----------
+    hashing : hash function, "poseidon2" or "mimc".
+    rows : tables that store the rows of the tree; `None` means an in-memory database.
+    version : stored version in `rows` to start from; `None` means an empty tree.
+
+    >>> tree = Tree("poseidon2")
+    >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
+    >>> tree.next_free, tree.root == Tree("poseidon2").root
+    (3, False)
+    """
+
+    def __init__(self, hashing: str = "poseidon2", *, rows: Rows | None = None, version: Version | None = None) -> None:
+        self.scheme = scheme_of(hashing)
+        self.rows = rows if rows is not None else memory_rows(self.scheme)
+        self.version = version or empty_version(self.scheme)
+
+    @property
+    def root(self) -> bytes:
+        """Hash of the top node, which contains `next_free` and the sub root."""
+        return self.version.root
+
+    @property
+    def next_free(self) -> int:
+        """Leaf index of the next new key."""
+        return self.version.next_free
+
+    def put(self, hkey: bytes, hval: bytes, value: bytes = b"") -> None:
+        """Insert a key, or update its value.
+
+        Parameters
+        ----------
+        hkey : hash of the key [32 bytes], between the hashes of the first and the last leaf.
+        hval : hash of the value [32 bytes].
+        value : the value itself, not hashed; it is stored because proofs contain it.
+        """
+        for name, digest in (("hkey", hkey), ("hval", hval)):
+            if not isinstance(digest, bytes) or len(digest) != HASH_SIZE:
+                raise InvalidInput(name, f"expected {HASH_SIZE} bytes", digest)
+        if not NOTHING < hkey < self.scheme.tail_key:
+            raise InvalidInput("hkey", "expected a hash between the hashes of head and tail", hkey.hex())
+        update_trees([Change(self, self.floors([hkey]), [Edit(hkey, hval, value)])])
+
+    def remove(self, hkey: bytes) -> None:
+        """Remove a key. The key's leaf becomes empty, and the index of this leaf is not reused.
+
+        Raises `InvalidInput` if the key is absent.
+        """
+        floors = self.floors([hkey])
+        if floors[hkey][1].hkey != hkey:
+            raise InvalidInput("hkey", "expected a key of the tree", hkey.hex())
+        update_trees([Change(self, floors, [Edit(hkey, None)])])
+
+    def get(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
+        """Return the leaves of the given keys that are in the tree, by hashed key."""
+        return {hkey: leaf for hkey, (_, leaf) in self.floors(hkeys).items() if leaf.hkey == hkey}
+
+    def floors(self, hkeys: Iterable[bytes]) -> dict[bytes, tuple[int, Leaf]]:
+        """Return, for each key, the leaf with this key or the largest key before it, with the leaf's index."""
+        indices = self._indices(sorted({*hkeys}))
+        found = {index: (index, leaf) for index, leaf in self.leaves(indices.values()).items()}
+        return {hkey: found[index] for hkey, index in indices.items()}
+
+    def leaves(self, indices: Iterable[int]) -> dict[int, Leaf]:
+        """Return the leaves with these indices, none of which is empty; each level is read in one batch."""
+        ordered = sorted({*indices})
+        positions, numbers = np.array(ordered, dtype=np.int64), np.full(len(ordered), self.version.node)
+        for height in range(height_of(self.next_free), 0, -1) if ordered else ():
+            nodes = self.rows.nodes(numbers, height)
+            digits = positions >> LEVELS * (height - 1) & CHILDREN - 1
+            numbers = nodes["row"][np.arange(len(ordered)), digits].astype(np.int64)
+        return dict(zip(ordered, self.rows.leaves(numbers.tolist()), strict=True))
+
+    def prove(self, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
+        """Return the leaf of each key or, for an absent key, the two neighbouring leaves, with their paths.
+
+        Raises `LedgerDamaged` if the stored rows do not lead to the root, or contradict the keys.
+        """
+        self._check_top()
+        indices = self._indices(sorted({*hkeys}))
+        first = self._paths({*indices.values()})
+        absent = {
+            hkey: first[index].leaf.following for hkey, index in indices.items() if first[index].leaf.hkey != hkey
+        }
+        proven = first | self._paths({*absent.values()} - first.keys())
+        found = [[proven[indices[hkey]], *([proven[absent[hkey]]] if hkey in absent else [])] for hkey in hkeys]
+        if not all(map(_is_proof, hkeys, found)):
+            self.rows.database.damaged("the sorted index of a tree contradicts its leaves")
+        return found
+
+    def _indices(self, hkeys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return, for each key, the index of the leaf with this key or the largest key before it."""
+        numbers, height = [self.version.page] * len(hkeys), DEPTH
+        while height and hkeys:
+            pages = self.rows.pages(numbers)
+            below, height = height, pages[numbers[0]][0]
+            if height >= below:
+                self.rows.database.damaged(f"page {numbers[0]} is not below its page")
+            entries = [page_entry(pages[number][1], hkey) for number, hkey in zip(numbers, hkeys, strict=True)]
+            numbers = [int.from_bytes(entry[HASH_SIZE:]) for entry in entries]
+        return dict(zip(hkeys, numbers, strict=True))
+
+    def _check_top(self) -> None:
+        root, next_free, sub_root, node, _ = self.version
+        height, scheme = height_of(next_free), self.scheme
+        found = scheme.sub_root(self.rows.node(node, height).digest, LEVELS * height)
+        if (found, scheme.digest(scheme.top(next_free, sub_root))) != (sub_root, root):
+            self.rows.database.damaged(f"the tree {root.hex()} has another root")
+
+    def _paths(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
+        """Return the leaves with their paths, all of whose hashes are checked; cached nodes are not hashed again."""
+        paths = [(index, *self._path(index)) for index in indices]
+        leaves = self.rows.leaves([row for _, _, ends in paths for row, _ in ends if row])
+        encoded = [self.scheme.leaf(leaf) for leaf in leaves]
+        digests = self.scheme.hashes(b"".join(encoded), len(encoded))
+        rows, proven = zip(leaves, encoded, digests, strict=True), {}
+        for index, entries, ends in paths:
+            (_, beside, digest), (leaf, own, own_digest) = (next(rows) if row else NO_LEAF for row, _ in ends)
+            if leaf is None or [digest, own_digest] != [digest for _, digest in ends]:
+                self.rows.database.damaged(f"leaf {index} does not match the hash in its parent")
+            proven[index] = ProvenLeaf(index, leaf, [*entries, beside, own])
+        return proven
+
+    def _path(self, index: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
+        """Return the entries of a proof above the leaves, and row number and hash of the sibling leaf and the leaf."""
+        if not 0 <= index < self.next_free:
+            self.rows.database.damaged(f"a key has leaf {index}, but the next free leaf is {self.next_free}")
+        top = height_of(self.next_free)
+        entries = [self.scheme.top(self.next_free, self.version.sub_root)]
+        entries += self.scheme.empty_siblings[: DEPTH - LEVELS * top]
+        node = self.rows.node(self.version.node, top)
+        ends: list[tuple[int, bytes]] = []
+        for height in range(top, 0, -1):
+            digit = index >> LEVELS * (height - 1) & CHILDREN - 1
+            for level in range(LEVELS - 1, 0, -1):  # show the two hashes below a sibling within the node
+                start = 2 * HASH_SIZE * (digit >> level ^ 1)
+                entries.append(node.levels[level - 1][start : start + 2 * HASH_SIZE])
+            ends = [
+                (node.rows[child], node.levels[0][child * HASH_SIZE : (child + 1) * HASH_SIZE])
+                for child in (digit ^ 1, digit)
+            ]
+            if height > 1:
+                beside, node = (self.rows.node(row, height - 1) for row, _ in ends)
+                if [beside.digest, node.digest] != [digest for _, digest in ends]:
+                    self.rows.database.damaged("a node does not match the hash in its parent")
+                entries.append(beside.levels[-1])
+        return entries, ends
+
+
+def _is_proof(hkey: bytes, found: list[ProvenLeaf]) -> bool:
+    """Return whether these are the leaf of the key, or two neighbouring leaves on either side of the key."""
+    left, right = found[0], found[-1]
+    if left is right:
+        return left.leaf.hkey == hkey
+    linked = left.leaf.following == right.leaf_index and right.leaf.previous == left.leaf_index
+    return linked and left.leaf.hkey < hkey < right.leaf.hkey
+
+
+class Change(NamedTuple):
+    """Edits of a tree, sorted by key, with the floors of their keys as `Tree.floors` returns them.
+
+    The removal of an absent key has no effect. A key may be removed and then inserted again.
+    """
+
+    tree: Tree
+    floors: Mapping[bytes, tuple[int, Leaf]]
+    edits: Sequence[Edit]
+
+
+def update_trees(changes: Sequence[Change]) -> None:
+    """Apply edits to trees of the same rows, and store the new versions."""
+    linked = {change.tree: leaves for change in changes if (leaves := _linked(change)).leaves}
+    for tree, version in zip(linked, _stored(linked) if linked else (), strict=True):
+        tree.version = version
+
+
+class _Linked(NamedTuple):
+    """Changes of one tree: next free index, changed leaves by index (`None` for an empty leaf), and new top page."""
+
+    next_free: int
+    leaves: dict[int, Leaf | None]
+    page: int
+
+
+def _linked(change: Change) -> _Linked:
+    """Link the leaves of a tree after edits, and store the changed pages of the sorted index."""
+    tree, floors, edits = change
+    leaves = dict(floors.values())
+    neighbours: set[int] = set()
+    for hkey, hval, _ in edits:
+        leaf = floors[hkey][1]
+        if hval is None or leaf.hkey != hkey:
+            neighbours |= {leaf.previous, leaf.following}
+    leaves |= tree.leaves(neighbours - leaves.keys())
+    changed: set[int] = set()
+    entries: list[tuple[bytes, int | None]] = []
+    removed: dict[int, int] = {}  # index of a removed leaf → index of the leaf before it
+    next_free, newest = tree.next_free, HEAD
+    for hkey, hval, value in edits:
+        index = floors[hkey][0]
+        leaf = leaves[index]
+        present = leaf.hkey == hkey and index not in removed
+        if present and hval is not None:
+            leaf.hval, leaf.value = hval, value
+            changed.add(index)
+        elif present:
+            leaves[leaf.previous].following, leaves[leaf.following].previous = leaf.following, leaf.previous
+            changed |= {leaf.previous, leaf.following, index}
+            removed[index] = leaf.previous
+            entries.append((hkey, None))
+        elif hval is not None:
+            if next_free >> DEPTH:
+                raise InvalidInput("next_free", f"expected a leaf index below 2**{DEPTH}: the tree is full", next_free)
+            left = removed.get(index, index)
+            if newest and leaves[newest].hkey > leaves[left].hkey:
+                left = newest
+            right = leaves[left].following
+            leaves[next_free] = Leaf(hkey, left, right, hval, value)
+            leaves[left].following = leaves[right].previous = next_free
+            changed.update((left, right, next_free))
+            entries.append((hkey, next_free))
+            newest, next_free = next_free, next_free + 1
+    page = _updated_index(tree.rows, tree.version.page, entries) if entries else tree.version.page
+    return _Linked(next_free, {index: None if index in removed else leaves[index] for index in changed}, page)
+
+
+def _stored(linked: Mapping[Tree, _Linked]) -> list[Version]:
+    """Store the changed leaves and nodes of trees; return the new versions.
+
+    A position is the number of a tree and, in the lowest bits, the position in the level of the tree.
+    """
+    trees, changes = [*linked], [*linked.values()]
+    rows, scheme = trees[0].rows, trees[0].scheme
+    tops = np.array([height_of(change.next_free) for change in changes])
+    indices = [sorted(change.leaves) for change in changes]
+    levels = [np.concatenate([number << DEPTH | np.array(at, dtype=np.int64) for number, at in enumerate(indices)])]
+    for height in range(1, int(tops.max()) + 1):
+        above = np.unique(levels[-1] >> LEVELS)
+        levels.append(above[tops[above >> DEPTH - LEVELS * height] >= height])
+    nodes = _old_nodes(rows, [tree.version for tree in trees], levels)
+
+    leaves = [change.leaves[index] for change, at in zip(changes, indices, strict=True) for index in at]
+    there = np.array([leaf is not None for leaf in leaves])
+    numbers, digests = np.zeros(len(leaves), np.int64), np.zeros((len(leaves), HASH_SIZE), np.uint8)
+    kept = [leaf for leaf in leaves if leaf is not None]
+    if kept:
+        numbers[there] = rows.add_leaves(kept)
+        digests[there] = np.frombuffer(scheme.leaf_hashes(kept), np.uint8).reshape(-1, HASH_SIZE)
+    versions: dict[int, Version] = {}
+    for height in range(1, len(levels)):
+        below = levels[height - 1]
+        rising = tops[below >> DEPTH - LEVELS * (height - 1)] >= height
+        at = np.searchsorted(levels[height], below[rising] >> LEVELS), below[rising] & CHILDREN - 1
+        nodes[height]["hash"][at], nodes[height]["row"][at] = digests[rising], numbers[rising]
+        numbers, digests = rows.add_nodes(height, nodes[height]), node_hashes(scheme, nodes[height]["hash"].tobytes())
+        for place in np.flatnonzero(tops[levels[height] >> DEPTH - LEVELS * height] == height).tolist():
+            number = int(levels[height][place]) >> DEPTH - LEVELS * height
+            next_free, _, page = changes[number]
+            sub_root = scheme.sub_root(digests[place].tobytes(), LEVELS * height)
+            root = scheme.digest(scheme.top(next_free, sub_root))
+            versions[number] = Version(root, next_free, sub_root, int(numbers[place]), page)
+    return [versions[number] for number in range(len(changes))]
+
+
+def _old_nodes(rows: Rows, versions: Sequence[Version], levels: Sequence[Numbers]) -> dict[int, NDArray[Any]]:
+    """Return the nodes at the positions of each level before the changes, by height; an empty node for a new one."""
+    heights = np.array([height_of(version.next_free) for version in versions])
+    nodes: dict[int, NDArray[Any]] = {}
+    for height in range(len(levels) - 1, 0, -1):
+        at, shift = levels[height], DEPTH - LEVELS * height
+        numbers = np.zeros(len(at), np.int64)
+        inner = heights[at >> shift] > height
+        if inner.any():
+            above = np.searchsorted(levels[height + 1], at[inner] >> LEVELS)
+            numbers[inner] = nodes[height + 1]["row"][above, at[inner] & CHILDREN - 1]
+        # A tree that grows by levels keeps its old top node at the left edge; the leftmost leaf of an edit is old.
+        for number in np.flatnonzero(heights == height).tolist():
+            numbers[np.searchsorted(at, number << shift)] = versions[number].node
+        nodes[height] = rows.nodes(numbers, height)
+    return nodes
+
+
+def page_entry(entries: bytes, hkey: bytes) -> bytes:
+    """Return the entry of a page with this key, or with the largest key before it."""
+    places = range(len(entries) // ENTRY_SIZE)
+    place = bisect_right(places, hkey + BEHIND, key=lambda at: entries[at * ENTRY_SIZE : (at + 1) * ENTRY_SIZE]) - 1
+    return entries[place * ENTRY_SIZE : (place + 1) * ENTRY_SIZE]
+
+
+def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
+    """Store the pages that change by edits of keys, sorted; return the top page. `None` removes a key."""
+    first, added = rows.next_number("page"), list[tuple[int, bytes]]()
+
+    def cut(height: int, entries: list[bytes]) -> list[bytes]:
+        """Make pages of equal size; return the entry of each."""
+        count, new = -(-len(entries) // PAGE_ENTRIES), []
+        for place in range(count):
+            page = entries[place * len(entries) // count : (place + 1) * len(entries) // count]
+            new.append(page[0][:HASH_SIZE] + (first + len(added)).to_bytes(NUMBER_SIZE))
+            added.append((height, b"".join(page)))
+        return new
+
+    def updated(number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
+        """Return the height of a page, and the entries of the pages that replace it."""
+        height, data = rows.pages([number])[number]
+        kept = {entry[:HASH_SIZE]: entry for entry in pieces(data, ENTRY_SIZE)}
+        if height:
+            for entry, group in groupby(edits, lambda edit: page_entry(data, edit[0])):
+                del kept[entry[:HASH_SIZE]]
+                kept |= {new[:HASH_SIZE]: new for new in updated(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
+        else:
+            for hkey, index in edits:
+                kept.pop(hkey, None)
+                if index is not None:
+                    kept[hkey] = hkey + index.to_bytes(NUMBER_SIZE)
+        return height, cut(height, sorted(kept.values()))
+
+    height, entries = updated(top, edits)
+    while len(entries) > 1:
+        height += 1
+        entries = cut(height, entries)
+    rows.add_pages(added)
+    return int.from_bytes(entries[0][HASH_SIZE:])
