@@ -23,6 +23,7 @@ import pandas as pd
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES, SIDECAR_NAMES, misspelt
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.ethereum.l1_table import L1_NAMES
 from feemodel.io._files import Container, PathLike, column_names, json_items, read_columns
 from feemodel.io._tables import (
     BLOCKS,
@@ -125,22 +126,7 @@ L1_FEE_FILES = Format(
     "L1 fees",
     "read_l1_fees",
     L1_FEES,
-    {
-        "block_number": ("block_number", "number", "blockNumber", "execution_payload_block_number"),
-        "timestamp": (
-            "timestamp", "time", "block_timestamp", "block_time", "blockTimestamp", "block_date_time",
-            "slot_start_date_time",
-        ),
-        "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas", "execution_payload_base_fee_per_gas"),
-        "excess_blob_gas": ("excess_blob_gas", "excessBlobGas", "execution_payload_excess_blob_gas"),
-        "blob_gas_used": ("blob_gas_used", "blobGasUsed", "blob_count", "execution_payload_blob_gas_used"),
-        "blob_base_fee": ("blob_base_fee", "blob_base_fee_per_gas", "base_fee_per_blob_gas", "baseFeePerBlobGas"),
-        "gas_used": ("gas_used", "gasUsed", "execution_payload_gas_used"),
-        "gas_limit": ("gas_limit", "gasLimit", "execution_payload_gas_limit"),
-        "gas_used_ratio": ("gas_used_ratio", "gasUsedRatio"),
-        "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
-        "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
-    },
+    L1_NAMES,
     ignored=HEADER_NAMES | XATU_NAMES | {"blocks"},  # "blocks" is the number of blocks that a mean covers
     option="--l1-columns",
 )  # fmt: skip

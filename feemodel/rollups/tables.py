@@ -26,6 +26,7 @@ from feemodel.ethereum._fee_units import implausible
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
 from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum._transaction_table import is_table, is_transaction_table, known_column, transactions_of
+from feemodel.ethereum.l1_table import l1_table
 from feemodel.integers import fitting
 from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
 from feemodel.rollups.factors import TYPE_COLUMN, Factors, Rule
@@ -220,7 +221,8 @@ def compare(
     transactions : table (mapping, pandas or polars) with the columns that the rules use, such as the result of
         `sizes_table`; or a table of `feemodel.io.read_transactions`, of which the sizes for the rules are measured.
     l1_fees : table (mapping, pandas or polars) with `base_fee` and `blob_base_fee`, one row per sample; means are
-        rounded to whole wei [wei / gas]. `time` or `timestamp` [s] becomes the coordinate `time`.
+        rounded to whole wei [wei / gas]. Columns may have any name of `feemodel.ethereum.l1_table`. `timestamp`
+        (seconds or datetimes) becomes the coordinate `time`.
     rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
         `numpy.datetime64`; `None`: the newest rules.
@@ -620,6 +622,7 @@ def _plain(table: Any) -> Any:
 
 def _samples(l1_fees: Any) -> dict[str, Any]:
     """Return the L1 fees in whole wei, and the columns that say when they were."""
+    l1_fees = l1_table("l1_fees", l1_fees)
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     samples: dict[str, Any] = {}
     for name in ("base_fee", "blob_base_fee"):
@@ -633,9 +636,7 @@ def _samples(l1_fees: Any) -> dict[str, Any]:
     for name in ("block_number", "timestamp"):
         if name in l1_fees:
             samples[name] = _column(name, l1_fees[name])
-    if "time" in l1_fees:
-        samples["time"] = np.asarray(l1_fees["time"], dtype="datetime64[ns]")
-    elif "timestamp" in samples:
+    if "timestamp" in samples:
         samples["time"] = samples["timestamp"].astype("datetime64[s]").astype("datetime64[ns]")
     return samples
 

@@ -11,6 +11,7 @@ from feemodel.checks import RealArray, check_table, choice, raise_first, real
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import SCALES, implausible
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
+from feemodel.ethereum.l1_table import l1_table
 
 FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
@@ -51,19 +52,12 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     ... ].tolist()
     [0.9, 0.5]
     """
-    of_node = hasattr(table, "as_table")  # tables from a node have fees in wei
-    given: Any = table.as_table() if of_node else table
     scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
-    units_given = (*FEES, TIP) if of_node or unit == "wei" else getattr(given, "attrs", {}).get("units_given", ())
-    if hasattr(given, "to_pandas") and not isinstance(given, Mapping):  # an Arrow or Polars table
-        given = given.to_pandas()
-    check_table("table", given)
-    if twice := [name for name in given if hasattr(given[name], "columns")]:
-        raise InvalidInput("table", "expected unique column names", twice[0])
-    known = {str(name): given[name] for name in given if not _absent(given[name])}
+    # Tables from a node have fees in wei.
+    given_in_wei = hasattr(table, "as_table") or unit == "wei"
+    units_given = (*FEES, TIP) if given_in_wei else getattr(table, "attrs", {}).get("units_given", ())
+    known = l1_table("table", table)
     check_units("table", known)
-    if masked := [name for name, column in known.items() if np.ma.is_masked(column)]:
-        raise InvalidInput(masked[0], "expected a value in every row, without a mask", known[masked[0]])
     if "base_fee" not in known:
         raise InvalidInput("table", "expected a column base_fee", [*known])
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
@@ -153,10 +147,6 @@ def check_units(name: str, table: Any) -> None:
             raise InvalidInput(f"{name}.{column}", f"expected {UNITS[column]} in the attribute units", units)
 
 
-def _absent(values: Any) -> bool:
-    return bool(getattr(values, "size", 0) and hasattr(values, "isna") and values.isna().all())
-
-
 def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> RealArray:
     if "blob_base_fee" in known:
         return in_wei(_column("blob_base_fee", known["blob_base_fee"]), scale)
@@ -212,13 +202,11 @@ def _has_text(given: NDArray[Any]) -> bool:
 
 def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     """Return the time of each row [s], and whether the table has times instead of slot numbers."""
-    name = next((name for name in ("timestamp", "time", "slot") if name in known), None)
+    name = next((name for name in ("timestamp", "slot") if name in known), None)
     if name is None:
-        raise InvalidInput("table", "expected a column named time or timestamp", list(known))
-    if name == "time":
-        seconds = _utc(name, known[name])
-    else:
-        seconds = np.asarray(real(name, known[name], minimum=None, unit="seconds" if name == "timestamp" else ""))
+        reason = "expected a column timestamp of seconds or datetimes, or an index of datetimes"
+        raise InvalidInput("table", reason, list(known))
+    seconds = np.asarray(real(name, known[name], minimum=None, unit="seconds" if name == "timestamp" else ""))
     if seconds.ndim != 1 or not seconds.size:
         raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
     if name == "slot":
@@ -232,19 +220,3 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
         reason = f"expected increasing times without duplicates; the previous row is at {previous:.12g}"
         raise_first(name, reason, seconds, falls)
     return seconds, name != "slot"
-
-
-def _utc(name: str, times: Any) -> RealArray:
-    """Return datetimes or ISO 8601 text as seconds since 1970; times without a time zone are in UTC."""
-    import pandas as pd
-
-    values = np.asarray(times)
-    if values.dtype.kind in "biuf" or (values.dtype == object and any(isinstance(one, (int, float)) for one in values)):
-        raise InvalidInput(name, "expected datetimes (seconds since 1970 belong in a column timestamp)", times)
-    try:
-        index = pd.DatetimeIndex(pd.to_datetime(times, utc=True, format="ISO8601"))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(name, f"expected datetimes ({error})", times) from None
-    if index.hasnans:
-        raise InvalidInput(f"row {int(index.isna().argmax()) + 1}: {name}", "expected a time", "nothing")
-    return np.asarray(index.tz_localize(None).to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9)

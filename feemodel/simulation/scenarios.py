@@ -66,10 +66,12 @@ def replay(
     Parameters
     ----------
     table : table of `feemodel.io.read_l1_fees`, `feemodel.io.FeeHistory`, or a pandas, Arrow or Polars table, with rows
-        in order of time. Required columns are `base_fee` [wei / gas], and `time` (datetimes, UTC if they have no time
-        zone) or `timestamp` [s]. Optional columns are `blob_base_fee` [wei / gas] or `excess_blob_gas` [gas];
-        `gas_used_ratio` [1], or `gas_used` and `gas_limit` [gas]; `blob_gas_used_ratio` [1] or `blob_gas_used` [gas];
-        and `tip` [wei / gas]. A column without any values is ignored.
+        in order of time. Required columns are `base_fee` [wei / gas] and `timestamp`: seconds since 1970 or datetimes,
+        in UTC if they have no time zone. Datetimes may also be the index of the table. Optional columns are
+        `blob_base_fee` [wei / gas] or `excess_blob_gas` [gas]; `gas_used_ratio` [1], or `gas_used` and `gas_limit`
+        [gas]; `blob_gas_used_ratio` [1] or `blob_gas_used` [gas]; and `tip` [wei / gas]. The columns may have any name
+        that `read_l1_fees` knows, such as `block_time` (`feemodel.ethereum.l1_table`). A column without any values is
+        ignored.
     source : description of the data, which the attributes of results contain; `None` means a text with the type and
         length of the table.
     unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
