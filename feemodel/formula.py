@@ -323,6 +323,8 @@ def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
     for name, annotation in function.__annotations__.items():
         if annotation in WRITTEN:  # `help` shows the short name, not the whole union type
             function.__annotations__[name] = WRITTEN[annotation]
+    if hasattr(function, "kernel"):
+        function = _with_kernel(function, names)
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -347,6 +349,20 @@ def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
             raise _overflow(function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
 
     return checked
+
+
+def _with_kernel(function: Callable[P, object], names: tuple[str, ...]) -> Callable[P, object]:
+    """Compute a formula by its compiled form, unless all arrays have one shape, which the formula computes itself."""
+
+    @wraps(function)
+    def either(*args: P.args, **kwargs: P.kwargs) -> Any:
+        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+        out = given.pop("out", None)
+        shapes = {value.shape for value in given.values() if isinstance(value, np.ndarray)}
+        result = _compiled(function, {}, given, out) if len(shapes) > 1 or out is not None else None
+        return function(*args, **kwargs) if result is None else result
+
+    return either
 
 
 def _check_shapes(arguments: Mapping[str, Any]) -> None:

@@ -25,7 +25,6 @@ pd = optional("pandas")
 pa = optional("pyarrow")
 xr = optional("xarray")
 kernels = optional("feemodel.linea.kernels")
-compiled_kernels = optional("feemodel.simulation._sweep", "compiled_kernels")
 
 ROWS = 4
 LIMITS = [
@@ -124,7 +123,11 @@ def check_together(found: Any, rows: list[Any], shape: tuple[int, ...]) -> None:
             assert same(expected, row)
 
 
-@pytest.mark.parametrize("function", compiled_kernels() if has_numba() else [], ids=lambda function: function.__name__)
+COMPILED = [formula.function for formula in FORMULAS if hasattr(formula.function, "kernel")]
+
+
+@pytest.mark.skipif(not has_numba(), reason="compiled forms need numba")
+@pytest.mark.parametrize("function", COMPILED, ids=lambda function: function.__name__)
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, data):
@@ -136,7 +139,7 @@ def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, da
     shape = np.broadcast_shapes(*map(np.shape, arguments.values()))
     out = np.empty(shape, dtype=np.int64)
     try:
-        proven = compiled_kernels()[function](arguments, out)
+        proven = function.kernel()(arguments, out)
     except FeeModelError:
         with pytest.raises(FeeModelError):
             function(**arguments)

@@ -1,9 +1,9 @@
 """Priority fee from L1 fees in one step: base fee and blob base fee → variable cost → pricing record → fee."""
 
-from typing import overload
+from typing import Any, overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, real, whole
-from feemodel.formula import formula
+from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, real, whole
+from feemodel.formula import compiled, formula
 from feemodel.integers import Whole
 from feemodel.linea.coordinator import _above_zero, _variable_cost
 from feemodel.linea.extra_data import _recorded_cost
@@ -67,20 +67,27 @@ def recorded_variable_cost(
     return _recorded_cost(real("fee", _variable_cost(*fees, *blob, gas, margin, divisor)))
 
 
+def _kernel() -> Any:
+    from feemodel.linea.kernels import sweep_priority_fee_from_l1
+
+    return sweep_priority_fee_from_l1
+
+
 @overload
 def priority_fee_from_l1(
     compressed_size: int, gas: int, *, base_fee: float, blob_base_fee: float, tip: float = ...,
     execution_gas: float = ..., blob_gas: float = ..., bytes_per_submission: float = ..., cost_margin: float = ...,
-    fixed_cost: int = ..., margin: float = ...
+    fixed_cost: int = ..., margin: float = ..., out: None = ...
 ) -> int: ...  # fmt: skip
 @overload
 def priority_fee_from_l1(
     compressed_size: Numbers[Wholes], gas: Numbers[Wholes], *, base_fee: Numbers[Wholes],
     blob_base_fee: Numbers[Wholes], tip: Numbers[Wholes] = ..., execution_gas: Numbers[Wholes] = ...,
     blob_gas: Numbers[Wholes] = ..., bytes_per_submission: Numbers[Wholes] = ..., cost_margin: Numbers[Wholes] = ...,
-    fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ...
+    fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ..., out: WholeArray | None = ...
 ) -> Wholes: ...  # fmt: skip
 @formula
+@compiled(_kernel)
 def priority_fee_from_l1(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -94,6 +101,7 @@ def priority_fee_from_l1(
     cost_margin: ArrayLike = COORDINATOR.margin,
     fixed_cost: ArrayLike = 0,
     margin: ArrayLike = 1.0,
+    out: WholeArray | None = None,
 ) -> Whole:
     """Priority fee per gas in the cost-per-byte form, with the variable cost computed from L1 fees.
 
@@ -107,6 +115,7 @@ def priority_fee_from_l1(
     cost_margin : the coordinator's safety factor on the variable cost [1].
     fixed_cost : cost of every unit of gas [wei / gas].
     margin : safety factor by which the fee is multiplied [1].
+    out : int64 array with the shape of the result, to which the fees are written; `None` for a new array.
 
     All parameters broadcast against each other.
 
@@ -136,4 +145,4 @@ def priority_fee_from_l1(
         cost_margin=cost_margin,
     )
     fixed = whole("fixed_cost", fixed_cost, unit="wei")
-    return _priority_fee(compressed_size, gas, cost, fixed, real("margin", margin))
+    return _priority_fee(compressed_size, gas, cost, fixed, real("margin", margin), out)

@@ -40,7 +40,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.formula import formula
+from feemodel.formula import compiled, formula
 from feemodel.integers import Truth, Whole, add, maximum, multiply, multiply_divide, require
 from feemodel.linea.parameters import NODE, VERIFICATION
 
@@ -73,6 +73,18 @@ class Breakdown(NamedTuple, Generic[Part]):
         return total
 
 
+def _priority_fee_kernel() -> Any:
+    from feemodel.linea.kernels import sweep_priority_fee
+
+    return sweep_priority_fee
+
+
+def _verification_kernel() -> Any:
+    from feemodel.linea.kernels import sweep_verification_priority_fee
+
+    return sweep_verification_priority_fee
+
+
 @overload
 def priority_fee(
     compressed_size: int, gas: int, *, variable_cost: int, fixed_cost: int = ..., margin: float = ..., out: None = ...
@@ -83,6 +95,7 @@ def priority_fee(
     fixed_cost: Numbers[Wholes] = ..., margin: Numbers[Wholes] = ..., out: WholeArray | None = ...
 ) -> Wholes: ...  # fmt: skip
 @formula
+@compiled(_priority_fee_kernel)
 def priority_fee(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -310,6 +323,7 @@ def verification_priority_fee(
     margin: Numbers[Wholes] = ..., adjustment: Numbers[Wholes] = ..., version: str = ...
 ) -> Wholes: ...  # fmt: skip
 @formula
+@compiled(_verification_kernel)
 def verification_priority_fee(
     compressed_size: ArrayLike,
     gas: ArrayLike,
@@ -322,6 +336,7 @@ def verification_priority_fee(
     margin: ArrayLike = 1.0,
     adjustment: ArrayLike = 0,
     version: str = "V1f",
+    out: WholeArray | None = None,
 ) -> Whole:
     """Priority fee per gas in the verification-cost form.
 
@@ -337,6 +352,7 @@ def verification_priority_fee(
     margin : safety factor, a double [1].
     adjustment : amount added before the margin in "V1f", after truncation in "V1e" [wei / gas].
     version : "V1f" (last published) or "V1e". For V0, the first version, see `verification_margin`.
+    out : int64 array with the shape of the result, to which the fees are written; `None` for a new array.
 
     All parameters except `version` broadcast against each other.
 
@@ -368,7 +384,7 @@ def verification_priority_fee(
         adjustment=adjustment,
         version=version,
     )
-    return found.total
+    return found.total if out is None else _written(found.total, out)
 
 
 @overload
