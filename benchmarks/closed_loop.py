@@ -4,18 +4,14 @@ A rate is the steps per second of processor time, multiplied by the number of pr
 that runs nothing else.
 """
 
-import multiprocessing
-import os
 import resource
-import signal
 import statistics
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import TypeVar
 
 import numba
@@ -85,7 +81,7 @@ def _growth(history: xr.Dataset) -> None:
 
 
 def _same(history: xr.Dataset, answering: Demand) -> None:
-    """Check that results are bit-identical for more workers, after a killed worker and after an interruption."""
+    """Check that results are bit-identical for more workers and after an interruption."""
     months = Bootstrap(paths=6, block_seconds=DAY, horizon=10 * DAY)
 
     def run(pricing: Fixed | _Own, **options: object) -> xr.Dataset:
@@ -93,20 +89,15 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
 
     whole = run(Fixed(price=1e8), workers=1)
     alike = {f"{workers} threads": run(Fixed(price=1e8), workers=workers) for workers in (2, 3)}
-    alike["2 processes"] = run(Fixed(price=1e8), executor="processes", workers=2)
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        alike["2 processes"] = run(Fixed(price=1e8), executor=processes)
     with tempfile.TemporaryDirectory() as folder:
-        mark, paths = Path(folder) / "killed", Path(folder) / "paths"
-        paths.mkdir()
-        with warnings.catch_warnings(action="ignore"):  # workers are killed on purpose
-            alike["a killed worker"] = run(_KilledOnce(str(mark)), executor="processes", workers=2)
-        if not mark.exists():
-            print("   no worker was killed")
 
         def interrupt(done: int) -> None:
             if done:
                 raise KeyboardInterrupt
 
-        kept = FinishedFolder(paths)
+        kept = FinishedFolder(folder)
         try:
             run(Fixed(price=1e8), finished=kept, progress=interrupt)
         except KeyboardInterrupt:
@@ -155,16 +146,3 @@ class _Own:
 
     def start(self, setting: object) -> np.ndarray:
         return np.array([1e8])
-
-
-@dataclass(frozen=True)
-class _KilledOnce(_Own):
-    """A fixed price that kills the first worker process."""
-
-    mark: str  #: path of a file that exists after the kill
-
-    def start(self, setting):  # type: ignore[no-untyped-def]
-        if multiprocessing.parent_process() is not None and not Path(self.mark).exists():
-            Path(self.mark).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().start(setting)

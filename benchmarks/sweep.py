@@ -2,9 +2,11 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,11 +16,10 @@ import feemodel
 from benchmarks import interleaved, per_item, ratio
 from feemodel._processors import cores
 from feemodel.linea.from_l1 import priority_fee_from_l1
-from feemodel.simulation._axes import DRAW_BLOCK
-from feemodel.simulation._reduce import over
-from feemodel.simulation._sweep import sweep
-from feemodel.simulation.samples import Samples, grid, monte_carlo
+from feemodel.simulation.samples import DRAW_BLOCK, Samples, grid, monte_carlo
+from feemodel.simulation.statistics import over
 from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import sweep
 
 ELEMENTS = 100_000_000
 SIDE = 100  # points on each of four axes
@@ -66,16 +67,18 @@ def grid_beside_a_fill(side: int = SIDE) -> None:
     )
 
     def fill() -> None:
-        result = np.empty(samples.size, dtype=np.int64)
-        by_blocks(samples.size, lambda part: result[part].fill(1))
+        result = np.empty(side**4, dtype=np.int64)
+        by_blocks(side**4, lambda part: result[part].fill(1))
 
     seconds = interleaved({"fill": fill, "sweep": lambda: sweep(feemodel.priority_fee, samples)}, rounds=9)
-    report(f"a grid of {side}⁴", seconds, samples.size, floor="fill")
+    report(f"a grid of {side}⁴", seconds, side**4, floor="fill")
 
 
 def paths_beside_their_draws(paths: int = PATHS) -> None:
     """Draw 1e6 L1 fees and compute the fee of each. The lower bound is the same draws in SciPy, on as many threads."""
-    samples = monte_carlo(paths, rng=1, compressed_size=128, gas=21_000, margin=1.2, fixed_cost=30_000_000, **L1_FEES)
+
+    def samples() -> Samples:
+        return monte_carlo(paths, rng=1, compressed_size=128, gas=21_000, margin=1.2, fixed_cost=30_000_000, **L1_FEES)
 
     def draw() -> None:
         drawn = {name: np.empty(paths) for name in L1_FEES}
@@ -91,21 +94,21 @@ def paths_beside_their_draws(paths: int = PATHS) -> None:
 
     runs: dict[str, Callable[[], object]] = {
         "draws": draw,
-        "sweep": lambda: sweep(priority_fee_from_l1, samples),
-        "sweep, reduced": lambda: sweep(priority_fee_from_l1, samples, reduce=over("sample")),
+        "sweep": lambda: sweep(priority_fee_from_l1, samples()),
+        "sweep, reduced": lambda: sweep(priority_fee_from_l1, samples(), reduce=over("sample")),
     }
     report(f"{paths:,} paths", interleaved(runs, rounds=45, warm_up=2), paths, floor="draws")
 
 
 def executors_beside_each_other(evaluations: int = 1_000_000_000) -> None:
-    """Reduce 1e9 evaluations to a table, including starting and stopping the workers."""
+    """Reduce 1e9 evaluations to a table."""
     samples = reduced_samples(evaluations)
 
-    def run(executor: str) -> xr.Dataset:
+    def run(executor: Any) -> xr.Dataset:
         return sweep(feemodel.priority_fee, samples, reduce=over("transaction"), executor=executor)
 
-    with dask_address() as address:
-        names = {"threads": "threads", "processes": "processes"} | ({"Dask": address} if address else {})
+    with dask_client() as client, ProcessPoolExecutor(cores(), get_context("spawn")) as processes:
+        names = {"threads": None, "processes": processes} | ({"Dask": client} if client else {})
         results = {name: run(where) for name, where in names.items()}  # warm-up
         runs = {name: (lambda where=where: run(where)) for name, where in names.items()}
         report(f"{evaluations:,} reduced", interleaved(runs, rounds=3, warm_up=0), evaluations, floor="threads")
@@ -156,15 +159,16 @@ def by_blocks(elements: int, work: Callable[[slice], object]) -> None:
 
 
 @contextlib.contextmanager
-def dask_address() -> Iterator[str | None]:
+def dask_client() -> Iterator[Any]:
     """Run a Dask cluster with one process per processor, if Dask is installed."""
     try:
-        from distributed import LocalCluster
+        from distributed import Client, LocalCluster
     except ImportError:
         yield None
         return
-    with LocalCluster(n_workers=cores(), threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
-        yield cluster.scheduler_address
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=cores(), **options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
 
 
 def report(what: str, seconds: dict[str, list[float]], items: int, *, floor: str) -> None:

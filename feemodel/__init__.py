@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import compare as compare
     from feemodel.simulation._backtest import backtest as backtest
     from feemodel.simulation._calibrate import calibrate as calibrate
-    from feemodel.simulation._reduce import over as over
-    from feemodel.simulation._sensitivity import sobol_indices as sobol_indices
-    from feemodel.simulation._summarize import summarize as summarize
-    from feemodel.simulation._sweep import sweep as sweep
     from feemodel.simulation.announced import PricingRule as PricingRule
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.forecast._recommend import recommend as recommend
@@ -44,6 +40,9 @@ if TYPE_CHECKING:
     from feemodel.simulation.samples import rows as rows
     from feemodel.simulation.samples import sobol as sobol
     from feemodel.simulation.samples import whole_numbers as whole_numbers
+    from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
+    from feemodel.simulation.statistics import over as over
+    from feemodel.simulation.sweep import sweep as sweep
     from feemodel.sizes._codecs import Brotli as Brotli
     from feemodel.sizes._codecs import Deflate as Deflate
     from feemodel.sizes._codecs import FastLz as FastLz

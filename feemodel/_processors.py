@@ -3,8 +3,8 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -33,16 +33,20 @@ def _exit_after(parent: "BaseProcess") -> None:
     os._exit(1)
 
 
-def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], threads: int) -> Iterator[Result]:
+def map_in_order(
+    function: Callable[[Piece], Result], pieces: Iterable[Piece], threads: int, executor: Executor | None = None
+) -> Generator[Result, None, None]:
     """Yield `function(piece)` for each piece, in order; at most two pieces per thread are read ahead.
+
+    If `executor` is given, it computes the results in place of threads, and stays open.
 
     >>> list(map_in_order(abs, [-1, 2, -3], threads=2))
     [1, 2, 3]
     """
-    if threads == 1:
+    if threads == 1 and executor is None:
         yield from map(function, pieces)
         return
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(threads) if executor is None else executor
     waiting: deque[Future[Result]] = deque()
     try:
         for piece in pieces:
@@ -52,5 +56,8 @@ def map_in_order(function: Callable[[Piece], Result], pieces: Iterable[Piece], t
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # If the caller stops early, do not wait for running tasks. A request to a node ends by its own timeout.
-        pool.shutdown(wait=False, cancel_futures=True)
+        for future in waiting:
+            future.cancel()
+        if executor is None:
+            # If the caller stops early, do not wait for running tasks. A request to a node ends by its own timeout.
+            pool.shutdown(wait=False)

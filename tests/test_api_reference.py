@@ -28,8 +28,7 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.rollups._balance", "feemodel.rollups._base_fee_bounds",
-    "feemodel.simulation._axes", "feemodel.simulation._blocks", "feemodel.simulation._executors",
-    "feemodel.simulation._fingerprint", "feemodel.simulation._l1_columns",
+    "feemodel.simulation._l1_columns", "feemodel.simulation.run",
     "feemodel.simulation.forecast._combination", "feemodel.simulation.forecast._conformal",
     "feemodel.simulation.forecast._features", "feemodel.simulation.forecast.methods",
     "feemodel.simulation.forecast._path_kernels", "feemodel.simulation.forecast._paths",
@@ -42,12 +41,12 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.closed_loop._pricing",
     # The classes of policies are public names of `feemodel.simulation`.
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
-    "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels", "feemodel.simulation._resume",
+    "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels",
     "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_plain",
 }  # fmt: skip
 WITHOUT_DOCTEST = {
     "feemodel.io.Node": "asks a node: tests/io/test_node.py runs one",
-    "feemodel.simulation._reduce.Table": "made by feemodel.sweep alone, of what came of its blocks",
+    "feemodel.simulation.statistics.Table": "made by feemodel.sweep alone, of what came of its pieces",
 }
 
 

@@ -19,7 +19,6 @@ from feemodel.rollups.factors import Fees
 from feemodel.rollups.kernels import Sums
 from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
 from feemodel.simulation._backtest import Traffic
-from feemodel.simulation._reduce import Over, over
 from feemodel.simulation.posting import Posted
 from feemodel.simulation.surfaces import Workload
 
@@ -51,20 +50,6 @@ def test_workloads_are_equal_by_value_and_have_no_hash():
 def test_a_workload_is_checked_when_it_is_made(sizes, gas, named):
     with pytest.raises(InvalidInput, match=named):
         Workload("wrong", sizes, gas)
-
-
-def test_reductions_are_equal_by_value_and_can_be_keys():
-    edges = np.array([1.0, 2.0])
-    one = over("sample", edges=edges)
-    edges[0] = 0.0  # the reduction has its own
-
-    assert one == over("sample", edges=[1, 2])
-    assert hash(one) == hash(over("sample", edges=[1, 2]))
-    assert {one: "seen"}[over("sample", edges=[1.0, 2.0])] == "seen"
-    assert len({one, over("sample"), over("sample", edges=[1.0]), over("gas"), over("gas", statistics=["sum"])}) == 5
-    assert Over(("sample",)) == over("sample")
-    with pytest.raises(ValueError, match="read-only"):
-        one.edges[0] = 5.0
 
 
 ARRAY_TUPLES = [
@@ -105,7 +90,7 @@ def test_no_class_that_holds_arrays_compares_them_one_by_one():
     ]
     compared = {cls for cls in holders if cls.__eq__ is not object.__eq__}
 
-    assert {Workload, Over} <= compared
+    assert {Workload} <= compared
     assert [cls for cls in compared if getattr(cls.__eq__, "__module__", "") != "feemodel._records"] == []
 
 

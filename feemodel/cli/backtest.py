@@ -30,7 +30,6 @@ from feemodel.simulation.closed_loop.demand import Demand
 if TYPE_CHECKING:
     import xarray
 
-    from feemodel.simulation._reduce import Over
     from feemodel.simulation.surfaces import Workload
 
 SCENARIOS = ("history", "bootstrap", "demand")
@@ -132,18 +131,26 @@ class Statistics:
     """Statistics over paths."""
 
     quantile: Annotated[list[float], _levels("quantile of every measure, from 0 to 1")] = field(default_factory=list)
-    cvar_lower: Annotated[list[float], _levels("mean of this share of the lowest values")] = field(default_factory=list)
-    cvar_upper: Annotated[list[float], _levels("mean of this share of the highest")] = field(default_factory=list)
     below: Annotated[list[float], _levels("share of paths with a recovery below this value")] = field(
         default_factory=list
     )
 
-    def read(self) -> "Over | None":
-        """Return the requested statistics, checked before the computation starts."""
-        from feemodel.simulation._reduce import over
+    def check(self) -> None:
+        """Raise `InvalidInput` for a level that is no quantile, before the computation starts."""
+        from feemodel.simulation.statistics import over
 
-        levels = {name: getattr(self, name) for name in ("quantile", "below", "cvar_lower", "cvar_upper")}
-        return over("path", statistics=["mean"], **levels) if any(levels.values()) else None
+        over("path", quantile=self.quantile)
+
+    def of(self, found: "xarray.Dataset") -> dict[str, dict[str, dict[str, float]]]:
+        """Return the value of each statistic as `{measure: {statistic: {level: value}}}`."""
+        answer: dict[str, dict[str, dict[str, float]]] = {}
+        for measure in MEASURES:
+            values, statistics = found[measure], answer.setdefault(_key(measure), {})
+            if self.quantile:
+                statistics["quantile"] = {f"{level:g}": float(values.quantile(level)) for level in self.quantile}
+            if self.below and measure.endswith("recovery"):
+                statistics["below"] = {f"{level:g}": float((values < level).mean()) for level in self.below}
+        return {measure: statistics for measure, statistics in answer.items() if statistics}
 
 
 @verb(out=DATASETS, what="every hour of every path")
@@ -160,13 +167,13 @@ def command(
     from feemodel.simulation._backtest import backtest
     from feemodel.simulation.scenarios import duration
 
-    wanted = statistics.read()
+    statistics.check()
     made = read_experiment(scenario, traffic, files, sizing)
     found = backtest(**made._asdict(), progress=not as_json)
     hourly = found[[name for name in found.data_vars if found[name].dims == ("path", "hour")]]
     hours = duration(made.l1_fees) / HOUR
     quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
-    summary = _statistics(found, wanted) if wanted is not None else {}
+    summary = statistics.of(found)
     data: dict[str, Any] = {
         "paths": found.sizes["path"],
         "hours": hours,
@@ -281,21 +288,6 @@ def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
     return scenarios.beginning(history, hours * HOUR)
 
 
-def _statistics(found: "xarray.Dataset", wanted: "Over") -> dict[str, dict[str, dict[str, float]]]:
-    """Return the value of each statistic as `{measure: {statistic: {level: value}}}`."""
-    from feemodel.simulation._summarize import summarize
-
-    summary = summarize(found[list(MEASURES)], wanted)
-    answer: dict[str, dict[str, dict[str, float]]] = {}
-    for measure in MEASURES:
-        for name, levels in wanted.levels.items():
-            if levels and (name != "below" or measure.endswith("recovery")):
-                values = summary[f"{measure}_{name}"].values.tolist()
-                given = {f"{level:g}": value for level, value in zip(levels, values, strict=True)}
-                answer.setdefault(_key(measure), {})[camel(name)] = given
-    return answer
-
-
 def _statistics_table(statistics: dict[str, dict[str, dict[str, float]]]) -> Table:
     columns = [(kind, level) for kind, levels in statistics["recovery"].items() for level in levels]
 
@@ -305,7 +297,7 @@ def _statistics_table(statistics: dict[str, dict[str, dict[str, float]]]) -> Tab
             return ""
         return f"{value:.2%}" if kind == "below" else _shown(name, value)
 
-    heads = {"below": "share below", "cvarLower": "mean of lowest", "cvarUpper": "mean of highest"}
+    heads = {"below": "share below"}
     rows = [
         (_label(name), *(cell(name, *column) for column in columns)) for name in MEASURES if _key(name) in statistics
     ]

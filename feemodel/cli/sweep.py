@@ -2,6 +2,7 @@
 
 import sys
 import time
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,29 +22,33 @@ def command(
     *,
     workers: Workers = None,
     dask: Annotated[str | None, text("address of a Dask scheduler, such as tcp://host:8786", "ADDRESS")] = None,
-    resume: Annotated[str | None, text("folder of finished blocks, which are not computed again", "FOLDER")] = None,
+    resume: Annotated[str | None, text("folder of finished pieces, which are not computed again", "FOLDER")] = None,
     file: Path | None = None,
     as_json: bool = False,
 ) -> Answer:
     """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
+    from feemodel.cli.executor import dask_client
     from feemodel.cli.sweep_spec import read_sweep_spec
-    from feemodel.simulation._sweep import planned, sweep
+    from feemodel.simulation.sweep import sweep
 
     finished = run_folder(resume)
     read = read_sweep_spec(spec)
-    plan = planned(read.formula, read.samples, read.reduce)
-    if file is not None and file.suffix.lower() != ".nc" and plan.levels:
-        reason = "expected a file name that ends in .nc, because the result has histograms or quantiles"
+    levels = read.reduce is not None and bool(read.reduce.quantile or read.reduce.above)
+    if file is not None and file.suffix.lower() != ".nc" and levels:
+        reason = "expected a file name that ends in .nc, because the result has quantiles or shares"
         raise InvalidInput("--out", reason, str(file))
+    sizes = {dim: size for value in read.samples.values() for dim, size in getattr(value, "sizes", {}).items()}
+    axes = " × ".join(f"{size:,} {name}" for name, size in sizes.items()) or "one value"
     then = (
         f"written to {file}"
         if file is not None
         else "printing only minimum, mean and maximum (--out FILE writes all values)"
     )
-    print(f"feemodel: {plan}; {then}", file=sys.stderr)
+    print(f"feemodel: {prod(sizes.values()):,} evaluations of {read.formula.__name__}: {axes}; {then}", file=sys.stderr)
     started = time.perf_counter()
-    result = sweep(read.formula, read.samples, reduce=read.reduce, executor=dask, workers=workers, finished=finished,
-                   progress=not as_json)  # fmt: skip
+    with dask_client(dask) as executor:
+        result = sweep(read.formula, read.samples, reduce=read.reduce, executor=executor, workers=workers,
+                       finished=finished, progress=not as_json)  # fmt: skip
     seconds = time.perf_counter() - started
     ranges = _ranges(result)
     evaluations = result.attrs["evaluations"]

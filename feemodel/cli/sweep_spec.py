@@ -13,9 +13,8 @@ from feemodel.cli.parameters import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io._documents import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
-from feemodel.simulation._axes import Rows
-from feemodel.simulation._reduce import Over, over
-from feemodel.simulation.samples import Samples, grid, monte_carlo, rows, sobol, whole_numbers
+from feemodel.simulation.samples import Samples, grid, joined, monte_carlo, rows, sobol, whole_numbers
+from feemodel.simulation.statistics import Over, over
 from feemodel.simulation.surfaces import Workload
 
 FORMULAS: dict[str, Callable[..., Any]] = {
@@ -24,7 +23,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "verification_priority_fee": feemodel.verification_priority_fee,
 }
 SHIPPED = "shipped"
-REDUCTION = ("statistics", "edges", "quantile", "below", "cvar_lower", "cvar_upper")
+REDUCTION = ("quantile", "above")
 KEYS = ("formula", "over", *REDUCTION, "transactions", "grid", "monte_carlo", "sobol")
 LONGEST_AXIS = 10_000_000  # maximum number of values of an axis
 DOUBLE_EXACT = 2**53
@@ -59,17 +58,15 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
     folder : folder to which file names in the document are relative.
 
     >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
-    >>> parse_sweep_spec(spec, Path()).samples.shape
-    (2,)
+    >>> parse_sweep_spec(spec, Path()).samples["gas"]
+    21000
     """
     _check_keys("the sweep file", spec, KEYS)
     formula = _one_of("formula", spec.get("formula"), FORMULAS)
-    parts = []
+    made: list[Samples] = []
     axes = {name: _axis(name, value) for name, value in _table(spec, "grid").items()}
     if "transactions" in spec:
         axes["transactions"] = _transactions(_table(spec, "transactions"), folder)
-    if axes:
-        parts.append(grid(**axes))
     random: dict[str, tuple[Callable[..., Samples], Callable[[str, Any, Path], Any]]] = {
         "monte_carlo": (monte_carlo, _distribution),
         "sobol": (sobol, _range),
@@ -79,13 +76,12 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
             table = _table(spec, name)
             _check_keys(f"[{name}]", table, ("count", "rng", "inputs"))
             inputs = {key: value_of(key, value, folder) for key, value in _table(table, "inputs").items()}
-            parts.append(make(table.get("count"), rng=table.get("rng"), **inputs))
-    if not parts:
+            made.append(make(table.get("count"), rng=table.get("rng"), **inputs))
+    if axes:
+        made.append(grid(**axes))
+    if not made:
         raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(spec))
-    samples = parts[0]
-    for part in parts[1:]:
-        samples *= part
-    return SweepSpec(formula, samples, _reduction(spec))
+    return SweepSpec(formula, joined(made), _reduction(spec))
 
 
 def _reduction(spec: Mapping[str, Any]) -> Over | None:
@@ -147,7 +143,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
     return whole_numbers(frozen) if whole else frozen
 
 
-def _rows(name: str, value: dict[str, Any], folder: Path) -> Rows:
+def _rows(name: str, value: dict[str, Any], folder: Path) -> Samples:
     """Return samples from the rows of a table of L1 fees. The values of each input are one column of the table."""
     from feemodel.io._l1_fees import read_l1_fees
     from feemodel.io.shipped import read_shipped_l1_fees

@@ -30,12 +30,12 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation._backtest import backtest, check_workload
-from feemodel.simulation._executors import Where, in_order
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation._path_brackets import Bracket, PathBrackets
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.recovery import smallest
+from feemodel.simulation.run import Where, in_order
 from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of
 from feemodel.simulation.surfaces import Workload
 
@@ -141,7 +141,7 @@ def calibrate(
     highest : largest margin to try [1].
     tolerance : maximum amount by which a margin is too large; margins are never too small [1].
     calldata : calldata length of each transaction of the workload, required if the rule has calldata pressure [byte].
-    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
     workers : number of threads or processes; the result does not depend on this number.
     progress : `True` for a progress bar, or a function that is called for each path.
 
@@ -210,7 +210,7 @@ def calibrate(
 
     with (
         reporting(progress, paths, "paths") as advance,
-        closing(in_order(job, paths, executor=executor, workers=workers)) as pieces,
+        closing(in_order(job, range(paths), executor=executor, workers=workers)) as pieces,
     ):
         brackets = []
         for bracket in pieces:
@@ -274,7 +274,7 @@ def calibrate_histories(
         depends on size).
     confidence : confidence level of the intervals [1].
     highest : largest margin to try [1].
-    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
     workers : number of threads or processes; the result does not depend on this number.
     progress : `True` for a progress bar, or a function that is called after each calibration.
 

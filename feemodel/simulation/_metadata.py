@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feemodel import __version__
-from feemodel.checks import EMPTY, instance, mapping
+from feemodel.checks import EMPTY, mapping
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -54,17 +54,14 @@ def versions() -> dict[str, str]:
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     """Add a `long_name` to each variable of a result, and the software versions and the seed to its attributes.
 
-    If `rng` is a `Generator`, its seed is unknown, and the attribute `seed` is "a Generator's". Raises `InvalidInput`
-    if `found` is not a Dataset.
+    If `rng` is a `Generator`, its seed is unknown, and the attribute `seed` is "a Generator's".
 
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
     >>> result.size_recovery.long_name, result.seed
     ('size part of the fees divided by posting cost', '7')
     """
-    import xarray as xr
-
-    for name, variable in instance("found", found, xr.Dataset).variables.items():
+    for name, variable in found.variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
     drawn = {} if rng is None else {"seed": _seed(rng)}
     return found.assign_attrs(drawn | {name: text for name, text in versions().items() if name not in found.attrs})

@@ -1,130 +1,97 @@
-"""Create the samples of a sweep from listed values, Sobol points, Monte Carlo draws and transactions."""
+"""Create the samples of a sweep: listed values, Sobol points, random draws and transactions, as DataArrays.
+
+Samples are a dictionary from inputs to DataArrays and numbers. `|` joins samples, and `function(**samples)` calls a
+formula on all of them. Inputs with a common dimension vary together; other dimensions are combined with each other.
+"""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from math import prod
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import check_indexes, mapping, real, real_scalar, sequence, text, whole, whole_scalar
+from feemodel._processors import cores
+from feemodel.checks import check_indexes, check_limit, raise_first, real, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation._axes import (
-    Axis,
-    Constant,
-    Draws,
-    Listed,
-    Rng,
-    Rows,
-    SobolPoints,
-    WholeNumbers,
-    is_frozen,
-    seed_sequence,
-)
 from feemodel.simulation.surfaces import Workload
 
+if TYPE_CHECKING:
+    import xarray
+
+Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
+Samples: TypeAlias = "dict[str, xarray.DataArray | int | float | str]"
+
+DRAW_BLOCK = 1 << 16  # number of draws from one random stream
+LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
+LARGEST_SAMPLE = 1 << 30  # maximum number of draws or points; also the number of points of SciPy's Sobol sequence
+HALF_CELL = 0.5**31  # half of 2**-30; the distance between Sobol points is 2**-30
+SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 TRANSACTION = "transaction"  # name of the dimension of a workload
-SOBOL_LIMIT = 1 << 30  # maximum number of points of SciPy's 30-bit Sobol sequence
+ROW = "row"  # name of the dimension of rows, unless a name is given
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """All combinations of the values of several axes, together with constant inputs.
+class WholeNumbers:
+    """Distribution whose draws and quantiles are rounded to int64, as created by `whole_numbers`."""
 
-    The dimensions are in this order: points or draws, listed axes in the given order, transactions. The inputs that are
-    most expensive to compute come first and vary slowest.
-    """
+    distribution: Any
 
-    axes: tuple[Axis, ...]
-    constants: Mapping[str, Constant] = field(default_factory=dict)
+    def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
+        """Return random draws, rounded to int64."""
+        return _rounded(self.distribution.rvs(size=size, random_state=random_state))
 
-    def __post_init__(self) -> None:
-        for axis in sequence("axes", self.axes):
-            if not isinstance(axis, Axis):
-                raise InvalidInput("axes", "expected axes of grid, sobol or monte_carlo", axis)
-        for name, value in mapping("constants", self.constants).items():
-            if not isinstance(value, str):
-                real_scalar(text("constants", name), value, minimum=None)
-        ordered = sorted(self.axes, key=lambda axis: (axis.dim == TRANSACTION) - axis.generated)
-        object.__setattr__(self, "axes", tuple(ordered))
-        for names, kind in ((self.dims, "dimension"), (self.names, "input")):
-            if twice := {name for name in names if names.count(name) > 1}:
-                raise InvalidInput("samples", f"expected each {kind} only once", sorted(twice))
-        for axis in self.axes:
-            if axis.dim in self.names and axis.dim not in axis.names:
-                raise InvalidInput("samples", "expected a name that differs from all dimensions", axis.dim)
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """Names of the dimensions."""
-        return tuple(axis.dim for axis in self.axes)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each dimension."""
-        return tuple(len(axis) for axis in self.axes)
-
-    @property
-    def size(self) -> int:
-        """Number of evaluations."""
-        return prod(self.shape)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all inputs, constants last."""
-        return (*(name for axis in self.axes for name in axis.names), *self.constants)
-
-    def __mul__(self, other: "Samples") -> "Samples":
-        """Return all combinations of two samples, for example the same draws at each point of a grid.
-
-        >>> (grid(margin=[1.0, 1.2]) * sobol(4, gas=(21_000, 90_000))).shape
-        (4, 2)
-        """
-        if not isinstance(other, Samples):
-            return NotImplemented
-        if twice := set(self.constants) & set(other.names) | set(self.names) & set(other.constants):
-            raise InvalidInput("samples", "expected each input only once", sorted(twice))
-        return Samples((*self.axes, *other.axes), {**self.constants, **other.constants})
+    def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the quantiles at the given probabilities, rounded to int64."""
+        return _rounded(self.distribution.ppf(share))
 
 
-def rows(**columns: Any) -> Rows:
+def _rounded(values: Any) -> NDArray[np.int64]:
+    nearest = np.rint(np.asarray(values, dtype=np.float64))
+    if not (np.abs(nearest) < LARGEST_EXACT).all():  # also raises for NaN
+        raise ValueError("expected whole numbers below 2**53, which doubles represent exactly")
+    return nearest.astype(np.int64)
+
+
+def rows(**columns: Any) -> Samples:
     """Group inputs whose values belong together, such as the base fee and the blob base fee of one block.
 
-    In a `grid`, the rows are one dimension. `monte_carlo` draws whole rows with equal probability. In
-    `sobol`, one coordinate of each point selects a row: a larger coordinate never selects an earlier row.
+    In a `grid`, the rows are one dimension. `monte_carlo` draws whole rows with equal probability. In `sobol`, one
+    coordinate of each point selects a row: a larger coordinate never selects an earlier row.
 
     Parameters
     ----------
-    columns : values of each input, of shape (n,), as a keyword argument with the name of the input. The length n must
-        be the same for all inputs.
+    columns : values of each input, of shape (n,), as a keyword argument with the name of the input.
 
     Returns
     -------
-    Rows that can be an argument of `grid`, `monte_carlo` or `sobol`.
+    Samples along the dimension "row". As an argument of `grid`, `monte_carlo` or `sobol`, they have the keyword as the
+    name of their dimension.
 
     Raises
     ------
     InvalidInput : a call without columns, columns of different lengths, or values that are not finite numbers.
 
     >>> l1 = rows(base_fee=[70.0, 80.0, 90.0], blob_base_fee=[1.0, 2.0, 3.0])
-    >>> drawn = monte_carlo(1_000, rng=1, l1=l1).axes[0].values(0, 1_000)
+    >>> drawn = monte_carlo(1_000, rng=1, l1=l1)
     >>> bool((drawn["base_fee"] == 60 + 10 * drawn["blob_base_fee"]).all())
     True
     """
     if not columns:
         raise InvalidInput("rows", "expected at least one column, such as base_fee=[7e7, 8e7]", columns)
     check_indexes(columns)
-    checked = {name: _axis_values(name, values) for name, values in columns.items()}
+    checked = {name: _column(name, values) for name, values in columns.items()}
     lengths = {name: column.size for name, column in checked.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidInput("rows", "expected columns of equal length", lengths)
-    return Rows(checked)
+    return _arrays(ROW, checked)
 
 
 def whole_numbers(distribution: Any) -> WholeNumbers:
-    """Round the values of a continuous distribution to int64. Compiled formulas require int64 for sizes and gas.
+    """Round the values of a continuous distribution to int64, the type of sizes and gas.
 
     Discrete distributions, such as `scipy.stats.poisson`, need no rounding.
 
@@ -142,7 +109,7 @@ def whole_numbers(distribution: Any) -> WholeNumbers:
 
     >>> from scipy import stats
     >>> sizes = monte_carlo(3, rng=1, compressed_size=whole_numbers(stats.lognorm(s=0.5, scale=120)))
-    >>> sizes.axes[0].values(0, 3)["compressed_size"].dtype
+    >>> sizes["compressed_size"].dtype
     dtype('int64')
     """
     if not is_frozen(distribution):
@@ -151,13 +118,13 @@ def whole_numbers(distribution: Any) -> WholeNumbers:
 
 
 def grid(**axes: Any) -> Samples:
-    """Return all combinations of the values of all axes.
+    """Return the values of several inputs, each along a dimension of its own.
 
     Parameters
     ----------
     axes : keyword arguments `input=values`. The values of an axis are an array of shape (n,). A number or a text is a
-        constant. For a result of `rows` or a `Workload`, the keyword can be any name. The sizes and gas of a `Workload`
-        vary together along the dimension "transaction".
+        constant. For a result of `rows`, the keyword is the name of the dimension. For a `Workload`, the keyword can be
+        any name; its sizes and gas vary together along the dimension "transaction".
 
     Returns
     -------
@@ -169,13 +136,12 @@ def grid(**axes: Any) -> Samples:
         numbers.
 
     >>> samples = grid(margin=[1.0, 1.1, 1.2], variable_cost=[10**9, 2 * 10**9], gas=21_000)
-    >>> samples.dims, samples.size, samples.constants
-    (('margin', 'variable_cost'), 6, {'gas': 21000})
+    >>> samples["margin"].values.tolist(), samples["variable_cost"].dims, samples["gas"]
+    ([1.0, 1.1, 1.2], ('variable_cost',), 21000)
     """
     if not axes:
         raise InvalidInput("grid", "expected at least one axis, such as margin=[1.0, 1.2]", axes)
-    listed, constants = _listed_and_constants(axes)
-    return Samples(listed, constants)
+    return joined(map(_listed, axes, axes.values()))
 
 
 def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
@@ -187,8 +153,8 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
         including both. If a number of the pair is not an integer, the pair means all doubles in [low, high). A frozen
-        `scipy.stats` distribution is evaluated at quantiles. A number stays constant. For a result of `rows` or a
-        `Workload`, the keyword can be any name. A `Workload` adds an axis of transactions.
+        `scipy.stats` distribution is evaluated at quantiles. A result of `rows` is one coordinate of the points. Any
+        other value is an argument of `grid`.
 
     Returns
     -------
@@ -198,17 +164,19 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     ------
     InvalidInput : a count that is not a power of two, a call without ranges, or a range that is empty or not finite.
 
-    >>> sobol(8, rng=1, gas=(21_000, 21_003)).axes[0].values(0, 4)["gas"].tolist()
+    >>> sobol(8, rng=1, gas=(21_000, 21_003))["gas"].values[:4].tolist()
     [21001, 21003, 21002, 21000]
     """
-    number = whole_scalar("count", count, minimum=1)
-    if number & (number - 1) or number > SOBOL_LIMIT:
-        nearest = SOBOL_LIMIT if number > SOBOL_LIMIT else 1 << round(math.log2(number))
-        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
-    varied, rest = _split(ranges, lambda value: isinstance(value, (tuple, Rows)) or is_frozen(value))
+    varied, constant = _split(ranges, tuple)
     if not varied:
         raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
-    return _with_listed(SobolPoints(number, _checked(varied, _checked_range), seed_sequence(rng)), rest)
+    seed = seed_sequence(rng)
+    unit = sobol_points(count, len(varied), stream_of(seed))
+    drawn = [
+        _arrays(SAMPLE, columns_at(name, within, unit[:, index]), {"range": described(within), **_seed_text(seed)})
+        for index, (name, within) in enumerate(varied.items())
+    ]
+    return joined([*drawn, *map(_listed, constant, constant.values())])
 
 
 def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
@@ -219,9 +187,8 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     count : number of draws.
     rng : seed, `SeedSequence` or `Generator`; an int gives the same draws every time.
     distributions : keyword arguments `input=distribution`. Values are drawn from a frozen `scipy.stats` distribution,
-        or with equal probability from a list of numbers. A number stays constant. For a result of `rows` or a
-        `Workload`, the keyword can be any name. From a result of `rows`, each draw takes a whole row. A `Workload` adds
-        an axis of transactions: every draw is combined with every transaction.
+        or with equal probability from a list of numbers. From a result of `rows`, each draw takes a whole row. Any
+        other value is an argument of `grid`: every draw is combined with every transaction of a `Workload`.
 
     Returns
     -------
@@ -230,93 +197,125 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     Raises
     ------
     InvalidInput : a count below 1, a call without distributions, or a distribution whose draws are not finite numbers.
+    LimitExceeded : more than 2**30 draws.
 
-    >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000]).axes[0].values(0, 5)["gas"].tolist()
+    >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000])["gas"].values[:5].tolist()
     [21000, 46000, 21000, 21000, 46000]
     """
     number = whole_scalar("count", count, minimum=1)
-    varied, rest = _split(distributions, lambda value: is_frozen(value) or isinstance(value, (list, np.ndarray, Rows)))
+    check_limit(number, "draws", LARGEST_SAMPLE, ": combine fewer draws with other axes")
+    varied, constant = _split(distributions, (list, np.ndarray))
     if not varied:
         raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
-    return _with_listed(Draws(number, _checked(varied, _axis_values), seed_sequence(rng)), rest)
+    choices = {name: _column(name, of) if isinstance(of, (list, np.ndarray)) else of for name, of in varied.items()}
+    seed = seed_sequence(rng)
+
+    def block(start: int) -> list[dict[str, NDArray[Any]]]:
+        """Draw the rows of one block; each block has its own random stream, so blocks can be drawn in any order."""
+        stream, size = stream_of(seed, start // DRAW_BLOCK), min(DRAW_BLOCK, number - start)
+        return [_drawn(name, of, stream, size) for name, of in choices.items()]
+
+    with ThreadPoolExecutor(cores()) as pool:
+        blocks = list(pool.map(block, range(0, number, DRAW_BLOCK)))
+    drawn = [
+        _arrays(
+            SAMPLE,
+            {column: np.concatenate([part[index][column] for part in blocks]) for column in blocks[0][index]},
+            {"drawn_from": described(of), **_seed_text(seed)},
+        )
+        for index, of in enumerate(choices.values())
+    ]
+    return joined([*drawn, *map(_listed, constant, constant.values())])
 
 
-def _checked(varied: Mapping[str, Any], check: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Return the inputs to draw, after checking the inputs that are neither distributions nor rows."""
-    return {
-        name: value if is_frozen(value) or isinstance(value, Rows) else check(name, value)
-        for name, value in varied.items()
-    }
+def seed_sequence(rng: Rng) -> np.random.SeedSequence:
+    """Return the seed sequence from which all random streams of an experiment are spawned.
+
+    >>> seed_sequence(5).entropy
+    5
+    """
+    if isinstance(rng, np.random.SeedSequence):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        seeds = rng.bit_generator.seed_seq
+        if not isinstance(seeds, np.random.SeedSequence):
+            raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
+        return seeds.spawn(1)[0]  # calls with the same generator return different seeds
+    return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
 
 
-def _with_listed(generated: Axis, rest: Mapping[str, Any]) -> Samples:
-    listed, constants = _listed_and_constants(rest)
-    generated.example()  # raises an error if a distribution is invalid
-    return Samples((generated, *listed), constants)
+def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
+    """Return the random stream of a seed with the given key, however many streams were spawned from the seed.
+
+    >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
+    (22, 22)
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
 
 
-def _split(values: Mapping[str, Any], varied: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    chosen = {name: value for name, value in values.items() if varied(value)}
-    return chosen, {name: value for name, value in values.items() if name not in chosen}
+def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArray[np.float64]:
+    """Return scrambled Sobol points in [0, 1), of shape (count, inputs); raises `InvalidInput` for other counts.
+
+    >>> sobol_points(4, 2, stream_of(seed_sequence(5))).shape
+    (4, 2)
+    """
+    from scipy.stats import qmc
+
+    number = whole_scalar("count", count, minimum=1)
+    if number & (number - 1) or number > LARGEST_SAMPLE:
+        nearest = LARGEST_SAMPLE if number > LARGEST_SAMPLE else 1 << round(math.log2(number))
+        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
+    return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(number.bit_length() - 1))
 
 
-def _listed_and_constants(values: Mapping[str, Any]) -> tuple[tuple[Axis, ...], dict[str, Constant]]:
-    listed: list[Axis] = []
-    constants: dict[str, Constant] = {}
-    for name, value in values.items():
-        if getattr(value, "shape", None) == () and not isinstance(value, np.ma.MaskedArray):
-            value = np.asarray(value)[()]  # convert an array without dimensions to a number
-        if isinstance(value, Workload):
-            columns = {"compressed_size": value.compressed_size, "gas": value.gas}
-            listed.append(Listed(TRANSACTION, columns, f"{len(value):,} {value.name}"))
-        elif isinstance(value, Rows):
-            listed.append(Listed(name, value.columns, f"{len(value):,} rows of {', '.join(value.columns)}"))
-        elif isinstance(value, str):
-            constants[name] = value
-        elif isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
-            constants[name] = int(value)
-        elif isinstance(value, (float, np.floating)):
-            constants[name] = real_scalar(name, value, minimum=None)
-        else:
-            column = _axis_values(name, value)
-            _check_distinct(name, column)
-            listed.append(Listed(name, {name: column}, f"{column.size:,} from {column.min()} to {column.max()}"))
-    return tuple(listed), constants
+def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    """Convert Sobol points, multiples of 2**-30 in [0, 1), to values of a range, a distribution or rows.
+
+    Each point stands for the interval of length 2**-30 that starts at the point. For a distribution, the result is the
+    quantile at the middle of the point's interval. The quantile at the point 0 itself would be infinite for an
+    unbounded distribution, and below the minimum for a discrete distribution.
+
+    >>> columns_at("gas", (1, 3), np.array([0.0, 0.5, 0.999]))
+    {'gas': array([1, 2, 3])}
+    """
+    if isinstance(within, Mapping):
+        count = _length(within)
+        at = np.minimum((unit * count).astype(np.int64), count - 1)
+        return {column: array.to_numpy()[at] for column, array in within.items()}
+    if is_frozen(within):
+        return {name: _finite_numbers(name, within, lambda: within.ppf(unit + HALF_CELL), len(unit))}
+    low, high = checked_range(name, within)
+    if isinstance(low, int) and isinstance(high, int):
+        # All points are below 1, but `unit * (high - low + 1)` may be rounded up to high − low + 1.
+        return {name: np.minimum(low + np.floor(unit * (high - low + 1)).astype(np.int64), high)}
+    return {name: np.asarray(low + unit * (high - low))}
 
 
-def _check_distinct(name: str, values: NDArray[Any]) -> None:
-    """Raise `InvalidInput` for a duplicate value of an axis."""
-    _, first, counts = np.unique(values, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        value = values[first[counts > 1].min()]
-        index = (int(np.flatnonzero(values == value)[1]),)
-        reason = "expected unique values on an axis (rows(…) accepts duplicates)"
-        raise InvalidInput(name, reason, value.item(), index)
-
-
-def _axis_values(name: str, values: Any) -> NDArray[Any]:
-    if is_frozen(values) or isinstance(values, (tuple, str, dict)) or values is None or callable(values):
-        raise InvalidInput(name, "expected numbers in a list or an array, or one number", values)
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidInput(name, "expected numbers without a mask, because the mask would be lost", values)
+def _finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
+    """Call `make`, which draws values from a distribution, and check that the values are `count` finite numbers."""
     try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidInput(name, f"expected numbers in one dimension ({error})", values) from None
-    except TypeError:
-        raise InvalidInput(name, "expected numbers in a list or an array, or one number", values) from None
-    if array.ndim != 1 or array.size == 0:
-        described = "no values" if array.size == 0 else f"an array of shape {array.shape}"
-        raise InvalidInput(name, "expected at least one value, in one dimension", described)
-    # NumPy converts Python ints of more than 63 bits to doubles or objects; `whole` raises an error for ints of this
-    # size.
-    ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
-    checked = (real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None)
-    return np.asarray(checked)
+        column = np.asarray(make())
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise InvalidInput(name, f"expected a distribution of finite numbers ({error})", described(within)) from None
+    if column.shape != (count,) or column.dtype.kind not in "iuf":
+        reason = f"expected a distribution of scalars, not of {column.dtype} arrays of shape {column.shape}"
+        raise InvalidInput(name, reason, described(within))
+    if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
+        raise_first(name, f"expected a distribution of finite numbers, not {described(within)}", column, ~finite)
+    # SciPy returns quantiles as doubles, even for a discrete distribution.
+    discrete = column.dtype.kind == "f" and hasattr(getattr(within, "dist", None), "pmf")
+    if discrete and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
+        return column.astype(np.int64)
+    return column
 
 
-def _checked_range(name: str, within: tuple[Any, ...]) -> tuple[Any, Any]:
-    if len(within) != 2:
+def checked_range(name: str, within: Any) -> tuple[Any, Any]:
+    """Return the ends of a range after checking them.
+
+    >>> checked_range("margin", (1, 2.5))
+    (1.0, 2.5)
+    """
+    if not isinstance(within, tuple) or len(within) != 2:
         raise InvalidInput(name, "expected a range (low, high)", within)
     both_whole = all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in within)
     check: Any = whole if both_whole else real_scalar
@@ -328,3 +327,132 @@ def _checked_range(name: str, within: tuple[Any, ...]) -> tuple[Any, Any]:
     if not math.isfinite(high - low):
         raise InvalidInput(name, "expected a range whose width is finite", within)
     return low, high
+
+
+def described(within: Any) -> str:
+    """Return a range, a distribution, choices or rows as text.
+
+    >>> described((1.0, 2.0))
+    '1.0 to 2.0'
+    """
+    if isinstance(within, tuple):
+        return f"{within[0]} to {within[1]}"
+    if isinstance(within, np.ndarray):
+        return f"one of {within.size:,} values" if within.size > 20 else f"one of {within.tolist()}"
+    if isinstance(within, Mapping):
+        return f"one of {_length(within):,} rows of {', '.join(within)}"
+    if isinstance(within, WholeNumbers):
+        return f"{described(within.distribution)}, rounded"
+    frozen = getattr(within, "dist", None)
+    if frozen is None:
+        return repr(within)
+    arguments = [*map(repr, within.args), *(f"{name}={value!r}" for name, value in within.kwds.items())]
+    return f"{frozen.name}({', '.join(arguments)})"
+
+
+def is_frozen(value: Any) -> bool:
+    """Return whether a value is a frozen `scipy.stats` distribution.
+
+    >>> is_frozen((1.0, 2.0))
+    False
+    """
+    return hasattr(value, "rvs") and hasattr(value, "ppf")
+
+
+def _drawn(name: str, of: Any, stream: np.random.Generator, size: int) -> dict[str, NDArray[Any]]:
+    if isinstance(of, Mapping):
+        at = stream.integers(0, _length(of), size)
+        return {column: array.to_numpy()[at] for column, array in of.items()}
+    if isinstance(of, np.ndarray):
+        return {name: of[stream.integers(0, of.size, size)]}
+    return {name: _finite_numbers(name, of, partial(of.rvs, size=size, random_state=stream), size)}
+
+
+def _split(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Separate the inputs that are drawn from those that are listed."""
+    drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
+    return drawn, {name: value for name, value in values.items() if name not in drawn}
+
+
+def _listed(name: str, value: Any) -> Samples:
+    import xarray
+
+    if (
+        isinstance(value, (xarray.DataArray, np.ndarray))
+        and value.ndim == 0
+        and not isinstance(value, np.ma.MaskedArray)
+    ):
+        value = value.item()
+    if isinstance(value, Workload):
+        columns = {"compressed_size": value.compressed_size, "gas": value.gas}
+        return _arrays(TRANSACTION, columns, {"from": f"{len(value):,} {value.name}"})
+    if isinstance(value, Mapping):
+        return {column: array.rename({ROW: name}) for column, array in value.items()}
+    if isinstance(value, str):
+        return {name: value}
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+        return {name: int(value)}
+    if isinstance(value, (float, np.floating)):
+        return {name: real_scalar(name, value, minimum=None)}
+    column = _column(name, value)
+    _check_distinct(name, column)
+    return {name: xarray.DataArray(column, dims=name, coords={name: column}, name=name)}
+
+
+def joined(parts: Iterable[Samples]) -> Samples:
+    """Join samples; unlike `|`, this raises `InvalidInput` for an input that is in two of them.
+
+    >>> joined([{"gas": 21_000}, {"margin": 1.2}])
+    {'gas': 21000, 'margin': 1.2}
+    """
+    made: Samples = {}
+    for part in parts:
+        if twice := part.keys() & made.keys():
+            raise InvalidInput("samples", "expected each input only once", sorted(twice))
+        made |= part
+    # The transactions come last: a compiled formula computes terms that vary along other dimensions only once.
+    last = {name: array for name, array in made.items() if getattr(array, "dims", ()) == (TRANSACTION,)}
+    return {name: made[name] for name in made if name not in last} | last
+
+
+def _arrays(dim: str, columns: Mapping[str, NDArray[Any]], attributes: Mapping[str, Any] | None = None) -> Samples:
+    import xarray
+
+    return {name: xarray.DataArray(values, dims=dim, name=name, attrs=attributes) for name, values in columns.items()}
+
+
+def _length(table: Mapping[str, Any]) -> int:
+    return int(next(iter(table.values())).size)
+
+
+def _seed_text(seed: np.random.SeedSequence) -> dict[str, str]:
+    """Return the seed as an attribute; it is text because it may be longer than 64 bits."""
+    key = ", ".join(map(str, seed.spawn_key))
+    return {"seed": f"{seed.entropy}, spawn key {key}" if key else str(seed.entropy)}
+
+
+def _check_distinct(name: str, values: NDArray[Any]) -> None:
+    _, first, counts = np.unique(values, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        value = values[first[counts > 1].min()]
+        index = (int(np.flatnonzero(values == value)[1]),)
+        reason = "expected unique values on an axis (rows(…) accepts duplicates)"
+        raise InvalidInput(name, reason, value.item(), index)
+
+
+def _column(name: str, values: Any) -> NDArray[Any]:
+    """Return finite numbers in one dimension as an array of int64 or doubles."""
+    if is_frozen(values) or isinstance(values, (tuple, str, Mapping)) or values is None or callable(values):
+        raise InvalidInput(name, "expected numbers in a list or an array, or one number", values)
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidInput(name, "expected numbers without a mask, because the mask would be lost", values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(name, f"expected numbers in one dimension ({error})", values) from None
+    if array.ndim != 1 or array.size == 0:
+        shape = "no values" if array.size == 0 else f"an array of shape {array.shape}"
+        raise InvalidInput(name, "expected at least one value, in one dimension", shape)
+    # NumPy converts Python ints of more than 63 bits to doubles or objects; `whole` raises an error for these.
+    ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
+    return np.asarray((real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None))

@@ -67,15 +67,14 @@ def test_many_paths_are_given_by_their_quantiles(capsys, scenario):
 
 
 def test_statistics_over_paths_are_those_of_the_function(capsys):
-    flags = ["--quantile", "0.5", "--below", "1", "--below", "1.1", "--cvar-lower", "0.2"]
+    flags = ["--quantile", "0.5", "--below", "1", "--below", "1.1"]
     found = answer(capsys, "backtest", *QUICK, "--scenario", "bootstrap", "--paths", "5", *flags)
     asked = found["statistics"]
 
     assert asked["sizeRecovery"]["quantile"] == {"0.5": found["sizeRecovery"]["median"]}
     assert set(asked["sizeRecovery"]["below"]) == {"1", "1.1"}
-    assert asked["totalCostWei"]["cvarLower"]["0.2"] <= found["totalCostWei"]["p5"]
     assert "below" not in asked["totalCostWei"]
-    assert complaint(capsys, "backtest", "--quantile", "2") == (2, "--quantile: expected shares from 0 to 1, got 2.0")
+    assert complaint(capsys, "backtest", "--quantile", "2") == (2, "--quantile: expected levels from 0 to 1, got 2.0")
 
 
 def test_calibrate_gives_the_loss_curve_and_the_historys_interval(capsys):

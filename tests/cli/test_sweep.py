@@ -1,7 +1,6 @@
 """`feemodel sweep`: a TOML file says what the calls say; what is wrong with it is named."""
 
 import json
-from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
@@ -11,8 +10,7 @@ from feemodel.cli import sweep as verb
 from feemodel.cli.sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io._datasets import read_dataset
-from feemodel.simulation._sweep import sweep
-from feemodel.simulation.samples import Samples
+from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 
@@ -20,16 +18,12 @@ from tests.conftest import ROOT
 def test_the_specs_that_ship_run(name):
     """On every fourth value of each axis."""
     spec = read_sweep_spec(str(ROOT / "data" / "specs" / f"{name}.toml"))
-    fewer = tuple(axis if axis.generated else replace(axis, columns=every_fourth(axis)) for axis in spec.samples.axes)
-    table = sweep(spec.formula, Samples(fewer, spec.samples.constants), reduce=spec.reduce)
+    fewer = {key: value if not hasattr(value, "dims") else value[::4] for key, value in spec.samples.items()}
+    table = sweep(spec.formula, fewer, reduce=spec.reduce)
     (mean,) = (values for name, values in table.data_vars.items() if name.endswith("_mean"))
 
     assert (mean.diff("margin") >= 0).all()
     assert (mean > 0).all()
-
-
-def every_fourth(axis):
-    return {name: column[::4] for name, column in axis.columns.items()}
 
 
 def test_a_transaction_without_a_whole_size_is_named(tmp_path):
@@ -67,12 +61,13 @@ def test_a_spec_says_what_the_calls_say(tmp_path):
         },
         tmp_path,
     )
-    axes = {axis.dim: axis.values(0, len(axis)) for axis in spec.samples.axes}
+    samples = {name: value for name, value in spec.samples.items() if hasattr(value, "dims")}
 
-    assert spec.samples.dims == ("sample", "margin", "fixed_cost", "transaction")
-    assert axes["transaction"]["compressed_size"].tolist() == [128, 200]
-    assert axes["margin"]["margin"].tolist() == [1.0, 1.5, 2.0]
-    assert axes["fixed_cost"]["fixed_cost"].tolist() == [1, 10, 100]
+    assert [*samples] == ["base_fee", "blob_base_fee", "margin", "fixed_cost", "compressed_size", "gas"]
+    assert samples["base_fee"].dims == ("sample",)
+    assert samples["compressed_size"].values.tolist() == [128, 200]
+    assert samples["margin"].values.tolist() == [1.0, 1.5, 2.0]
+    assert samples["fixed_cost"].values.tolist() == [1, 10, 100]
     assert spec.reduce.dims == ("sample",)
 
 
@@ -99,15 +94,19 @@ def drawn(**shape):
         ),
         (FEE | {"grid": {"margin": []}}, "margin: expected at least one value"),
         (FEE | {"grid": 3}, r"grid: expected a table \[grid\]"),
-        (FEE | {"statistics": ["mean"], "grid": {"gas": 1}}, "statistics: expected only together with over"),
+        (FEE | {"quantile": [0.5], "grid": {"gas": 1}}, "quantile: expected only together with over"),
         (drawn(distribution="lognormal"), "did you mean lognorm"),
         (drawn(distribution="norm", q=1), "expected parameters of scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
         (GRID | {"over": 5}, "over: expected a list of names, such as .*, got 5"),
         (GRID | {"over": "gas"}, "over: expected a list of names, such as .*, got 'gas'"),
         (GRID | {"over": ["gas", 5]}, r"over\[1\]: expected the name of a dimension, got 5"),
-        (GRID | {"over": ["gas"], "statistics": "mean"}, "statistics: expected a list of names, got 'mean'"),
-        (GRID | {"over": ["gas"], "edges": "1"}, "edges: expected a finite number, got '1'"),
+        (GRID | {"over": ["gas"], "quantile": "0.5"}, "quantile: expected a list of numbers, got '0.5'"),
+        (GRID | {"over": ["gas"], "above": ["1"]}, "above: expected a finite number, got '1'"),
+        (
+            GRID | {"sobol": {"count": 8, "inputs": {"gas": [1, 2]}}},
+            "samples: expected each input only once, got .*gas",
+        ),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 10**12}}}, "gas.count: expected at most 10,000,000"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": -1}}}, "gas.count: expected an integer of at least 1"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 2.5}}}, "gas.count: expected an integer"),
@@ -181,7 +180,7 @@ def test_a_sweep_says_what_it_does_before_it_does_it(tmp_path, capsys):
     (tmp_path / "spec.toml").write_text(SPEC)
     assert run_verb(str(tmp_path / "spec.toml")) == 0
 
-    said = "feemodel: 2 evaluations of priority_fee into 2 margin, 16 bytes in memory"
+    said = "feemodel: 2 evaluations of priority_fee: 2 margin"
     assert (
         capsys.readouterr().err == f"{said}; printing only minimum, mean and maximum (--out FILE writes all values)\n"
     )
@@ -206,12 +205,12 @@ def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
         run_verb("no such spec", "--out", str(tmp_path / name))
 
 
-def test_a_histogram_is_no_table(tmp_path):
-    (tmp_path / "spec.toml").write_text('over = ["margin"]\nedges = [1.0]\n' + SPEC)
+def test_quantiles_are_no_table(tmp_path):
+    (tmp_path / "spec.toml").write_text('over = ["margin"]\nquantile = [0.5]\n' + SPEC)
 
     with pytest.raises(
         InvalidInput,
-        match=r"--out: expected a file name that ends in .nc, because the result has histograms or quantiles",
+        match=r"--out: expected a file name that ends in .nc, because the result has quantiles or shares",
     ):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / "fees.csv"))
 
@@ -250,8 +249,7 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
     (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.3"))
     assert main(arguments) == 2
     said = capsys.readouterr().err
-    assert "not of another experiment (it differs in inputs" in said
-    assert "1.0 to 1.2' in the folder, " in said
-    assert "1.0 to 1.3' now)" in said
+    assert "expected a folder of this run: samples.margin.values is [1.0, 1.2] " in said
+    assert " in the folder, [1.0, 1.3] " in said
     assert main([*arguments[:2], "--resume", str(tmp_path / "nowhere")]) == 2
     assert "--resume: expected a folder that exists" in capsys.readouterr().err

@@ -64,8 +64,8 @@ TESTS: dict[str, list[str]] = {
     ],
     "simulation/policies/vault_eip1559": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/recovery": ["feemodel/simulation/recovery.py", "tests/simulation/test_backtest.py"],
-    "simulation/_reduce": [
-        "feemodel/simulation/_reduce.py",
+    "simulation/statistics": [
+        "feemodel/simulation/statistics.py",
         "tests/simulation/test_statistics.py",
         "tests/simulation/test_sweep.py",
     ],

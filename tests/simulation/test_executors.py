@@ -1,32 +1,27 @@
-"""Executors: numbered pieces in order, on threads, processes, Dask or any executor; workers that die."""
+"""A run gives the same result on threads, processes, Dask and any executor; an executor raises its own errors."""
 
 import multiprocessing
 import os
 import signal
-import threading
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 
 import pytest
+from scipy import stats
 
-from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.simulation._executors import AHEAD, WorkersDied, in_order
+from feemodel import grid, monte_carlo, over, priority_fee, sweep
+from feemodel.errors import InvalidInput
+from feemodel.simulation.run import in_order
+
+SAMPLES = monte_carlo(300, rng=2, variable_cost=stats.randint(10**6, 10**10)) | grid(
+    compressed_size=range(100, 140), margin=[1.0, 1.2], gas=21_000
+)
 
 
-def square(number):
-    return number * number
-
-
-def killed_once(folder, number):
-    """Ends its own process at piece 5, the first time."""
-    if number == 5:
-        try:
-            (folder / "killed").touch(exist_ok=False)
-        except FileExistsError:
-            return square(number)
-        os.kill(os.getpid(), signal.SIGKILL)
-    (folder / f"{number}").touch()
-    return square(number)
+def spawned():
+    return ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
 
 
 def fails(number):
@@ -35,126 +30,85 @@ def fails(number):
     return number
 
 
-EXPECTED = [number * number for number in range(20)]
+def killed_once(folder, variable_cost, compressed_size, margin):
+    """Ends the process of one worker, the first time that a worker computes it."""
+    if 100 not in compressed_size or variable_cost.flat[0] == SAMPLES["variable_cost"].values[0]:
+        time.sleep(0.02)
+    else:
+        try:
+            (folder / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return variable_cost * compressed_size * margin
+        os.kill(os.getpid(), signal.SIGKILL)
+    return variable_cost * compressed_size * margin
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5, None])
-def test_threads_give_results_in_order(workers):
-    assert list(in_order(square, 20, workers=workers)) == EXPECTED
+def ends_its_process(number):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_processes_give_results_in_order():
-    assert list(in_order(square, 20, executor="processes", workers=2)) == EXPECTED
+@pytest.mark.parametrize("reduce", [None, over("sample", quantile=[0.5], above=[3e7])], ids=["all", "reduced"])
+def test_the_result_is_the_same_to_the_bit_on_threads_processes_and_dask(cluster, reduce):
+    import distributed
+
+    def run(**where):
+        return sweep(priority_fee, SAMPLES, reduce=reduce, chunk=900, **where)
+
+    one = run(workers=1)
+    assert run(workers=3).identical(one)
+    with ThreadPoolExecutor(2) as threads, spawned() as processes:
+        assert run(executor=threads).identical(one)
+        assert run(executor=processes, workers=2).identical(one)
+        assert threads.submit(abs, -1).result() == 1  # left open
+    with distributed.Client(cluster, set_as_default=False) as client:
+        assert run(executor=client).identical(one)
+        assert client.status == "running"
 
 
-def test_any_executor_is_used_and_left_open():
-    with ThreadPoolExecutor(2) as pool:
-        assert list(in_order(square, 20, executor=pool)) == EXPECTED
-        assert pool.submit(square, 3).result() == 9
+def test_a_killed_worker_of_dask_costs_time_and_not_the_result(tmp_path):
+    import distributed
 
+    samples = {name: value for name, value in SAMPLES.items() if name != "gas"}
+    function = partial(killed_once, tmp_path)
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        found = sweep(function, samples, chunk=900, executor=client)
 
-def test_a_killed_worker_costs_time_and_not_the_result(tmp_path):
-    with pytest.warns(WorkersDied, match=r"worker processes ended; tasks from \d+ on run in new processes"):
-        assert list(in_order(partial(killed_once, tmp_path), 20, executor="processes", workers=2)) == EXPECTED
     assert (tmp_path / "killed").exists()
+    assert found.identical(sweep(function, samples))
 
 
-def test_an_executor_of_the_callers_that_breaks_is_an_error_and_nothing_takes_its_place(tmp_path):
-    with (
-        ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool,
-        pytest.raises(UpstreamError, match=r"the given executor failed at task \d+: A (child )?process "),
-    ):
-        list(in_order(partial(killed_once, tmp_path), 20, executor=pool))
+def test_processes_that_end_are_an_error_of_the_executor():
+    with spawned() as processes, pytest.raises(BrokenProcessPool):
+        list(in_order(ends_its_process, range(4), executor=processes, workers=2))
 
 
-def test_an_executor_of_the_callers_that_takes_no_work_is_named():
-    with ThreadPoolExecutor(1) as pool:
-        pool.shutdown()
-        with pytest.raises(InvalidInput, match=r"executor: expected an executor that accepts tasks .*shutdown"):
-            list(in_order(square, 3, executor=pool))
+@pytest.mark.parametrize("make", [lambda: ThreadPoolExecutor(2), spawned], ids=["threads", "processes"])
+def test_an_error_of_the_function_is_the_callers(make):
+    with make() as executor, pytest.raises(InvalidInput, match="gas: expected at least 1, got 0"):
+        list(in_order(fails, range(20), executor=executor, workers=2))
 
 
-def test_work_that_the_callers_executor_cancels_is_an_error():
-    class Cancels(Executor):
-        def submit(self, fn, /, *args, **kwargs):
-            future = Future()
-            future.cancel()
-            return future
-
-    with pytest.raises(UpstreamError, match="the given executor cancelled task 0"):
-        list(in_order(square, 3, executor=Cancels()))
-
-
-def test_a_job_that_the_callers_processes_cannot_import_is_named():
-    with (
-        ProcessPoolExecutor(1) as pool,
-        pytest.raises(InvalidInput, match="function: expected a function that another process"),
-    ):
-        list(in_order(lambda number: number, 3, executor=pool))
-
-
-@pytest.mark.parametrize("executor", ["threads", "processes"])
-def test_an_error_of_the_job_is_the_callers(executor):
-    with pytest.raises(InvalidInput, match="gas: expected at least 1, got 0"):
-        list(in_order(fails, 20, executor=executor, workers=2))
-
-
-def test_only_so_many_pieces_are_under_way():
+def test_only_so_many_pieces_are_under_way_and_an_early_end_stops_them():
     started = []
-    pieces = in_order(started.append, 1_000, workers=2)
+    pieces = in_order(started.append, range(1_000), executor=None, workers=2)
     next(pieces)
     pieces.close()
 
-    assert len(started) <= 2 * AHEAD
+    assert len(started) <= 6
 
 
-def test_no_worker_is_left_when_the_caller_stops():
-    before = threading.active_count()
-    for executor in ("threads", "processes"):
-        pieces = in_order(square, 1_000, executor=executor, workers=2)
-        next(pieces)
-        pieces.close()
-
-    assert threading.active_count() == before
-    assert multiprocessing.active_children() == []
+@pytest.mark.parametrize("executor", ["threads", 3])
+def test_what_is_no_executor_is_named(executor):
+    with pytest.raises(InvalidInput, match=r"executor: expected an Executor of concurrent\.futures or a Dask Client"):
+        sweep(priority_fee, SAMPLES, executor=executor)
 
 
-@pytest.mark.parametrize("executor", ["thread", "dask", 3])
-def test_an_unknown_executor_is_named(executor):
-    with pytest.raises(InvalidInput, match='executor: expected "threads", "processes", the address'):
-        list(in_order(square, 3, executor=executor))
-
-
-def test_a_job_that_no_process_can_import_is_named():
-    with pytest.raises(InvalidInput, match="function: expected a function that another process can import"):
-        list(in_order(lambda number: number, 3, executor="processes"))
-
-
-def test_the_number_of_workers_is_checked():
-    with pytest.raises(InvalidInput, match="workers: expected an integer of at least 1, got 0"):
-        list(in_order(square, 3, workers=0))
-    with pytest.raises(InvalidInput, match="workers: expected at most 1,024, got 1025"):
-        list(in_order(square, 3, workers=1_025))
-    with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
-        list(in_order(square, 3, executor="tcp://127.0.0.1:1", workers=2))
-
-
-def test_a_cluster_gives_results_in_order(cluster):
-    assert list(in_order(square, 20, executor=cluster.scheduler_address)) == EXPECTED
-
-
-def test_a_client_of_dask_is_taken_as_it_is_and_left_open(cluster):
-    import distributed
-
-    with distributed.Client(cluster, set_as_default=False) as client:
-        assert list(in_order(square, 20, executor=client)) == EXPECTED
-        assert client.status == "running"
-        with pytest.raises(InvalidInput, match="workers: expected only with threads or processes"):
-            list(in_order(square, 3, executor=client, workers=2))
-    with pytest.raises(InvalidInput, match="executor: expected a running Dask Client, its status is closed"):
-        list(in_order(square, 3, executor=client))
-
-
-def test_an_address_of_no_known_kind_is_an_error():
-    with pytest.raises(UpstreamError, match="abc://nowhere: no Dask scheduler answers"):
-        list(in_order(square, 3, executor="abc://nowhere"))
+@pytest.mark.parametrize(
+    ("workers", "named"), [(0, "workers: expected an integer of at least 1, got 0"), (1_025, "expected at most 1,024")]
+)
+def test_the_number_of_workers_is_checked(workers, named):
+    with pytest.raises(InvalidInput, match=named):
+        list(in_order(abs, range(3), executor=None, workers=workers))

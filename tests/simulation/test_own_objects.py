@@ -1,5 +1,6 @@
 """Policies of a user's own are checked where they enter, as the built-in ones are."""
 
+import json
 from typing import NamedTuple
 
 import numba
@@ -9,7 +10,6 @@ import pytest
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
 from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
-from feemodel.simulation._sensitivity import sobol_indices
 from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
@@ -238,6 +238,10 @@ def test_a_policy_of_ones_own_is_swept_by_its_constructors_parameters():
 
     assert found["recovery"][1].item() == pytest.approx(3.0 * found["recovery"][0].item())
     assert simulate(FEES, Swept(3e7))["recovery"].item() == found["recovery"][1].item()
+    assert json.loads(found.attrs["pricing"])["kind"] == "Swept"
+    for name in ("l1_fees", "posting", "demand", "costs"):
+        assert found.attrs[name] == simulate(FEES, Swept(3e7)).attrs[name]
+    assert found.attrs["seed"] == "1, spawn key ()"
     with pytest.raises(InvalidInput, match="expected an argument and a field of this argument"):
         run(pricing_doubled=np.array([1.0]))
 
@@ -271,13 +275,6 @@ def test_a_function_of_numba_vectorize_is_swept():
     found = sweep(vectorized, grid(price=[3, 4], gas=[10, 20]))
 
     assert found["vectorized"].values.tolist() == [[31, 61], [41, 81]]
-
-
-def test_a_count_that_is_given_by_name_is_named():
-    with pytest.raises(InvalidInput) as caught:
-        sobol_indices(lambda x: x, count=1_024, x=(0.0, 1.0))
-
-    assert (caught.value.name, caught.value.value) == ("count", 1_024)
 
 
 STARTS = {

@@ -1,27 +1,33 @@
-"""A sweep that keeps its finished blocks goes on where it stopped, with the same result to the bit."""
+"""A run that keeps its finished parts in a folder goes on where it stopped, with the same result to the bit."""
 
 import json
+import multiprocessing
+import signal
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
+import xarray
 from scipy import stats
 
-from feemodel import priority_fee
+from feemodel import grid, monte_carlo, over, priority_fee, sweep
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FinishedFolder
-from feemodel.simulation._reduce import over
-from feemodel.simulation._sweep import sweep
-from feemodel.simulation.samples import grid, monte_carlo
+from feemodel.simulation import Demand, Fixed, simulate
+from feemodel.simulation.scenarios import replay
+from tests.conftest import ROOT
 
 DRAWN = {"size": stats.lognorm(s=1.0, scale=200.0), "gas": stats.randint(21_000, 900_000)}
-SAMPLES = monte_carlo(50, rng=7, **DRAWN) * grid(margin=[1.0, 1.2, 1.5])
-COUNTED = {"statistics": ["mean"], "edges": [0.0, 0.01, 1.0], "quantile": [0.5]}
+MARGINS = grid(margin=[1.0, 1.2, 1.5])
+SAMPLES = monte_carlo(50, rng=7, **DRAWN) | MARGINS
 REDUCTIONS = {
     "every evaluation": None,
     "sums": over("sample"),
-    "values": over("sample", **COUNTED),
-    "both": over("sample", "margin"),
+    "counts": over("sample", quantile=[0.5], above=[0.01]),
+    "both dimensions": over("sample", "margin"),
 }
 
 
@@ -29,8 +35,13 @@ def fees(size, gas, margin):
     return {"fee": size * margin / gas, "whole": gas // 2 + 0 * (size > 0) * (margin > 0)}
 
 
-def stopped(count, calls):
-    """Progress that interrupts after so many blocks."""
+def other_fees(size, gas, margin):
+    return {"fee": size * margin / gas, "whole": gas // 3 + 0 * (size > 0) * (margin > 0)}
+
+
+def interrupting(count):
+    """Progress that interrupts after so many parts."""
+    calls = []
 
     def report(_):
         calls.append(1)
@@ -40,19 +51,19 @@ def stopped(count, calls):
     return report
 
 
-@pytest.mark.parametrize("reduce", REDUCTIONS)
-def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce):
-    check_an_interrupted_sweep_goes_on(tmp_path, reduce, "threads")
-
-
-def check_an_interrupted_sweep_goes_on(tmp_path, reduce, executor):
-    reduce = REDUCTIONS[reduce]
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+@pytest.mark.parametrize("reduce", REDUCTIONS.values(), ids=REDUCTIONS)
+def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce, processes):
     whole = sweep(fees, SAMPLES, reduce=reduce, chunk=30)
     kept = FinishedFolder(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, progress=stopped(2, []))
+        sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, progress=interrupting(2))
     before = kept.numbers()
-    resumed = sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, executor=executor, workers=2)
+    if processes:
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            resumed = sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, executor=pool)
+    else:
+        resumed = sweep(fees, SAMPLES, reduce=reduce, chunk=30, finished=kept, workers=2)
 
     assert before == [0, 1]
     assert kept.numbers() == list(range(5))
@@ -65,41 +76,39 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
             file.write("x")
         return gas * 2
 
-    (tmp_path / "blocks").mkdir()
-    samples, kept = grid(gas=range(100)), FinishedFolder(tmp_path / "blocks")
+    (tmp_path / "parts").mkdir()
+    samples, kept = grid(gas=range(100)), FinishedFolder(tmp_path / "parts")
     first = sweep(counted, samples, chunk=10, finished=kept)
-    calls = len((tmp_path / "calls").read_text())
-    (tmp_path / "blocks" / "part-0000003.npz").unlink()
-    again = sweep(counted, samples, chunk=10, finished=kept)
+    assert len((tmp_path / "calls").read_text()) == 10  # no evaluation only to try the function
+    (tmp_path / "parts" / "part-0000003.npz").unlink()
 
-    assert first.identical(again)
-    assert len((tmp_path / "calls").read_text()) - calls == 2  # one to try the function, one for the block
-
-
-def other_fees(size, gas, margin):
-    return {"fee": size * margin / gas, "whole": gas // 3 + 0 * (size > 0) * (margin > 0)}
+    assert first.identical(sweep(counted, samples, chunk=10, finished=kept))
+    assert len((tmp_path / "calls").read_text()) == 11
 
 
-MARGINS = grid(margin=[1.0, 1.2, 1.5])
+def drawn(rng=7, **changed):
+    return monte_carlo(50, rng=rng, **DRAWN | changed) | MARGINS
+
+
 OTHERS = {
-    "another function": ({"function": other_fees}, "function"),
-    "another seed": ({"samples": monte_carlo(50, rng=8, **DRAWN) * MARGINS}, "inputs"),
-    "another distribution": (
-        {"samples": monte_carlo(50, rng=7, **DRAWN | {"gas": stats.randint(21_000, 900_001)}) * MARGINS},
-        "inputs",
+    "another function": ({"function": other_fees}, "function is "),
+    "another seed": ({"samples": drawn(rng=8)}, r"samples\.size\.values"),
+    "another distribution": ({"samples": drawn(gas=stats.randint(21_000, 900_001))}, r"samples\.gas\.values"),
+    "another value": (
+        {"samples": SAMPLES | grid(margin=[1.0, 1.2, 1.6])},
+        r"samples\.margin\.values is \[1\.0, 1\.2, 1\.5\] .* in the folder, \[1\.0, 1\.2, 1\.6\] .* now",
     ),
-    "another value": ({"samples": monte_carlo(50, rng=7, **DRAWN) * grid(margin=[1.0, 1.2, 1.6])}, "inputs"),
     "another chunk": ({"chunk": 60}, "chunk"),
     "a reduction": ({"reduce": over("sample")}, "reduce"),
 }
 
 
 @pytest.mark.parametrize(("changed", "named"), OTHERS.values(), ids=OTHERS)
-def test_blocks_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, named):
+def test_parts_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, named):
     arguments = {"function": fees, "samples": SAMPLES, "chunk": 30}
     sweep(**arguments, finished=FinishedFolder(tmp_path))
 
-    with pytest.raises(InvalidInput, match=rf"not of another experiment \(it differs in .*{named}"):
+    with pytest.raises(InvalidInput, match=rf"expected a folder of this run: .*{named}"):
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 
@@ -108,28 +117,25 @@ def factor(by):
 
 
 FUNCTIONS = {
-    "a value closed over": (factor(2), factor(3)),
-    "an argument set before": (partial(fees, margin=1), partial(fees, margin=2)),
+    "a value closed over": (factor(2), factor(3), grid(gas=[1, 2])),
+    "an argument set before": (partial(fees, margin=1), partial(fees, margin=2), grid(gas=[1, 2], size=3)),
 }
 
 
-@pytest.mark.parametrize(("one", "other"), FUNCTIONS.values(), ids=FUNCTIONS)
-def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other):
-    samples = grid(gas=[1, 2], size=3) if isinstance(one, partial) else grid(gas=[1, 2])
+@pytest.mark.parametrize(("one", "other", "samples"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other, samples):
     sweep(one, samples, finished=FinishedFolder(tmp_path))
 
-    with pytest.raises(InvalidInput, match=r"it differs in function"):
+    with pytest.raises(InvalidInput, match=r"expected a folder of this run: function"):
         sweep(other, samples, finished=FinishedFolder(tmp_path))
 
 
-def test_blocks_of_another_version_are_refused(tmp_path):
+def test_parts_of_another_version_are_refused(tmp_path):
     sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
-    held = json.loads((tmp_path / "experiment.json").read_text())
-    old = json.loads(held["experiment"])
-    old["versions[numpy]"] = "1.0"
-    (tmp_path / "experiment.json").write_text(json.dumps(held | {"experiment": json.dumps(old)}))
+    described = json.loads((tmp_path / "experiment.json").read_text())
+    (tmp_path / "experiment.json").write_text(json.dumps(described | {"versions.numpy": "'1.0'"}))
 
-    with pytest.raises(InvalidInput, match="it differs in versions"):
+    with pytest.raises(InvalidInput, match=r"versions\.numpy is '1\.0' in the folder, "):
         sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
 
 
@@ -141,19 +147,42 @@ def test_the_built_in_formulas_are_kept_too(tmp_path):
     assert found[0].identical(sweep(priority_fee, samples))
 
 
+FEES = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+CHANGES = {
+    "another policy": {"pricing": Fixed(price=2_000.0)},
+    "other demand": {"demand": Demand(rate=2.0)},
+    "other fees": {"l1_fees": FEES.assign(base_fee=2 * FEES.base_fee)},
+    "another seed": {"rng": 2},
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES.values(), ids=CHANGES)
+def test_a_simulation_is_kept_and_a_change_of_it_is_refused(tmp_path, changed):
+    arguments = {"l1_fees": FEES, "pricing": Fixed(price=1_000.0)}
+    first, again = (simulate(**arguments, finished=FinishedFolder(tmp_path)) for _ in range(2))
+
+    assert first.identical(again)
+    named = {"rng": "seed"}.get(next(iter(changed)), next(iter(changed)))
+    with pytest.raises(InvalidInput, match=f"expected a folder of this run: .*{named}"):
+        simulate(**arguments | changed, finished=FinishedFolder(tmp_path))
+
+
 def test_what_cannot_be_kept_is_named(tmp_path):
-    samples = grid(gas=[1, 2])
-    generator = (each for each in ())
-    with pytest.raises(InvalidInput, match="closure generator: finished parts cannot be recognized"):
-        sweep(lambda gas: gas + len(list(generator)), samples, finished=FinishedFolder(tmp_path))
+    scope = {}
+    exec("def typed(gas): return gas", scope)  # no file has its source
+    with pytest.raises(InvalidInput, match="function: expected a function whose source can be read"):
+        sweep(scope["typed"], grid(gas=[1, 2]), finished=FinishedFolder(tmp_path))
     with pytest.raises(InvalidInput, match="finished: expected a store of finished parts"):
         sweep(fees, SAMPLES, finished=tmp_path)
     with pytest.raises(InvalidInput, match="folder: expected a folder that exists"):
         FinishedFolder(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InvalidInput, match="folder: expected an empty folder"):
+        sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten"])
-def test_a_damaged_block_is_named(tmp_path, damage):
+def test_a_damaged_part_is_named(tmp_path, damage):
     sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
     file = tmp_path / "part-0000002.npz"
     whole = file.read_bytes()
@@ -163,3 +192,34 @@ def test_a_damaged_block_is_named(tmp_path, damage):
         sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
     file.unlink()
     assert sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path)).identical(sweep(fees, SAMPLES))
+
+
+KILLED = """
+import sys, time
+from feemodel import grid, sweep
+from feemodel.io import FinishedFolder
+
+def slow(gas, margin):
+    time.sleep(0.05)
+    return gas * margin / 7
+
+samples = grid(gas=range(40), margin=[1.0, 1.3])
+sweep(slow, samples, chunk=2, finished=FinishedFolder(sys.argv[1])).to_netcdf(sys.argv[2])
+"""
+
+
+def test_a_killed_sweep_goes_on_in_another_process(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    command = [sys.executable, str(script), str(parts), str(tmp_path / "out.nc")]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        while len(list(parts.glob("part-*.npz"))) < 5 and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+    kept = len(list(parts.glob("part-*.npz")))
+    subprocess.run(command, cwd=ROOT, check=True)
+    with xarray.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as found:
+        assert 5 <= kept < 40
+        assert found.slow.values.tolist() == [[gas * margin / 7 for margin in (1.0, 1.3)] for gas in range(40)]

@@ -1,79 +1,84 @@
-"""Samples: products of axes, Sobol points, Monte Carlo draws, transactions, and the blocks that they are cut into."""
+"""Samples: grids, Sobol points, Monte Carlo draws, rows and transactions, as DataArrays."""
 
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
 from feemodel.cli.sweep_spec import parse_sweep_spec
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.kernels import sweep_priority_fee
-from feemodel.simulation._axes import DRAW_BLOCK, from_unit
-from feemodel.simulation._blocks import blocks_of, inputs_of, shape_of
-from feemodel.simulation._sensitivity import sobol_indices
-from feemodel.simulation._sweep import sweep
-from feemodel.simulation.samples import grid, monte_carlo, rows, sobol, whole_numbers
+from feemodel.simulation.samples import DRAW_BLOCK, columns_at, grid, joined, monte_carlo, rows, sobol, whole_numbers
+from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
 WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))
 
 
-def test_a_grid_is_a_product_and_numbers_stay_the_same():
+def test_a_grid_has_a_dimension_for_each_list_and_numbers_stay_numbers():
     samples = grid(margin=[1.0, 1.2], variable_cost=range(3), gas=21_000, version="V1f")
 
-    assert (samples.dims, samples.shape, samples.size) == (("margin", "variable_cost"), (2, 3), 6)
-    assert samples.constants == {"gas": 21_000, "version": "V1f"}
+    expected = xr.DataArray([1.0, 1.2], dims="margin", coords={"margin": [1.0, 1.2]}, name="margin")
+    assert samples["margin"].identical(expected)
+    assert samples["variable_cost"].values.tolist() == [0, 1, 2]
+    assert (samples["gas"], samples["version"]) == (21_000, "V1f")
 
 
-def test_transactions_are_one_axis_and_come_last():
+def test_a_formula_takes_samples_as_they_are():
+    samples = grid(compressed_size=[128, 256], margin=[1.0, 1.2], gas=21_000, variable_cost=10**9)
+
+    fees = feemodel.priority_fee(**samples)
+    swept = sweep(feemodel.priority_fee, samples).priority_fee
+
+    assert fees.dims == swept.dims == ("compressed_size", "margin")
+    np.testing.assert_array_equal(fees, swept)
+
+
+def test_transactions_vary_together_and_come_last():
     samples = grid(transactions=WORKLOAD, margin=[1.0, 1.2])
-    inputs, _ = inputs_of(samples, (slice(0, 2), slice(1, 3)))
 
-    assert samples.dims == ("margin", "transaction")
-    assert inputs["compressed_size"].tolist() == [200, 300]
-    assert inputs["gas"].tolist() == [46_000, 90_000]
-    assert inputs["margin"].tolist() == [[1.0], [1.2]]
+    assert [*samples] == ["margin", "compressed_size", "gas"]
+    assert samples["compressed_size"].dims == samples["gas"].dims == ("transaction",)
+    assert samples["gas"].values.tolist() == [21_000, 46_000, 90_000]
+    assert samples["gas"].attrs == {"from": "3 three"}
 
 
-def test_draws_come_first_in_a_product_and_are_the_same_under_every_value_of_the_grid():
+def test_draws_do_not_depend_on_what_they_are_combined_with():
     draws = monte_carlo(100, rng=3, base_fee=stats.uniform(1, 2))
-    samples = grid(margin=[1.0, 1.2]) * draws
 
-    assert samples.dims == ("sample", "margin")
-    assert samples.axes[0].values(0, 100)["base_fee"].tolist() == draws.axes[0].values(0, 100)["base_fee"].tolist()
+    assert (draws | grid(margin=[1.0, 1.2]))["base_fee"].identical(draws["base_fee"])
 
 
-@given(start=st.integers(0, 3 * DRAW_BLOCK - 1), length=st.integers(1, DRAW_BLOCK))
-def test_any_stretch_of_draws_is_the_same_whoever_asks(start, length):
-    axis = monte_carlo(3 * DRAW_BLOCK, rng=5, x=stats.norm(), gas=[1, 2, 3]).axes[0]
-    whole = axis.values(0, 3 * DRAW_BLOCK)
-    stop = min(start + length, 3 * DRAW_BLOCK)
+def test_a_draw_depends_on_its_seed_and_its_place_alone():
+    """Not on the number of draws, beyond the block of draws that has one random stream."""
+    counts = DRAW_BLOCK, 2 * DRAW_BLOCK + 5
+    some, more = (monte_carlo(count, rng=5, x=stats.norm(), gas=[1, 2, 3]) for count in counts)
 
-    for name, column in axis.values(start, stop).items():
-        np.testing.assert_array_equal(column, whole[name][start:stop])
+    for name in ("x", "gas"):
+        np.testing.assert_array_equal(some[name], more[name][:DRAW_BLOCK])
 
 
-@given(start=st.integers(0, 255), length=st.integers(1, 256))
-def test_any_stretch_of_sobol_points_is_the_same_whoever_asks(start, length):
-    axis = sobol(256, rng=5, x=(0.0, 1.0), gas=(1, 10)).axes[0]
-    stop = min(start + length, 256)
-
-    for name, column in axis.values(start, stop).items():
-        np.testing.assert_array_equal(column, axis.values(0, 256)[name][start:stop])
+def test_more_draws_than_fit_in_memory_are_refused():
+    with pytest.raises(LimitExceeded, match="10,000,000,000 draws are more than"):
+        monte_carlo(10**10, x=stats.norm())
 
 
 def test_an_unbounded_distribution_is_finite_at_the_point_0():
     """Of the unscrambled sequence the first point is 0; a scrambled one can have it anywhere."""
-    corner = np.zeros(1)
 
-    assert from_unit(corner, stats.norm())[0] == pytest.approx(stats.norm.ppf(2.0**-31))
-    assert from_unit(corner, stats.poisson(3.0))[0] == 0
-    assert from_unit(corner, stats.randint(1, 5))[0] == 1
-    assert np.isfinite(from_unit(np.array([0.0, 1 - 2.0**-30]), stats.cauchy())).all()
+    def at(within, *points):
+        return columns_at("x", within, np.array(points))["x"]
+
+    assert at(stats.norm(), 0.0)[0] == pytest.approx(stats.norm.ppf(2.0**-31))
+    assert at(stats.poisson(3.0), 0.0)[0] == 0
+    assert at(stats.randint(1, 5), 0.0)[0] == 1
+    assert np.isfinite(at(stats.cauchy(), 0.0, 1 - 2.0**-30)).all()
 
 
 class Diverging:
@@ -88,25 +93,22 @@ class Diverging:
 
 @pytest.mark.parametrize(("make", "found"), [(monte_carlo, "inf"), (sobol, "nan")])
 def test_every_number_of_a_distribution_is_checked(make, found):
-    samples = make(1_024, rng=1, base_fee=Diverging(), gas=21_000)
-
     with pytest.raises(InvalidInput, match=rf"base_fee\[\d+\]: expected a distribution of finite .*, got {found}"):
-        sweep(lambda base_fee, gas: base_fee * gas, samples)
+        make(1_024, rng=1, base_fee=Diverging(), gas=21_000)
     with pytest.raises(InvalidInput, match=r"base_fee\[\d+\]: expected a distribution of finite numbers"):
         sobol_indices(lambda base_fee, gas: base_fee * gas, 1_024, rng=1, base_fee=Diverging(), gas=21_000)
 
 
 def test_draws_follow_their_distribution():
-    axis = monte_carlo(200_000, rng=1, x=stats.lognorm(s=0.5, scale=3.0), size=[10, 20]).axes[0]
-    drawn = axis.values(0, len(axis))
+    drawn = monte_carlo(200_000, rng=1, x=stats.lognorm(s=0.5, scale=3.0), size=[10, 20])
 
     assert stats.kstest(drawn["x"], stats.lognorm(s=0.5, scale=3.0).cdf).pvalue > 0.001
-    assert abs(np.mean(drawn["size"]) - 15.0) < 5 * 5.0 / np.sqrt(len(axis))
+    assert abs(np.mean(drawn["size"]) - 15.0) < 5 * 5.0 / np.sqrt(200_000)
     assert drawn["size"].dtype == np.int64
 
 
 def test_sobol_points_are_balanced_in_every_interval():
-    points = sobol(1_024, rng=2, x=(0.0, 1.0), gas=(1, 4), y=stats.norm()).axes[0].values(0, 1_024)
+    points = sobol(1_024, rng=2, x=(0.0, 1.0), gas=(1, 4), y=stats.norm())
 
     assert np.histogram(points["x"], 16, (0.0, 1.0))[0].tolist() == [64] * 16
     assert np.bincount(points["gas"]).tolist() == [0, 256, 256, 256, 256]
@@ -115,7 +117,7 @@ def test_sobol_points_are_balanced_in_every_interval():
 
 def test_a_seed_gives_the_same_draws_and_another_seed_or_call_others():
     def first(rng):
-        return monte_carlo(1, rng=rng, x=stats.uniform()).axes[0].values(0, 1)["x"][0]
+        return monte_carlo(1, rng=rng, x=stats.uniform())["x"].item()
 
     generator = np.random.default_rng(7)
 
@@ -125,25 +127,7 @@ def test_a_seed_gives_the_same_draws_and_another_seed_or_call_others():
 
 @given(st.floats(0.0, 1.0, exclude_max=True), st.integers(-(2**40), 2**40), st.integers(0, 2**40))
 def test_a_whole_range_is_met_from_low_to_high(unit, low, width):
-    assert low <= from_unit(np.array([unit]), (low, low + width))[0] <= low + width
-
-
-@given(shape=st.lists(st.integers(1, 9), min_size=1, max_size=4), chunk=st.integers(1, 200), generated=st.booleans())
-def test_blocks_cover_every_evaluation_once_in_order_and_within_the_chunk(shape, chunk, generated):
-    axes = {f"axis_{place}": range(size) for place, size in enumerate(shape)}
-    samples = grid(**axes) * monte_carlo(5, rng=1, x=stats.uniform()) if generated else grid(**axes)
-    blocks = blocks_of(samples, chunk)
-    counted = np.arange(samples.size).reshape(samples.shape)
-    seen = [counted[blocks.block(number)].reshape(-1) for number in range(blocks.count)]
-
-    assert np.concatenate(seen).tolist() == list(range(samples.size))
-    assert max(map(len, seen)) <= chunk
-
-
-def test_a_block_of_draws_is_not_drawn_for_two():
-    blocks = blocks_of(monte_carlo(10 * DRAW_BLOCK, rng=1, x=stats.uniform()), chunk=3 * DRAW_BLOCK + 5)
-
-    assert shape_of(blocks.block(0)) == (3 * DRAW_BLOCK,)
+    assert low <= columns_at("x", (low, low + width), np.array([unit]))["x"][0] <= low + width
 
 
 @pytest.mark.parametrize(
@@ -158,8 +142,8 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: grid(margin=stats.uniform()), "margin: expected numbers in a list"),
         (lambda: grid(margin=True), "margin"),
         (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected each input only once, got .*gas"),
-        (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected each dimension only once"),
-        (lambda: grid(gas=1) * grid(gas=[1, 2]), "samples: expected each input only once, got .*gas"),
+        (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected each input only once"),
+        (lambda: joined([grid(gas=1), grid(gas=[1, 2])]), "samples: expected each input only once, got .*gas"),
         (
             lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))),
             "gas: expected one value for each of 2 sizes",
@@ -178,7 +162,7 @@ def test_a_block_of_draws_is_not_drawn_for_two():
         (lambda: monte_carlo(8, rng=-1, x=stats.norm()), "rng"),
         (lambda: monte_carlo(8, x=stats.norm(scale=-1)), r"x: expected a distribution .* got 'norm\(scale=-1\)'"),
         (lambda: monte_carlo(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution"),
-        (lambda: sobol(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution of scalars"),
+        (lambda: sobol(8, x=stats.norm([0.0, 1.0])), "x: expected a distribution"),
         (lambda: sobol(8, x=stats.norm(scale=-1)), r"x\[0\]: expected a distribution of finite numbers, not norm"),
         (lambda: sobol(8, x=(0, 2**70)), "x: expected a range of 64-bit integers"),
         (lambda: sobol(8, x=(-(2**62), 2**62)), "x: expected a range of 64-bit integers"),
@@ -214,7 +198,7 @@ def test_rows_drawn_in_pieces_are_the_same_rows(chunk):
     found = sweep(lambda x, y: y - x**2, monte_carlo(200_000, rng=1, j=joint), chunk=chunk)
 
     assert not found.result.any()
-    assert found.attrs["j_drawn_from"] == "one of 50 rows of x, y"
+    assert found.attrs["x_drawn_from"] == found.attrs["y_drawn_from"] == "one of 50 rows of x, y"
 
 
 @pytest.mark.parametrize(
@@ -226,7 +210,7 @@ def test_rows_drawn_in_pieces_are_the_same_rows(chunk):
 def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
     costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2, "gas": 21_000}
     samples = make(1_024, rng=1, compressed_size=sizes, **costs)
-    column = samples.axes[0].values(0, 1_024)["compressed_size"]
+    column = samples["compressed_size"].to_numpy()
     out = np.empty(1_024, dtype=np.int64)
 
     assert column.dtype == np.int64
@@ -268,8 +252,8 @@ def test_a_sweep_file_draws_rows_and_whole_numbers():
     }
     samples = parse_sweep_spec(spec, ROOT).samples
 
-    assert samples.names[:3] == ("base_fee", "blob_base_fee", "compressed_size")
-    assert samples.axes[0].values(0, 9)["compressed_size"].dtype == np.int64
+    assert [*samples][:3] == ["base_fee", "blob_base_fee", "compressed_size"]
+    assert samples["compressed_size"].dtype == np.int64
     spec["monte_carlo"]["inputs"]["l1"]["columns"] = ["base_fees"]
     with pytest.raises(InvalidInput, match=r"l1\.columns: unknown name, did you mean base_fee\?"):
         parse_sweep_spec(spec, ROOT)

@@ -1,7 +1,6 @@
 """Sweeps: every evaluation equal to the formula's, whoever computes it; reductions; what a result says of itself."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+import sys
 
 import numpy as np
 import pytest
@@ -22,10 +21,10 @@ from feemodel.linea.kernels import (
     sweep_priority_fee_from_l1,
     sweep_verification_priority_fee,
 )
-from feemodel.simulation._reduce import STATISTICS, Over, over
-from feemodel.simulation._sweep import sweep
 from feemodel.simulation.samples import grid, monte_carlo, sobol
+from feemodel.simulation.statistics import over
 from feemodel.simulation.surfaces import Workload
+from feemodel.simulation.sweep import _cuts, sweep
 
 RNG = np.random.default_rng(3)
 WORKLOAD = Workload("some", RNG.integers(30, 4_000, 50), RNG.integers(21_000, 900_000, 50))
@@ -49,9 +48,9 @@ SAMPLES = {
     "points": sobol(
         64, rng=1, compressed_size=(30, 4_000), gas=(21_000, 900_000), variable_cost=(1, 10**10), margin=(0.8, 1.5)
     ),
-    "points and transactions": sobol(16, rng=1, variable_cost=(1, 10**10), margin=(0.8, 1.5)) * grid(t=WORKLOAD),
+    "points and transactions": sobol(16, rng=1, variable_cost=(1, 10**10), margin=(0.8, 1.5)) | grid(t=WORKLOAD),
     "points and a short axis": sobol(64, rng=1, variable_cost=(1, 10**10), compressed_size=(30, 400), gas=(1, 10**6))
-    * grid(margin=[1.0, 1.2]),
+    | grid(margin=[1.0, 1.2]),
     "whole margins": grid(t=WORKLOAD, margin=[1, 2], **COSTS),
 }
 
@@ -61,20 +60,15 @@ def twice(x, y=1.0):
 
 
 def other_name_next(x):
-    return {"a": x} if x.size == 1 else {"b": x}
-
-
-def inputs_of(samples):
-    """Every input along every dimension, by xarray's own rules; in the order of the samples' dimensions."""
-    coordinates = sweep(lambda **inputs: sum(v * 0 for v in inputs.values() if not isinstance(v, str)), samples)
-    order = {name: values for name, values in coordinates.coords.items() if name in samples.names}
-    return xr.broadcast(*(values.astype(values.dtype) for values in order.values())), list(order)
+    return {"a": x} if x.flat[0] == 1 else {"b": x}
 
 
 def expected(function, samples):
-    arrays, names = inputs_of(samples)
-    transposed = [array.transpose(*samples.dims).to_numpy() for array in arrays]
-    return function(**dict(zip(names, transposed, strict=True)))
+    """The function of every input along every dimension, by xarray's own rules."""
+    constants = {name: value for name, value in samples.items() if not isinstance(value, xr.DataArray)}
+    arrays = xr.broadcast(*(value for value in samples.values() if isinstance(value, xr.DataArray)))
+    names = [name for name in samples if name not in constants]
+    return function(**dict(zip(names, (array.to_numpy() for array in arrays), strict=True)), **constants)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100, None])
@@ -102,13 +96,8 @@ def test_every_evaluation_is_the_formulas(samples, chunk):
 )
 def test_every_evaluation_is_the_verification_formulas(samples, chunk):
     fees = sweep(feemodel.verification_priority_fee, samples, chunk=chunk).verification_priority_fee
-    version = samples.constants.get("version", "V1f")
-    bare = type(samples)(samples.axes, {k: v for k, v in samples.constants.items() if k != "version"})
 
-    def formula(**inputs):
-        return feemodel.verification_priority_fee(**inputs, version=version)
-
-    np.testing.assert_array_equal(fees, expected(formula, bare))
+    np.testing.assert_array_equal(fees, expected(feemodel.verification_priority_fee, samples))
 
 
 @pytest.mark.parametrize(
@@ -305,34 +294,7 @@ def _declined(inputs, out):
         return True
 
 
-REDUCED = monte_carlo(1_000, rng=1, **L1_FEES) * grid(t=WORKLOAD, margin=[1.0, 1.2], fixed_cost=30_000_000)
-
-
-def test_the_result_is_the_same_to_the_bit_for_any_workers_and_any_executor():
-    def run(**where):
-        result = sweep(priority_fee_from_l1, REDUCED, reduce=over("transaction", edges=[4e7]), chunk=9_000, **where)
-        return result, sweep(
-            priority_fee_from_l1, monte_carlo(500, rng=2, gas=9, compressed_size=8, **L1_FEES), **where
-        )
-
-    first = run(workers=1)
-    with ThreadPoolExecutor(3) as pool:
-        others = [run(workers=3), run(executor="processes", workers=2), run(executor=pool)]
-
-    for other in others:
-        for one, same in zip(first, other, strict=True):
-            assert same.identical(one)
-
-
-@pytest.mark.parametrize("chunk", [None, 70_000, 1_000])
-@pytest.mark.parametrize("function", [priority_fee_from_l1, lambda base_fee, blob_base_fee, **_: base_fee])
-def test_draws_are_kept_as_they_are_drawn(function, chunk):
-    samples = monte_carlo(150_000, rng=1, compressed_size=128, gas=21_000, **L1_FEES)
-    drawn = samples.axes[0].values(0, 150_000)
-    result = sweep(function, samples, chunk=chunk)
-
-    for name in ("base_fee", "blob_base_fee"):
-        np.testing.assert_array_equal(drawn[name], result[name])
+REDUCED = monte_carlo(1_000, rng=1, **L1_FEES) | grid(t=WORKLOAD, margin=[1.0, 1.2], fixed_cost=30_000_000)
 
 
 @pytest.mark.parametrize("samples", [monte_carlo(9, x=stats.norm()), sobol(8, x=(0.0, 1.0)), grid(x=[1.0, 2.0])])
@@ -356,48 +318,27 @@ def test_draws_do_not_depend_on_the_chunk():
 @pytest.mark.parametrize("dims", [("sample",), ("transaction",), ("margin",), ("sample", "transaction", "margin")])
 @pytest.mark.parametrize("chunk", [999, None])
 def test_statistics_are_those_of_all_evaluations(dims, chunk):
-    names = ("mean", "std", "min", "max", "sum")
-    edges = [3.1e7, 3.5e7, 4e7]
-    axes = tuple(REDUCED.dims.index(dim) for dim in dims)
-    full = sweep(priority_fee_from_l1, REDUCED).priority_fee_from_l1.to_numpy().astype(np.float64)
-    table = sweep(priority_fee_from_l1, REDUCED, reduce=over(*dims, statistics=names, edges=edges), chunk=chunk)
+    full = sweep(priority_fee_from_l1, REDUCED).priority_fee_from_l1.astype(np.float64)
+    table = sweep(priority_fee_from_l1, REDUCED, reduce=over(*dims), chunk=chunk)
 
-    for name in names:
+    for name in ("mean", "std", "min", "max"):
         values = table[f"priority_fee_from_l1_{name}"]
-        assert values.dims == tuple(dim for dim in REDUCED.dims if dim not in dims)
-        np.testing.assert_allclose(values, getattr(full, name)(axis=axes), rtol=1e-12)
-    for place, (low, high) in enumerate(pairwise([-np.inf, *edges, np.inf])):
-        counted = ((full >= low) & (full < high)).sum(axis=axes)
-        np.testing.assert_array_equal(table.priority_fee_from_l1_histogram.isel(bin=place), counted)
-        assert table.bin_from.to_numpy()[place] == low
-
-
-def test_statistics_of_results_with_nan_or_truth_values():
-    def shifted(x):
-        return np.where(x > 0, x, np.nan)
-
-    def positive(x):
-        return x > 1
-
-    table = sweep(shifted, grid(x=[-1.0, 2.0]), reduce=over("x"))
-
-    assert all(np.isnan(values) for values in table.data_vars.values())
-    assert float(sweep(positive, grid(x=[0, 1, 2, 3]), reduce=over("x")).positive_mean) == 0.5
-    with pytest.raises(InvalidInput, match="expected numbers other than NaN"):
-        sweep(shifted, grid(x=[-1.0, 2.0]), reduce=over("x", edges=[0.0]))
+        assert values.dims == tuple(dim for dim in full.dims if dim not in dims)
+        np.testing.assert_allclose(values, getattr(full, name)(dims), rtol=1e-12)
 
 
 def test_every_input_is_a_coordinate_with_units_or_described():
     full = sweep(priority_fee_from_l1, REDUCED)
     table = sweep(priority_fee_from_l1, REDUCED, reduce=over("sample", "transaction"))
 
-    assert set(REDUCED.names) <= set(full.coords)
-    assert {str(full[name].attrs["units"]) for name in REDUCED.names} == {"wei / gas", "gas", "byte", "1"}
+    assert {*REDUCED} == {*full.coords}
+    assert {str(full[name].attrs["units"]) for name in REDUCED} == {"wei / gas", "gas", "byte", "1"}
     assert full.priority_fee_from_l1.attrs["units"] == "wei / gas"
     assert set(table.coords) == {"margin", "tip", "fixed_cost"}
+    assert sweep(twice, grid(x=[1.0, 5.0]), reduce=over("x")).attrs["x_values"] == "2 from 1.0 to 5.0"
     assert table.attrs["base_fee_drawn_from"] == "lognorm(s=1.0, scale=70000000.0)"
     assert table.attrs["seed"] == "1"
-    assert table.attrs["transaction_values"] == "50 some"
+    assert table.attrs["gas_from"] == table.attrs["compressed_size_from"] == "50 some"
     assert table.attrs["feemodel"] == feemodel.__version__
     assert table.attrs["evaluations"] == 1_000 * 50 * 2
 
@@ -415,6 +356,42 @@ def test_a_function_may_return_several_results_and_what_does_not_vary():
     assert found["sum"].values.tolist() == [[11, 21, 31], [12, 22, 32]]
     assert found["double"].values.tolist() == [[2, 2, 2], [4, 4, 4]]
     assert found["sum"].attrs == {"units": "wei", "long_name": "sum"}
+
+
+@pytest.mark.parametrize(("shape", "chunk"), [((3, 10), 20), ((3, 10), 1), ((7, 2, 5), 12), ((), None), ((4,), 3)])
+def test_pieces_cover_every_evaluation_once_in_order_and_within_the_chunk(shape, chunk):
+    counted = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    seen = [counted[cut].reshape(-1) for cut in _cuts(shape, chunk)]
+
+    assert np.concatenate(seen).tolist() == counted.reshape(-1).tolist()
+    assert max(map(len, seen)) <= (chunk or 1)
+
+
+def test_a_sweep_of_four_numbers_passes_few_functions():
+    fee = feemodel.priority_fee
+    samples = grid(compressed_size=128, gas=[21_000, 42_000], variable_cost=10**9, margin=[1.0, 1.2])
+    sweep(fee, samples)  # loads what is not part of the path
+    called = []
+
+    def note(frame, event, _):
+        name = frame.f_code.co_name
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("feemodel.") and not name.startswith("<"):
+            called.append(name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        sweep(fee, samples)
+    finally:
+        sys.setprofile(before)
+    assert len(called) <= 40, called
+
+
+def test_a_plain_function_is_not_called_to_try_it():
+    calls = []
+    sweep(lambda x: calls.append(x.shape) or x, grid(x=range(10)), chunk=4)
+
+    assert sorted(calls) == [(2,), (4,), (4,)]
 
 
 def narrowest(gas):
@@ -436,9 +413,7 @@ def test_no_result_is_cut_to_a_shorter_type_or_loses_its_mask(function, named):
 def test_one_number_of_an_array_is_a_constant():
     gas = xr.DataArray([20_000, 22_000], dims="block")
 
-    assert grid(margin=[1.0], gas=gas.max(), size=np.array(7), tip=gas.mean()).constants == {
-        "gas": 22_000, "size": 7, "tip": 21_000.0
-    }  # fmt: skip
+    assert grid(gas=gas.max(), size=np.array(7), tip=gas.mean()) == {"gas": 22_000, "size": 7, "tip": 21_000.0}
 
 
 def test_progress_counts_every_evaluation():
@@ -455,43 +430,22 @@ def test_progress_counts_every_evaluation():
         (feemodel.priority_fee, grid(zzz=[1], gas=1), {}, "it takes compressed_size, gas"),
         (feemodel.priority_fee, grid(gas=[1]), {}, "missing compressed_size, variable_cost"),
         (twice, grid(x=[1.0]), {"reduce": over("sampel")}, "reduce: expected dimensions"),
+        (twice, {"x": [1.0, 2.0]}, {}, "samples: expected a DataArray or a number for x"),
+        (twice, monte_carlo(4, x=stats.norm()) | monte_carlo(5, y=stats.norm()), {}, "equal coordinates along a"),
+        (twice, grid(x=[1.0]) | {"y": xr.DataArray([1.0], coords={"x": [2.0]})}, {}, "equal coordinates along a"),
+        (5, grid(x=[1.0]), {}, "function: expected a function, got 5"),
         (twice, grid(x=[1.0]), {"chunk": 0}, "chunk: expected an integer of at least 1, got 0"),
         (lambda x: np.ones(3), grid(x=[1.0, 2.0]), {}, "expected a result .* that can be broadcast to the shape"),
         (lambda x: "text", grid(x=[1.0, 2.0]), {}, "expected numbers in the result"),
         (lambda x: {"x": x}, grid(x=[1.0, 2.0]), {}, "expected a name that differs from all inputs"),
-        (lambda x: x if x.size == 1 else x + 0.5, grid(x=[1, 2]), {}, "expected the type int64 of the first result"),
-        (other_name_next, grid(x=[1, 2]), {}, "expected the results a in every call"),
-        (other_name_next, grid(x=[1, 2]), {"reduce": over("x")}, "expected the results a in every call"),
+        (lambda x: x if x.flat[0] == 1 else x / 2, grid(x=[1, 2]), {"chunk": 1}, "expected the type int64 of"),
+        (other_name_next, grid(x=[1, 2]), {"chunk": 1}, "expected the results a in every call"),
+        (other_name_next, grid(x=[1, 2]), {"reduce": over("x"), "chunk": 1}, "expected the results a in every"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_sweep_is_named(function, samples, options, named):
     with pytest.raises(InvalidInput, match=named):
         sweep(function, samples, **options)
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda: over(), "over: expected at least one dimension"),
-        (
-            lambda: over("x", statistics=["median"]),
-            rf"statistics\[0\]: expected one of {', '.join(STATISTICS)}, got 'median'",
-        ),
-        (lambda: over("x", edges=[2.0, 1.0]), "edges: expected increasing numbers"),
-        (lambda: over("x", edges=[[1.0, 2.0]]), "edges: expected increasing numbers"),
-        (lambda: over("x", edges=[]), "edges: expected at least one"),
-        (lambda: over("x", edges="1, 2"), "edges: expected a finite number, got '1, 2'"),
-        (lambda: over("x", statistics="mean"), "statistics: expected a list of names, got 'mean'"),
-        (lambda: over("x", statistics=[]), "statistics: expected at least one name, such as mean"),
-        (lambda: over("x", statistics=["sum", "sum"]), r"statistics\[1\]: expected each name only once, got 'sum'"),
-        (lambda: over("x", "x"), r"over\[1\]: expected each name only once, got 'x'"),
-        (lambda: over(5), r"over\[0\]: expected the name of a dimension, got 5"),
-        (lambda: Over("gas"), "over: expected a list of names, got 'gas'"),
-    ],
-)
-def test_what_is_wrong_with_a_reduction_is_named(make, named):
-    with pytest.raises(InvalidInput, match=named):
-        make()
 
 
 def test_a_result_beyond_memory_is_refused():
@@ -501,7 +455,7 @@ def test_a_result_beyond_memory_is_refused():
 
 def test_a_result_is_saved_and_read_again(tmp_path):
     for result in (
-        sweep(priority_fee_from_l1, REDUCED, reduce=over("transaction", edges=[1e8])),
+        sweep(priority_fee_from_l1, REDUCED, reduce=over("transaction", quantile=[0.5], above=[1e8])),
         sweep(feemodel.priority_fee, SAMPLES["transactions under costs"]),
     ):
         write_dataset(result, tmp_path / "result.nc", overwrite=True)

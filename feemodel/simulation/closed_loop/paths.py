@@ -1,6 +1,5 @@
 """Check the arguments of `simulate`, and simulate one path at a time."""
 
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,10 +25,7 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.simulation._axes import stream_of
-from feemodel.simulation._fingerprint import description, package_source
 from feemodel.simulation._l1_columns import RATIOS, TIP
-from feemodel.simulation._resume import Layout
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import (
     ACCOUNTS,
@@ -66,6 +62,7 @@ from feemodel.simulation.closed_loop.observations import (
 )
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.samples import stream_of
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,
@@ -336,14 +333,9 @@ class PathJob:
         }
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
-    def layout(self, path: int) -> Layout:
-        """Return the type and shape of each array that is stored for a path."""
-        days = (self.steps + self.day_offset - 1) // self.day_steps + 1
-        found: Layout = {"days": (DAY, (days,)), "summary": (np.dtype(np.float64), (len(PATH_VARIABLES),))}
-        return found if path >= self.record else {**found, "series": (SERIES, (self.steps,))}
-
-    def to_arrays(self, part: PathResult) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store for a path: days, statistics in the order of `PATH_VARIABLES`, and series."""
+    def arrays(self, path: int) -> dict[str, NDArray[Any]]:
+        """Simulate one path; return its days, its statistics in the order of `PATH_VARIABLES`, and its series."""
+        part = self(path)
         found = {
             "days": part.days,
             "summary": np.array([part.summary[name] for name in PATH_VARIABLES], dtype=np.float64),
@@ -351,21 +343,19 @@ class PathJob:
         return found if part.series is None else found | {"series": part.series}
 
     def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
-        """Convert the stored arrays of a path back to the results of the path."""
+        """Convert the arrays of a path back to its result."""
         summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
         return PathResult(arrays["days"], summary, arrays.get("series"))
 
-    @property
-    def description(self) -> str:
-        """JSON text with all inputs that determine the result."""
-        parts = description(
-            l1_fees=self.l1_fees, pricing=self.pricing, start=state_arrays(started(self.pricing, self.setting)),
-            read={name: getattr(self.pricing, name, None) for name in OPTIONAL},
-            posting=self.posting, demand=self.demand, costs=self.costs, step=self.step, bootstrap=self.bootstrap,
-            days=self.days, record=self.record, seed=self.seed, versions=self.attributes["versions"],
-            package=package_source("feemodel.simulation.closed_loop.simulator"),
-        )  # fmt: skip
-        return json.dumps(parts)
+    def inputs(self) -> dict[str, Any]:
+        """Return all inputs that determine the result."""
+        return {
+            **{name: getattr(self, name) for name in ("l1_fees", "pricing", "posting", "demand", "costs", "bootstrap")},
+            **{name: getattr(self, name) for name in ("step", "days", "record", "seed")},
+            "start": state_arrays(started(self.pricing, self.setting)),
+            "read": {name: getattr(self.pricing, name, None) for name in OPTIONAL},
+            "versions": self.attributes["versions"],
+        }
 
 
 def _seed_sequence(rng: Rng) -> SeedSequence:

@@ -10,8 +10,6 @@ import xarray as xr
 from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
-from feemodel.simulation._executors import Where
-from feemodel.simulation._resume import Finished, parts
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop._parameters import parameters, with_parameters
@@ -20,6 +18,7 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.run import Finished, Where, parts
 from feemodel.simulation.scenarios import Rng
 
 
@@ -57,7 +56,7 @@ def simulate(
         midnight UTC, and the first and last day may be partial.
     record : number of paths for which the result contains the values in each step.
     rng : seed, SeedSequence or Generator; each path has its own random stream.
-    executor : "threads", "processes", a Dask client or scheduler address, or a `concurrent.futures.Executor`.
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
     workers : number of threads or processes; the result does not depend on this number.
     finished : store for finished paths, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted run can be
         resumed.
@@ -88,10 +87,10 @@ def simulate(
     results: list[PathResult] = []
     with (
         reporting(progress, job.paths, "paths") as advance,
-        closing(parts(job, job.paths, finished, executor=executor, workers=workers)) as found,
+        closing(parts(job.arrays, int, job.paths, finished, job.inputs, executor=executor, workers=workers)) as found,
     ):
-        for result in found:
-            results.append(result)
+        for arrays in found:
+            results.append(job.from_arrays(arrays))
             advance(1)
     made = dataset(results, day_steps=job.day_steps, step=job.step, recorded=job.record)
     if job.start_time is not None:
@@ -139,6 +138,12 @@ class Experiment:
             choice("outputs", name, tuple(PATH_VARIABLES))
         instance("posting", self.posting, Posting)
         path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the result of a sweep: the policy, the demand, the L1 fees, the seed and the other inputs."""
+        job = path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
+        return job.attributes
 
     def __call__(self, **inputs: Any) -> dict[str, RealArray]:
         """Return the outputs, with one value for each element of the broadcast inputs."""

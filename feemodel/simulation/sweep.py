@@ -1,0 +1,350 @@
+"""Evaluate a function on samples in pieces, and return a Dataset with the inputs as coordinates.
+
+A sweep is a broadcast of DataArrays that is cut into pieces. It needs memory for its result, and for a few pieces of at
+most 1,048,576 evaluations for each worker.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, nullcontext
+from difflib import get_close_matches
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import xarray
+from numpy.typing import NDArray
+
+from feemodel.checks import whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.progress import Progress, reporting
+from feemodel.simulation._metadata import versions, with_metadata
+from feemodel.simulation.run import Finished, Where, in_order, parts
+from feemodel.simulation.statistics import Over, Sums, Table
+
+LARGEST_PIECE = 1 << 20  # maximum number of evaluations in a piece, which takes at most 8 MiB for each result
+SMALLEST_PIECE = 1 << 16
+PIECES = 64  # preferred number of pieces; the limits on the size of a piece take precedence
+LARGEST_RESULT = 1 << 30  # maximum number of values of a result (8 GiB)
+UNITS = {
+    **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
+    **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
+    **dict.fromkeys(("margin", "cost_margin", "gas_price_ratio"), "1"),
+    **dict.fromkeys(("base_fee", "blob_base_fee", "tip", "fixed_cost", "min_gas_price", "adjustment"), "wei / gas"),
+    **dict.fromkeys(("priority_fee", "verification_priority_fee", "priority_fee_from_l1"), "wei / gas"),
+    "variable_cost": "wei / byte",
+}
+
+NOT_LISTED = ("units", "long_name", "seed")  # attributes of an input that do not describe its values
+
+Cut = tuple[slice, ...]  # the part of a result that a piece computes
+Arrays = dict[str, NDArray[Any]]
+
+
+def sweep(
+    function: Callable[..., Any],
+    samples: Mapping[str, Any],
+    *,
+    reduce: Over | None = None,
+    executor: Where = None,
+    workers: int | None = None,
+    chunk: int | None = None,
+    units: Mapping[str, str] | None = None,
+    finished: Finished | None = None,
+    progress: Progress = None,
+) -> xarray.Dataset:
+    """Evaluate a function on samples.
+
+    Parameters
+    ----------
+    function : function whose parameters are the inputs. It is called with arrays that broadcast, and returns an array
+        of their shape, or a mapping from names to such arrays. A formula with a parameter `out` writes to this array.
+    samples : DataArrays and constants by input, such as results of `grid`, `sobol` and `monte_carlo`, joined by `|`.
+        DataArrays broadcast by the names of their dimensions.
+    reduce : result of `over`, the statistics to return in place of all evaluations.
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads. The result does
+        not depend on the executor, to the last bit. An executor stays open, and raises its own errors.
+    workers : number of threads, or of pieces that an executor computes at a time; `None` means the number of
+        processors.
+    chunk : maximum number of evaluations in a piece; `None` means between 65,536 and 1,048,576.
+    units : units by name, for results and inputs whose unit the package does not know.
+    finished : store for finished pieces, a `feemodel.io.FinishedFolder`. With a store, a call with the same arguments
+        resumes an interrupted sweep. A store of other inputs, of another source of `function` or of other versions is
+        refused. A change of a global or of a helper that `function` uses is not noticed.
+    progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since the
+        previous call.
+
+    Returns
+    -------
+    Dataset with the results, over the dimensions of the samples without the reduced dimensions. Inputs that vary along
+    dimensions of the result are coordinates with units. The attributes describe the other inputs, the seed and the
+    software versions, and have what is in `function.attributes`, if there is such a mapping.
+
+    Raises
+    ------
+    InvalidInput : an input of the function is unknown or missing, a result is not valid, or `finished` has pieces of
+        another sweep.
+    LimitExceeded : more than 2**30 evaluations that are not reduced.
+
+    >>> import feemodel
+    >>> from feemodel.simulation.samples import grid
+    >>> samples = grid(margin=[1.0, 1.2], compressed_size=128, gas=21_000, variable_cost=10**9, fixed_cost=30_000_000)
+    >>> fees = sweep(feemodel.priority_fee, samples)
+    >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
+    ([36095238, 43314285], 'wei / gas')
+    """
+    sizes, writes = _checked(function, samples, reduce)
+    dims, shape = tuple(sizes), tuple(sizes.values())
+    cuts = _cuts(shape, chunk)
+    arrays = {
+        name: _aligned(value, sizes, writes) for name, value in samples.items() if isinstance(value, xarray.DataArray)
+    }
+    constants = {name: value for name, value in samples.items() if name not in arrays}
+    axes = () if reduce is None else tuple(map(dims.index, reduce.dims))
+    name = getattr(function, "__name__", "result")
+    name = name if name.isidentifier() else "result"
+    evaluate = partial(_evaluate, function, name, reduce, axes)
+    result = _Result(shape, axes, reduce)
+
+    def task(number: int) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """Return the inputs of a piece, and its shape."""
+        inputs = dict(constants)
+        for name, array in arrays.items():
+            cut = [part if size > 1 else slice(0, 1) for part, size in zip(cuts[number], array.shape, strict=True)]
+            inputs[name] = array[tuple(cut)]
+        return inputs, tuple([part.stop - part.start for part in cuts[number]])
+
+    def write(number: int) -> Arrays:
+        """Compute a piece in a thread, which writes it to the result; return its sums if it is reduced."""
+        out = result.arrays[result.names[0]][cuts[number]] if writes and reduce is None else None
+        found = evaluate(task(number), out)
+        if reduce is None:
+            result.add(cuts[number], found)
+            return {}
+        return found
+
+    def in_threads() -> Iterator[Arrays]:
+        yield evaluate(task(0))  # its type is the type of the arrays to which the threads write
+        if len(cuts) > 1:
+            yield from in_order(write, range(1, len(cuts)), executor=None, workers=workers)
+
+    def described() -> dict[str, Any]:
+        return {
+            "function": function,
+            "samples": dict(samples),
+            "chunk": [part.stop for part in cuts[0]],
+            "reduce": reduce,
+            "versions": versions(),
+        }
+
+    computed = (
+        in_threads()
+        if finished is None and executor is None
+        else parts(evaluate, task, len(cuts), finished, described, executor=executor, workers=workers)
+    )
+    shown = nullcontext(int) if progress is None else reporting(progress, prod(shape), "evaluations")
+    with shown as report, closing(computed) as found:
+        for cut, part in zip(cuts, found, strict=True):
+            result.add(cut, part)
+            report(prod(piece.stop - piece.start for piece in cut))
+    about = {"function": name} | getattr(function, "attributes", {})
+    return _dataset(about, samples, dims, result, UNITS | dict(units or {}))
+
+
+def _evaluate(
+    function: Callable[..., Any],
+    name: str,
+    reduce: Over | None,
+    axes: tuple[int, ...],
+    task: tuple[dict[str, Any], tuple[int, ...]],
+    out: NDArray[Any] | None = None,
+) -> Arrays:
+    """Return the results of a piece, or their sums over the axes; nothing if the function writes them to `out`.
+
+    `task` has the inputs and the shape of the piece. A function that returns no mapping has one result, `name`.
+    """
+    inputs, shape = task
+    given = inputs if out is None else inputs | {"out": out}
+    bound = inspect.signature(function).bind(**given)  # `numba.vectorize` functions accept no keywords
+    value = function(*bound.args, **bound.kwargs)
+    if out is not None:
+        return {}
+    named = value if isinstance(value, Mapping) else {name: value}
+    results = {str(key): _of_shape(key, result, shape) for key, result in named.items()}
+    if reduce is None:
+        return results
+    return {
+        f"{key}/{term}": array
+        for key, values in results.items()
+        for term, array in reduce.sums(values, axes)._asdict().items()
+    }
+
+
+class _Result:
+    """Arrays of the whole sweep, or tables of sums; the first piece decides their names and types."""
+
+    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...], reduce: Over | None) -> None:
+        self.shape, self.reduce = shape, reduce
+        self._kept = [axis for axis in range(len(shape)) if axis not in axes]
+        self.names: list[str] = []
+        self.arrays: Arrays = {}
+        self.tables: dict[str, Table] = {}
+
+    def add(self, cut: Cut, part: Mapping[str, NDArray[Any]]) -> None:
+        """Store the results or the sums of a piece; a part without results was already written."""
+        names = [*dict.fromkeys([key.rpartition("/")[0] or key for key in part])]
+        if names and not self.names:
+            kept = tuple([self.shape[axis] for axis in self._kept])
+            try:
+                if self.reduce is None:
+                    self.arrays = {name: np.empty(kept, part[name].dtype) for name in names}
+                else:
+                    self.tables = {name: Table(kept, self.reduce) for name in names}
+            except MemoryError as error:
+                raise LimitExceeded(f"not enough memory for the result: {error}") from None
+            self.names = names
+        if names and names != self.names:
+            raise InvalidInput("function", f"expected the results {', '.join(self.names)} in every call", names)
+        for name in names:
+            if self.reduce is not None:
+                sums = Sums(*(part[f"{name}/{term}"] for term in Sums._fields))
+                self.tables[name].merge(tuple(cut[axis] for axis in self._kept), sums)
+            elif not np.can_cast(part[name].dtype, self.arrays[name].dtype):
+                reason = f"expected the type {self.arrays[name].dtype} of the first result {name}"
+                raise InvalidInput("function", reason, str(part[name].dtype))
+            else:
+                self.arrays[name][cut] = part[name]
+
+
+def _checked(
+    function: Callable[..., Any], samples: Mapping[str, Any], reduce: Over | None
+) -> tuple[dict[str, int], bool]:
+    """Check the arguments; return the sizes of the dimensions, and whether the function has an argument `out`."""
+    if not callable(function):
+        raise InvalidInput("function", "expected a function", function)
+    if not isinstance(samples, Mapping):
+        raise InvalidInput("samples", "expected a mapping, such as a result of grid, sobol or monte_carlo", samples)
+    if reduce is not None and not isinstance(reduce, Over):
+        raise InvalidInput("reduce", 'expected a result of over, such as over("sample")', reduce)
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "function", "expected a function that names its parameters, such as a lambda", function
+        ) from None
+    accepted = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if writes := "out" in accepted and "out" not in samples:
+        accepted.remove("out")
+    if inspect.Parameter.VAR_KEYWORD not in {p.kind for p in parameters.values()}:
+        for name in samples:
+            if name not in accepted:
+                close = get_close_matches(name, [free for free in accepted if free not in samples], 1, 0.5)
+                hint = f"did you mean {close[0]}?" if close else f"it takes {', '.join(accepted)}"
+                raise InvalidInput(
+                    "samples", f"expected inputs of {getattr(function, '__name__', 'the function')}: {hint}", name
+                )
+    if missing := [n for n in accepted if parameters[n].default is inspect.Parameter.empty and n not in samples]:
+        raise InvalidInput("samples", f"missing {', '.join(missing)}", [*samples])
+    arrays: dict[str, xarray.DataArray] = {}
+    for name, value in samples.items():
+        if isinstance(value, xarray.DataArray):
+            arrays[name] = value
+        elif not isinstance(value, (int, float, str, np.integer, np.floating)):
+            raise InvalidInput("samples", f"expected a DataArray or a number for {name}; grid(…) makes one", value)
+    try:
+        xarray.align(*arrays.values(), join="exact", copy=False)
+    except ValueError as error:
+        raise InvalidInput("samples", "expected equal coordinates along a shared dimension", str(error)) from None
+    sizes = {str(dim): size for array in arrays.values() for dim, size in array.sizes.items()}
+    for dim in () if reduce is None else reduce.dims:
+        if dim not in sizes:
+            close = get_close_matches(dim, sizes, 1, 0.5) or [", ".join(sizes)]
+            raise InvalidInput("reduce", f"expected dimensions of the samples, such as {close[0]}", dim)
+    if reduce is None and (size := prod(sizes.values())) > LARGEST_RESULT:
+        raise LimitExceeded(f"{size:,} evaluations are more than {LARGEST_RESULT:,}: pass reduce=over(…)")
+    return sizes, writes
+
+
+def _aligned(array: xarray.DataArray, sizes: Mapping[str, int], writes: bool) -> NDArray[Any]:
+    """Return the values of a DataArray, with an axis of length 1 for each dimension that it does not have."""
+    ordered = array.transpose(*[dim for dim in sizes if dim in array.dims]).to_numpy()
+    view = ordered.reshape([size if dim in array.dims else 1 for dim, size in sizes.items()]).view()
+    view.flags.writeable = writes  # pieces share their inputs; a compiled formula would be compiled again for these
+    return view
+
+
+def _cuts(shape: tuple[int, ...], chunk: int | None) -> list[Cut]:
+    """Cut a result into pieces of at most `chunk` evaluations; each piece is contiguous, in C order.
+
+    >>> _cuts((3, 10), 20)
+    [(slice(0, 2, None), slice(0, 10, None)), (slice(2, 3, None), slice(0, 10, None))]
+    """
+    limit = min(max(prod(shape) // PIECES, SMALLEST_PIECE), LARGEST_PIECE)
+    if chunk is not None:
+        limit = whole_scalar("chunk", chunk, minimum=1)
+    ranges: list[list[slice]] = []
+    for size in reversed(shape):
+        step = min(size, max(1, limit))
+        ranges.append([slice(start, min(start + step, size)) for start in range(0, size, step)])
+        limit //= size
+    return list(product(*reversed(ranges)))
+
+
+def _of_shape(name: object, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    if np.ma.is_masked(value):
+        raise InvalidInput("function", f"expected a result {name} without a mask, because it would be lost", value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufb":
+        raise InvalidInput("function", f"expected numbers in the result {name}", str(array.dtype))
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        reason = f"expected a result {name} that can be broadcast to the shape {shape}"
+        raise InvalidInput("function", reason, array.shape) from None
+
+
+def _dataset(
+    function: Mapping[str, Any],
+    samples: Mapping[str, Any],
+    dims: tuple[str, ...],
+    result: _Result,
+    units: Mapping[str, str],
+) -> xarray.Dataset:
+    """Return the result with its coordinates, and with attributes that describe the samples and the function."""
+    reduce = result.reduce
+    kept = [dim for dim in dims if reduce is None or dim not in reduce.dims]
+    variables: dict[str, Any] = {}
+    coordinates: dict[str, Any] = {}
+    attributes: dict[str, Any] = {"evaluations": prod(result.shape)}
+    seeds: list[str] = []
+    for name, value in samples.items():
+        unit = {"units": units[name]} if name in units else {}
+        if not isinstance(value, xarray.DataArray):
+            coordinates[name] = ((), value, unit)
+            continue
+        described = {f"{name}_{key}": text for key, text in value.attrs.items() if key not in NOT_LISTED}
+        seeds += [value.attrs["seed"]] if "seed" in value.attrs else []
+        if set(value.dims) <= set(kept):
+            coordinates |= {key: held.variable for key, held in value.coords.items() if key != name}
+            coordinates[name] = (value.dims, value.to_numpy(), unit)
+        elif not described:
+            described = {f"{name}_values": f"{value.size:,} from {value.min().item()} to {value.max().item()}"}
+        attributes |= described
+    for name in result.names:
+        unit = {"units": units[name]} if name in units else {}
+        if reduce is None:
+            variables[name] = (dims, result.arrays[name], unit)
+        else:
+            variables |= result.tables[name].variables(name, tuple(kept), unit)
+            levels = {"above": (reduce.above, unit), "quantile": (reduce.quantile, {"units": "1"})}
+            coordinates |= {level: (level, list(given), about) for level, (given, about) in levels.items() if given}
+            attributes["reduced_over"] = ", ".join(reduce.dims)
+    if twice := [name for name in variables if name in samples or name in dims]:
+        raise InvalidInput("function", "expected a name that differs from all inputs and dimensions", twice[0])
+    if seeds:
+        attributes["seed"] = "; ".join(dict.fromkeys(seeds))
+    for key, text in function.items():
+        attributes[f"function_{key}" if key in attributes else key] = text
+    return with_metadata(xarray.Dataset(variables, coordinates, attributes))
