@@ -17,7 +17,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from feemodel import PricingRecord, priority_fee
+from feemodel import FastLz, PricingRecord, priority_fee
 from feemodel.ethereum import from_hex
 from tests.helpers.inputs import ROOT, inputs
 from tests.nodes.formulas import FORMULAS, Arguments, Draw, dictionary, fee_market, optimism, text
@@ -54,7 +54,8 @@ UNITS = {
     "excess_blob_gas": "blob gas", "blob_gas_used": "blob gas", "creates": "1 if the transaction creates a contract",
     "addresses": "addresses of the access list", "slots": "storage keys of the access list",
     "authorizations": "authorizations of EIP-7702", "gas_scalar": "gas / byte",
-    "transactions": "hexadecimal signed transactions", "backlog": "gas", "speed_limit": "gas / s", "inertia": "1",
+    "transaction": "hexadecimal signed transaction", "transactions": "hexadecimal signed transactions",
+    "backlog": "gas", "speed_limit": "gas / s", "inertia": "1",
     "tolerance": "s", "size": "bytes", "price_per_unit": "wei / unit", "gas_price": "wei / gas", "seconds": "s",
     "constraints": "target [gas / s], window [s], backlog [gas]", "commit_scalar": "billionths",
     "blob_scalar": "billionths", "exec_scalar": "billionths", "length": "bytes", "plain_size": "bytes",
@@ -249,6 +250,7 @@ def real() -> Iterator[dict[str, Any]]:
     for raw, size in zip(raws, sizes, strict=True):
         yield {"chain": "op-stack", "upgrade": "fjord", "rule": "fastlz_size", "inputs": {"payload": raw},
                "expected": size, "source": "op-geth"}  # fmt: skip
+    yield from _fees_of_transactions(raws[:10], sizes[:10])
     lzss = FORMULAS["LZSS"]
     rng = random.Random("vectors lzss")
     short = list(
@@ -257,6 +259,25 @@ def real() -> Iterator[dict[str, Any]]:
     for (payload,), size in zip(short, answers("consensys", map(lzss.line, short), [str(dictionary())]), strict=True):
         yield {"chain": "linea", "upgrade": "beta-v1", "rule": "lzss_size", "inputs": {"payload": f"0x{payload}"},
                "expected": size, "source": "compress"}  # fmt: skip
+
+
+def _fees_of_transactions(raws: list[str], sizes: list[str]) -> Iterator[dict[str, Any]]:
+    """L1 fees of whole transactions, for libraries that count and compress the bytes themselves."""
+    rng = random.Random("vectors transactions")
+    for upgrade in (one.name for one in optimism.UPGRADES):
+        terms = [
+            {
+                "l1_base_fee": rng.randrange(10**7, 10**11), "blob_base_fee": rng.randrange(1, 10**10),
+                "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213, "overhead": 188, "scalar": 684_000,
+            }
+            for _ in raws
+        ]  # fmt: skip
+        counts = [(data.count(0), len(data) - data.count(0)) for data in map(from_hex, raws)]
+        rows = [(upgrade, *count, size, *term.values()) for count, size, term in zip(counts, sizes, terms, strict=True)]
+        fees = answers("op_geth", ["l1_fee " + " ".join(map(str, row)) for row in rows])
+        for raw, term, fee in zip(raws, terms, fees, strict=True):
+            yield {"chain": "op-stack", "upgrade": upgrade, "rule": "l1_fee_of_transaction",
+                   "inputs": {"transaction": raw, **written(term)}, "expected": fee, "source": "op-geth"}  # fmt: skip
 
 
 def _lines(path: Path, key: str) -> list[str]:
@@ -294,7 +315,15 @@ def _published(chain: str, rule: str, named: Any, expected: Any, source: str) ->
     return row | {"expected": written(expected), "source": source}
 
 
+def _fee_of_transaction(row: dict[str, Any]) -> str:
+    terms = read({name: value for name, value in row["inputs"].items() if name != "transaction"})
+    data = from_hex(row["inputs"]["transaction"])
+    counts = data.count(0), len(data) - data.count(0), FastLz().size(data)
+    return text(FORMULAS[f"OP Stack L1 fee, {row['upgrade']}"].ours(row["upgrade"], *counts, *terms.values()))
+
+
 OURS = {
+    ("op-stack", "l1_fee_of_transaction"): _fee_of_transaction,
     ("linea", "lzss_size"): lambda row: str(FORMULAS["LZSS"].ours(row["inputs"]["payload"].removeprefix("0x"))),
     ("linea", "pricing_record"): lambda row: _record(row["inputs"]["extra_data"]),
     ("linea", "priority_fee"): lambda row: str(priority_fee(**read(row["inputs"]))),
