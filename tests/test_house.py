@@ -62,7 +62,7 @@ CEILINGS = {
     "sizes": 1_012,
     "top level": 2_570,
     "package": 45_472,
-    "tests": 44_303,
+    "tests": 44_541,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,
     "modules": 243,

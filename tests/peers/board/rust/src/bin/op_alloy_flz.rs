@@ -1,0 +1,10 @@
+//! op-alloy-flz: FastLZ length, estimated size and footprint of OP Stack.
+use board::{answer, bytes};
+use op_alloy_flz::flz_compress_len;
+
+fn main() {
+    answer(|rule, _, inputs| match rule {
+        "fastlz_size" => Some(flz_compress_len(&bytes(inputs, "payload")?).to_string()),
+        _ => None,
+    });
+}
