@@ -19,9 +19,10 @@ from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.simulation._l1_columns import FEES, l1_columns
-from feemodel.simulation.forecast import scores
-from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, rolling_quantiles
+from feemodel.simulation.forecast.mixing import pinball
+from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
+from tests.helpers import forecast_scores as scores
 
 HORIZONS = {"10min": 1, "1h": 6, "6h": 36, "24h": 144}  # [bins]
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -98,7 +99,7 @@ def forecast_rows(found: Sequence[Run]) -> pd.DataFrame:
 def score_rows(name: str, split: str, found: Sequence[Run], kept: dict[str, np.ndarray]) -> list[dict[str, object]]:
     """Return a row of scores for each run, over the origins of its horizon that belong to a split."""
     losses = {
-        (run.horizon, run.method): scores.pinball(run.targets[:, None], run.forecasts, QUANTILES)
+        (run.horizon, run.method): pinball(run.targets[:, None], run.forecasts, QUANTILES)
         .mean(axis=1)[kept[run.horizon]]
         for run in found
     }  # fmt: skip

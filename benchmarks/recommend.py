@@ -11,7 +11,7 @@ from feemodel.checks import RealArray
 from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation import Fixed, LineaPricing, OpStackPricing
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.forecast._recommend import recommend
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 
@@ -59,7 +59,7 @@ def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[s
                 "chain": LineaPricing(),
             }
         for name, policy in {**policies, "unit": Fixed(price=1e9)}.items():
-            run = simulate(today, policy, Posting(deadline=DEADLINE))
+            run = simulate(today, policy, Posting(submission=SUBMISSIONS[family], deadline=DEADLINE))
             by_transaction = float(terms["operator_fee_constant"].value) if (family, name) == PAYS_TIPS else 0.0
             fees = float(run["data_fees"].sum()) + by_transaction * float(run["transactions"].sum())
             found[name].append((fees, float(run["accrued_data_cost"].sum())))

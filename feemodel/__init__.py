@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from feemodel.simulation._calibrate import calibrate as calibrate
     from feemodel.simulation.announced import PricingRule as PricingRule
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
-    from feemodel.simulation.forecast._recommend import recommend as recommend
     from feemodel.simulation.forecast.distribution import forecast as forecast
+    from feemodel.simulation.forecast.recommend import recommend as recommend
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.samples import grid as grid
     from feemodel.simulation.samples import monte_carlo as monte_carlo

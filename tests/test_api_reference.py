@@ -29,10 +29,9 @@ BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.rollups._balance", "feemodel.rollups._base_fee_bounds",
     "feemodel.simulation._l1_columns", "feemodel.simulation.run",
-    "feemodel.simulation.forecast._combination", "feemodel.simulation.forecast._conformal",
-    "feemodel.simulation.forecast._features", "feemodel.simulation.forecast.methods",
-    "feemodel.simulation.forecast._path_kernels", "feemodel.simulation.forecast._paths",
-    "feemodel.simulation.forecast._quantile_regression", "feemodel.simulation.forecast._series",
+    "feemodel.simulation.forecast.mixing", "feemodel.simulation.forecast.methods",
+    "feemodel.simulation.forecast.path_kernels", "feemodel.simulation.forecast.paths",
+    "feemodel.simulation.forecast.regression", "feemodel.simulation.forecast.series",
     "feemodel.simulation._path_brackets", "feemodel.simulation.closed_loop._accounts",
     "feemodel.simulation.closed_loop._execution",
     "feemodel.simulation.closed_loop._l1_steps",

@@ -31,7 +31,7 @@ NOT_CALLED = {
     "feemodel.rollups.mantle": {"mantle_rule"},  # as the next one, tried through `rule`
     "feemodel.rollups.starknet": {"starknet_rule"},
     "feemodel.rollups.taiko": {"TaikoChain"},
-    "feemodel.simulation.forecast._recommend": {"Recommended", "Recommendation"},
+    "feemodel.simulation.forecast.recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation.samples": {"WholeNumbers"},

@@ -21,7 +21,7 @@ KEYS = {
     "blob_base_fee_quantile": "blobBaseFeeWei",
     "cost_quantile": "submissionCostWei",
 }
-METHODS = ("auto", "climatology", "persistence", "seasonal", "blend")
+METHODS = ("auto", "persistence", "seasonal")
 HORIZONS = ("10min", "1h", "6h", "24h")
 
 

@@ -4,14 +4,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, shown
-from feemodel.cli.parameters import FLAT, HOUR, History, Paths, Seed, default_of, one_of, real
+from feemodel.cli.parameters import FLAT, HOUR, History, Paths, Seed, default_of, one_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.simulation.forecast._recommend import recommend
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
+from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
-    from feemodel.simulation.forecast._recommend import Recommendation
+    from feemodel.simulation.forecast.recommend import Recommendation
 
 FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
 
@@ -27,6 +29,10 @@ def command(
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = default_of(recommend, "hold"),
     interval: Annotated[float, real("time between submissions, a multiple of 120 s", "s", above=0)]
     = default_of(recommend, "interval"),
+    gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
+    blobs: Annotated[int | None, whole("blobs of a submission (default: 1)", minimum=1)] = None,
+    submission_bytes: Annotated[int | None, whole("bytes of a submission (default: full blobs)", "byte", minimum=1)]
+    = None,
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
@@ -36,15 +42,21 @@ def command(
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
     found = recommend(
         l1.read(), family=family, loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
-        paths=paths, rng=seed,
+        submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
     )  # fmt: skip
-    rows = [(name, one.unit, one.meaning, shown(one.value)) for name, one in found.parameters.items()]
-    table = Table(f"Recommended for {found.family}", ("parameter", "unit", "meaning", "value"), rows, left=3)
+    rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
+    heads = ("parameter", "unit", "value", "from", "to")
+    table = Table(f"Recommended for {found.family}, with 90 % intervals", heads, rows, left=2)
+    posted, (lowest, highest) = found.submission, found.factor_interval
+    count = posted.blob_gas // GAS_PER_BLOB
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     # "at least", if the loss probability is still below the target when the paths end
     at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
     notes = [
-        f"Factor on the chain's rule: {found.factor:.4f}. Expected margin: {found.expected_margin:.1%}.",
+        f"Submission: {posted.execution_gas:,} gas, {count} blob{'s' * (count != 1)}, {posted.capacity:,} bytes, every"
+        f" {interval / 60:g} min.",
+        f"Factor on the chain's rule: {found.factor:.3f}, from {lowest:.3f} to {highest:.3f}."
+        f" Expected margin: {found.expected_margin:.1%}.",
         f"Loss probability over {found.hold / HOUR:g} h: {found.loss_probability:.1%}.",
         f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.",
         f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",
@@ -52,10 +64,24 @@ def command(
     wanted = 0.05 if loss_probability is None else loss_probability
     return Answer(
         {name: value for name, value in asdict(found).items() if name != "outlook"}, [table], notes,
-        file=[{"parameter": name, "value": one.value, "unit": one.unit, "meaning": one.meaning}
-              for name, one in found.parameters.items()],
+        file=[{"parameter": name} | asdict(one) for name, one in found.parameters.items()],
         figure=lambda: _draw(found, wanted if margin is None else None),
     )  # fmt: skip
+
+
+def _submission(family: str, gas: int | None, blobs: int | None, size: int | None) -> Submission | None:
+    """Return the submission of the options, or `None` for that of the family."""
+    known = SUBMISSIONS.get(family)
+    if gas is None and known is None:
+        raise InvalidInput("gas", f"expected the gas of a submission, because no source gives that of {family}", gas)
+    if gas is blobs is size is None:
+        return None
+    base, count = known or Submission(), blobs or 1
+    return Submission(
+        execution_gas=base.execution_gas if gas is None else gas,
+        blob_gas=count * GAS_PER_BLOB,
+        capacity=count * base.capacity if size is None else size,
+    )
 
 
 def _draw(found: "Recommendation", target: float | None) -> Any:

@@ -47,7 +47,7 @@ TESTS: dict[str, list[str]] = {
         "tests/simulation/test_closed_loop.py",
     ],
     "simulation/closed_loop/loop": ["tests/simulation/test_closed_loop.py"],
-    "simulation/forecast/_path_kernels": ["tests/simulation/test_forecast_paths.py"],
+    "simulation/forecast/path_kernels": ["tests/simulation/test_forecast_paths.py"],
     "simulation/_path_kernels": ["tests/simulation/test_scenarios.py", "tests/simulation/test_backtest.py"],
     "simulation/policies/arbitrum": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/policies/arbitrum_execution": ["tests/simulation/test_closed_loop_policies.py"],

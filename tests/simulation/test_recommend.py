@@ -10,7 +10,7 @@ from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees
 from feemodel.plots import plot_loss_probability, plot_recommended_price
-from feemodel.simulation.forecast._recommend import recommend
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission
 
@@ -34,9 +34,13 @@ def test_a_lower_loss_probability_asks_for_more(month, family):
 
 
 def check_a_lower_loss_probability_asks_for_more(month, family):
+    posted = SUBMISSIONS.get(family, Submission())
     careful, bold = (
-        recommend(month, family=family, loss_probability=share, paths=100, hold=7_200.0, rng=1) for share in (0.02, 0.5)
-    )
+        recommend(
+            month, family=family, loss_probability=share, paths=100, hold=7_200.0, submission=posted, rng=1
+        )
+        for share in (0.02, 0.5)
+    )  # fmt: skip
 
     assert careful.factor > bold.factor
     assert careful.loss_probability <= bold.loss_probability
@@ -47,14 +51,15 @@ def test_scalars_at_constant_fees_pay_for_the_gas_of_a_byte(quiet):
     found = recommend(quiet, family="op-stack", loss_probability=0.5, paths=50, hold=7_200.0, rng=1)
     values = {name: one.value for name, one in found.parameters.items()}
 
-    # 65,250 gas and 131,072 blob gas carry 130,048 bytes; the tip is 0.1 gwei, a transaction 119.42 bytes.
-    assert values["base_fee_scalar"] == pytest.approx(65_250 / 130_048 / 16 * 1e6, rel=0.05)
-    assert values["blob_base_fee_scalar"] == pytest.approx(131_072 / 130_048 * 1e6, rel=0.05)
-    assert values["operator_fee_constant"] == pytest.approx(1e8 * 65_250 / 130_048 * 119.42, rel=0.05)
+    # 21,000 gas and 131,072 blob gas carry 130,044 bytes; the tip is 0.1 gwei, a transaction 119.42 bytes.
+    assert values["base_fee_scalar"] == pytest.approx(21_000 / 130_044 / 16 * 1e6, rel=0.05)
+    assert values["blob_base_fee_scalar"] == pytest.approx(131_072 / 130_044 * 1e6, rel=0.05)
+    assert values["operator_fee_constant"] == pytest.approx(1e8 * 21_000 / 130_044 * 119.42, rel=0.05)
 
 
 def test_a_target_margin_is_that_of_the_median_path(month):
-    found = recommend(month, family="scroll", margin=0.25, paths=100, hold=7_200.0, rng=1)
+    posted = Submission(execution_gas=100_000)
+    found = recommend(month, family="scroll", margin=0.25, paths=100, hold=7_200.0, submission=posted, rng=1)
 
     assert found.expected_margin == pytest.approx(0.25)
 
@@ -142,3 +147,42 @@ def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
 def test_the_verb_says_at_least_where_the_paths_end_before_the_loss_probability_passes(capsys):
     assert main(["recommend", "op-stack", "--hold", "3600", "--paths", "20", "--margin", "9"]) == 0
     assert "Valid for at least 2.0 h" in capsys.readouterr().out
+
+
+def test_a_family_without_a_known_submission_asks_for_one(quiet, capsys):
+    with pytest.raises(InvalidInput, match="submission: expected one, because no source gives that of family scroll"):
+        recommend(quiet, family="scroll")
+    assert main(["recommend", "zksync"]) == 2
+    assert "gas: expected the gas of a submission, because no source gives that of zksync" in capsys.readouterr().err
+
+
+def test_a_submission_of_six_blobs_shares_its_gas(quiet):
+    six = Submission(execution_gas=21_000, blob_gas=6 * 131_072, capacity=6 * 130_044)
+    one, shared = (
+        recommend(quiet, family="op-stack", paths=20, hold=3_600.0, submission=posted, rng=1) for posted in (None, six)
+    )
+    scalars = [found.parameters["base_fee_scalar"].value / found.factor for found in (one, shared)]
+
+    assert scalars[0] == pytest.approx(6 * scalars[1], rel=1e-3)
+    assert shared.submission == six
+
+
+def test_two_seeds_differ_by_less_than_the_interval_and_every_parameter_has_one(month):
+    first, second = (recommend(month, family="linea", paths=200, rng=seed) for seed in (1, 2))
+
+    assert first.factor_interval[0] < second.factor < first.factor_interval[1]
+    for name, one in first.parameters.items():
+        assert one.low <= one.value <= one.high
+        assert (one.low < one.high) == (name != "fixed_cost")
+
+
+def test_the_verb_prints_the_submission_and_the_interval(capsys):
+    options = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000", "--blobs", "2")
+
+    assert main([*options]) == 0
+    printed = capsys.readouterr().out
+    assert "Submission: 30,000 gas, 2 blobs, 260,088 bytes, every 12 min." in printed
+    assert main([*options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["submission"]["capacity"] == 260_088
+    assert found["parameters"]["base_fee_scalar"]["low"] < found["parameters"]["base_fee_scalar"]["high"]

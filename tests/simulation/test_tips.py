@@ -10,7 +10,7 @@ from feemodel.simulation._backtest import backtest
 from feemodel.simulation._calibrate import calibrate
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.finality import price_of_finality
-from feemodel.simulation.forecast._recommend import recommend
+from feemodel.simulation.forecast.recommend import recommend
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting, post
 from feemodel.simulation.scenarios import bootstrap, replay, tips_of

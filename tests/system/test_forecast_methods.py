@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from feemodel.simulation.forecast import _combination as combination
-from feemodel.simulation.forecast import _conformal as conformal
-from feemodel.simulation.forecast import methods
-from feemodel.simulation.forecast._combination import combined
-from feemodel.simulation.forecast._series import DAY, binned
+from feemodel.simulation.forecast import methods, mixing
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, rolling_quantiles
-from feemodel.simulation.forecast.scores import pinball
+from feemodel.simulation.forecast.mixing import combined, pinball
+from feemodel.simulation.forecast.series import DAY, binned
 from tests.simulation.test_forecast_methods import FIRST, MAX_LOSS, QUANTILES, scores, shipped_month
 
 
@@ -31,11 +28,11 @@ def learned(month):
 
 
 NEIGHBOURS = [
-    *((combination, "POWER", power) for power in (6.0, 10.0)),
-    *((combination, "HALF_LIFE", days * DAY) for days in (1, 4)),
-    *((combination, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
-    *((conformal, "STEP", step) for step in (0.01, 0.02)),
-    *((conformal, "WIDEST", bound) for bound in (0.5, 1.0)),
+    *((mixing, "POWER", power) for power in (6.0, 10.0)),
+    *((mixing, "HALF_LIFE", days * DAY) for days in (1, 4)),
+    *((mixing, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
+    *((mixing, "STEP", step) for step in (0.01, 0.02)),
+    *((mixing, "WIDEST", bound) for bound in (0.5, 1.0)),
 ]
 
 
@@ -52,7 +49,7 @@ def test_a_neighbouring_constant_changes_no_loss_by_more_than_the_page_says(
 
 
 def test_an_even_horizon_of_half_a_day_loses_what_the_page_says(month, learned, monkeypatch):
-    monkeypatch.setattr(combination, "EVEN_HORIZON", 12 * 6)
+    monkeypatch.setattr(mixing, "EVEN_HORIZON", 12 * 6)
 
     assert changes(month, learned)[2] == pytest.approx(0.053, abs=5e-4)
 
@@ -70,7 +67,7 @@ def changes(month, learned):
     found = []
     for horizon, ((experts, targets, values, quantiles, _), loss) in learned.items():
         mixed = combined(experts, targets, values, quantiles, horizon)
-        forecasts = conformal.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
+        forecasts = mixing.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
         wanted = month.interpolated[FIRST + horizon :]
         found.append(pinball(wanted[:, None], forecasts, QUANTILES).mean() / loss - 1.0)
     return found

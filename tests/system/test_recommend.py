@@ -1,11 +1,16 @@
 """Recommended fee parameters of every family, and set anew every day of the month that ships."""
 
+import numpy as np
 import pytest
+from scipy.signal import lfilter
 from scipy.stats import binomtest
 
 from benchmarks.recommend import LOSS, daily
+from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_shipped_l1_fees
-from feemodel.simulation.forecast._recommend import FAMILIES
+from feemodel.simulation.forecast.distribution import beginning_of, history_of
+from feemodel.simulation.forecast.paths import driven
+from feemodel.simulation.forecast.recommend import FAMILIES, SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from tests.simulation.test_recommend import check_a_lower_loss_probability_asks_for_more
 
@@ -30,3 +35,42 @@ def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than
     assert interval.low <= LOSS <= interval.high
     assert days.losing >= found["fixed"].losing  # which is chosen to lose on as many days
     assert days.overcharge <= 0.6 * found["fixed"].overcharge
+
+
+def test_the_interval_of_a_factor_holds_that_of_the_process_which_made_the_history():
+    """Twenty histories of a known process; the factor of the process comes from its own continuations."""
+    inside = [contains(seed) for seed in range(20)]
+
+    assert binomtest(sum(inside), len(inside), 0.9).pvalue > 0.01
+
+
+def contains(seed):
+    """Whether the interval for a history of three weeks holds the factor that 1,000 true continuations need."""
+    rng, bins = np.random.default_rng(seed), 21 * 144
+    level = continued(0.0, 0, bins, 1, rng)
+    seconds = 1_770_000_000 // 600 * 600 + 600 * np.arange(bins)
+    fees = np.exp(level[0])
+    l1 = replay({"timestamp": seconds, "base_fee": fees, "blob_base_fee": fees / 16}, source="a known process")
+    history, submission = history_of(l1), SUBMISSIONS["op-stack"]
+    rules = MAINNET.at(int(history.newest))
+    last = level[0, -1]
+    ahead = continued(last - cycle(bins - 1), bins, 147, 1_000, rng)
+    prices = np.column_stack((np.full(1_000, last), ahead))
+    paths = driven(
+        {"base_fee": prices, "blob_base_fee": prices - np.log(16)}, beginning_of(history, rules.update_fraction), rules,
+        every=10, stream=rng,
+    )  # fmt: skip
+    cost = submission.cost(paths.base_fee.astype(float), submission.tip, paths.blob_base_fee.astype(float))
+    needed = float(np.quantile(cost[:, 6:726:6].mean(axis=1) / cost[:, :720].mean(axis=1), 0.95))
+    low, high = recommend(l1, family="op-stack", paths=400, rng=seed, method="seasonal").factor_interval
+    return low <= needed <= high
+
+
+def cycle(bins):
+    return np.log(3e8) + 0.5 * np.sin(2 * np.pi * bins / 144)
+
+
+def continued(state, first, bins, paths, rng):
+    """Paths of the logarithm of a fee: a daily cycle, and a deviation that decays."""
+    deviation = lfilter([1.0], [1.0, -0.97], 0.12 * rng.standard_normal((paths, bins)), axis=1)
+    return cycle(first + np.arange(bins)) + deviation + state * 0.97 ** np.arange(1, bins + 1)

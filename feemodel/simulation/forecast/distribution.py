@@ -23,9 +23,9 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET, excess_behind, next_base_fee
 from feemodel.simulation._l1_columns import HasTable
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.forecast._paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
-from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, check_length, fees_of, rolling_quantiles
+from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
+from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
 from feemodel.simulation.surfaces import Submission
 
@@ -86,7 +86,7 @@ def forecast(
         least six days; good forecasts need L1 fees of about a month.
     horizons : horizons, in seconds or as text such as "6h": multiples of ten minutes, at most seven days.
     quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
-    method : "auto", or a baseline: "climatology", "persistence", "seasonal" or "blend".
+    method : "auto", or a baseline: "persistence" or "seasonal".
     paths : number of joint sample paths of both fees. The paths end at the longest horizon. If `paths` is 0, the result
         contains neither paths nor costs.
     rng : seed, SeedSequence or Generator for the paths.
@@ -98,9 +98,10 @@ def forecast(
     -------
     Dataset. Variables over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas],
     and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` of
-    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`. Paths
-    start at the newest row, and fees change from block to block by the rules of L1.
-    For a result `found`, `found[["base_fee", "blob_base_fee"]]` is a scenario of the sample paths.
+    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`; of
+    `path`: `past_origin`, the time of the past forecast errors that a path repeats (UTC). Paths start at the newest
+    row, and fees change from block to block by the rules of L1. For a result `found`,
+    `found[["base_fee", "blob_base_fee"]]` is a scenario of the sample paths.
 
     Raises
     ------
@@ -145,12 +146,12 @@ def forecast(
     }
     if count:
         moving, noise = generator.spawn(2)
-        changes = past_changes(history.series, int(bins[-1]), count, moving)
+        changes, past = past_changes(history.series, int(bins[-1]), count, moving)
         prices = {
             name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
         }
         rules = MAINNET.at(int(history.newest))
-        sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
+        sampled = driven(prices, beginning_of(history, rules.update_fraction), rules, every=every, stream=noise)
         tip = history.tip_of(submission)
         cost = submission.cost(sampled.base_fee.astype(float), tip, sampled.blob_base_fee.astype(float))
         at = np.searchsorted(sampled.elapsed, bins * float(BIN)).clip(max=len(sampled.elapsed) - 1)
@@ -163,6 +164,7 @@ def forecast(
         times = ((history.newest + sampled.elapsed) * 1e9).astype("datetime64[ns]")
         coordinates |= {
             "path": np.arange(count),
+            "past_origin": ("path", history.series["base_fee"].times()[past].astype("datetime64[ns]")),
             "elapsed": ("step", sampled.elapsed, "s"),
             "time": ("step", times, None, "date and time, UTC"),
         }
@@ -264,7 +266,7 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
     return found
 
 
-def _beginning(history: History, update_fraction: int) -> Beginning:
+def beginning_of(history: History, update_fraction: int) -> Beginning:
     """Return the first block of the paths.
 
     If the newest row has a gas used ratio, compute the base fee from this ratio.

@@ -1,7 +1,7 @@
-"""Quantile forecasts of a fee series at many origins: four baselines and the method "auto".
+"""Quantile forecasts of a fee series at many origins, by the methods "persistence", "seasonal" and "auto".
 
 Once a day, a method is fitted to the targets before the first origin of the day. A forecast uses no value after its
-origin. For the definitions of the baselines, see the table on the page "Forecasts of L1 fees".
+origin.
 """
 
 import math
@@ -12,18 +12,24 @@ import numpy as np
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import MAXIMUM
-from feemodel.simulation.forecast._combination import combined
-from feemodel.simulation.forecast._conformal import calibrated
-from feemodel.simulation.forecast._features import SIX_HOURS, anchors, features
-from feemodel.simulation.forecast._quantile_regression import RIDGE, fit_quantiles
-from feemodel.simulation.forecast._series import DAY, WEEK, FeeSeries
+from feemodel.simulation.forecast.mixing import calibrated, combined
+from feemodel.simulation.forecast.regression import RIDGE, fit_quantiles
+from feemodel.simulation.forecast.series import (
+    DAY,
+    SIX_HOURS,
+    WEEK,
+    FeeSeries,
+    anchors,
+    before_target,
+    days_before,
+    features,
+)
 
-Method: TypeAlias = Literal["climatology", "persistence", "seasonal", "blend", "auto"]
+Method: TypeAlias = Literal["persistence", "seasonal", "auto"]
 METHODS: tuple[str, ...] = get_args(Method)
 BASELINES = METHODS[:-1]
 
 SKIPPED = 2 * DAY  # length of the first part of a series, to which no method is fitted [bins]
-RECENT = 3 * DAY  # length of the history that "recent persistence", a model of "auto", uses [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
 LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
@@ -41,7 +47,7 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert logarithms of fees to fees [wei / gas]. If a fee exceeds `LARGEST_FEE` by rounding, return `LARGEST_FEE`.
+    """Convert logarithms of fees to fees [wei / gas]; rounding does not exceed `LARGEST_FEE`.
 
     >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
     [1.0, 1e+16]
@@ -65,110 +71,79 @@ def rolling_quantiles(
 ) -> RealArray:
     """Forecast quantiles of the mean logarithm of a fee in the bin that is `horizon` bins after each origin.
 
-    Parameters
-    ----------
-    series : past values of a fee.
-    horizon : horizon, at least 1 [bins].
-    method : one of `METHODS`.
-    quantiles : probabilities of the quantiles, (q,), increasing, above 0 and below 1.
-    first : index of the first origin; `None` means the newest bin as the only origin.
+    The result has a row for each origin from `first`, by default the newest bin, to the newest bin, (origins, q)
+    [log(wei / gas)]. All forecast fees are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
 
-    Returns
-    -------
-    Quantiles for each origin from the first to the newest bin, of shape (origins, q) [log(wei / gas)]. All forecast
-    fees are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
-
-    Raises
-    ------
-    InvalidInput : the part of the series up to the first origin is too short.
-
-    >>> from feemodel.simulation.forecast._series import binned
+    >>> from feemodel.simulation.forecast.series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
     >>> rolling_quantiles(series, 6, method="persistence", quantiles=np.array([0.1, 0.9])).round(6)
     array([[20.723266, 20.723266]])
     """
     begin = len(series) - 1 if first is None else first
     check_length(begin + 1, horizon, method=method)
-    if method == "auto":
-        found = _auto(series, horizon, quantiles, begin)
-    else:
-        found = _baseline(series, horizon, method, quantiles, begin)
-    return _bounded(found)
-
-
-def _bounded(logarithms: RealArray) -> RealArray:
-    return np.clip(logarithms, 0.0, math.log(LARGEST_FEE))
+    forecaster = _auto if method == "auto" else _baselines[method]
+    return np.clip(forecaster(series, horizon, quantiles, begin), 0.0, math.log(LARGEST_FEE))
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Combine quantile regressions and baselines, weighted by their recent losses, and calibrate the result."""
+    """Combine regressions and baselines, weighted by their recent losses, and calibrate the result."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
     warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, to fit at the time of day of `begin`
     levels = np.unique(np.append(quantiles, 0.5))
-    experts = [_baseline(series, horizon, name, levels, warm) for name in BASELINES]
-    experts += _regressions(series, horizon, levels, warm)
-    experts.append(_recent_persistence(series, horizon, levels, warm))
+    experts = [baseline(series, horizon, levels, warm) for baseline in _baselines.values()]
+    experts += [_regression(series, horizon, levels, warm, anchor) for anchor in anchors(series, horizon)]
     targets = series.means[warm + horizon :]
     mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
-    found = calibrated(mixed, targets, levels, horizon)
-    return found[begin - warm :, np.isin(levels, quantiles)]
+    return calibrated(mixed, targets, levels, horizon)[begin - warm :, np.isin(levels, quantiles)]
 
 
 def _days(begin: int, end: int) -> list[slice]:
-    """Divide the origins from `begin` to `end` into slices of one day."""
     return [slice(day, min(day + DAY, end)) for day in range(begin, end, DAY)]
 
 
-def _baseline(series: FeeSeries, horizon: int, method: str, quantiles: RealArray, begin: int) -> RealArray:
-    values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
-    seasonal = anchors(series, horizon)["seasonal"]
+def _persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
+    return _with_past_errors(series, horizon, quantiles, begin, series.means)
+
+
+def _seasonal(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
+    """Forecast the fee at the target's time of day on the newest complete day."""
+    middle = before_target(series.means, horizon, days_before(horizon))
+    return _with_past_errors(series, horizon, quantiles, begin, middle)
+
+
+_baselines = {"persistence": _persistence, "seasonal": _seasonal}
+
+
+def _with_past_errors(
+    series: FeeSeries, horizon: int, quantiles: RealArray, begin: int, middle: RealArray
+) -> RealArray:
+    """Return a point forecast at each origin plus quantiles of its past errors."""
+    found = np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
-        origins = slice(day.start - begin, day.stop - begin)
-        if method == "climatology":
-            found[origins] = np.quantile(values[: day.start], quantiles)
-            continue
         fitted = np.arange(SKIPPED, day.start - horizon)
-        fitted = fitted[~np.isnan(seasonal[fitted])]
-        if method == "blend":
-            design = np.column_stack((values, seasonal, np.ones_like(values)))
-            middle = design @ np.linalg.lstsq(design[fitted], values[fitted + horizon], rcond=None)[0]
-        else:
-            middle = values if method == "persistence" else seasonal
-        errors = np.quantile(values[fitted + horizon] - middle[fitted], quantiles)
-        found[origins] = middle[day][:, None] + errors
+        fitted = fitted[~np.isnan(middle[fitted])]
+        errors = np.quantile(series.means[fitted + horizon] - middle[fitted], quantiles)
+        found[day.start - begin : day.stop - begin] = middle[day][:, None] + errors
     return found
 
 
-def _recent_persistence(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Return the newest value plus quantiles of the changes over recent days, to reflect the recent volatility."""
-    values, found = series.means, np.empty((len(series) - begin, len(quantiles)))
-    for day in _days(begin, len(series)):
-        fitted = np.arange(max(SKIPPED, day.start - horizon - RECENT), day.start - horizon)
-        changes = np.quantile(values[fitted + horizon] - values[fitted], quantiles)
-        found[day.start - begin : day.stop - begin] = values[day][:, None] + changes
-    return found
-
-
-def _regressions(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> list[RealArray]:
-    """For each estimate in `anchors`, forecast the target's distance from the estimate by ridge quantile regression."""
+def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int, anchor: RealArray) -> RealArray:
+    """Forecast the target's distance from an anchor by ridge quantile regression."""
     table, values = features(series, horizon), series.means
-    complete = np.isfinite(table.sum(axis=1))
+    complete = np.isfinite(table.sum(axis=1)) & ~np.isnan(anchor)
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
-    results = []
-    for anchor in anchors(series, horizon).values():
-        found, start = np.empty((len(series) - begin, len(quantiles))), None
-        for day in _days(begin, len(series)):
-            newest = day.start - horizon
-            fitted = np.arange(newest - 1, max(SKIPPED, newest - LONGEST_FIT) - 1, -stride)[::-1]
-            fitted = fitted[complete[fitted] & ~np.isnan(anchor[fitted])]
-            mean, deviation = table[fitted].mean(axis=0), table[fitted].std(axis=0)
-            deviation = np.where(deviation > 0.0, deviation, 1.0)
-            regressors = (table[fitted] - mean) / deviation
-            distance = values[fitted + horizon] - anchor[fitted]
-            start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
-            # Do not extrapolate: limit each regressor to the range of its values in the data of the fit.
-            standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
-            predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
-            found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)
-        results.append(found)
-    return results
+    found, start = np.empty((len(series) - begin, len(quantiles))), None
+    for day in _days(begin, len(series)):
+        newest = day.start - horizon
+        fitted = np.arange(newest - 1, max(SKIPPED, newest - LONGEST_FIT) - 1, -stride)[::-1]
+        fitted = fitted[complete[fitted]]
+        mean, deviation = table[fitted].mean(axis=0), table[fitted].std(axis=0)
+        deviation = np.where(deviation > 0.0, deviation, 1.0)
+        regressors = (table[fitted] - mean) / deviation
+        distance = values[fitted + horizon] - anchor[fitted]
+        start = fit_quantiles(regressors, distance, quantiles, start=start, ridge=RIDGE / stride)
+        # Do not extrapolate: limit each regressor to the range of its values in the data of the fit.
+        standard = np.clip((table[day] - mean) / deviation, regressors.min(axis=0), regressors.max(axis=0))
+        predicted = anchor[day][:, None] + standard @ start[:, :-1].T + start[:, -1]
+        found[day.start - begin : day.stop - begin] = np.sort(predicted, axis=1)
+    return found

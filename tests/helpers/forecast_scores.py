@@ -11,34 +11,10 @@ import numpy as np
 
 from feemodel.checks import INT64_MAX, RealArray, real, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.simulation.forecast.mixing import pinball
 from feemodel.simulation.scenarios import Rng, generator_of
 
 LARGEST_BOOTSTRAP = 1 << 27  # maximum number of blocks that a bootstrap draws
-
-
-def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:
-    """Return the pinball loss of forecast quantiles: max(q · e, (q − 1) · e), where e = target − forecast.
-
-    Parameters
-    ----------
-    targets : observed values, in a shape that broadcasts with `forecasts`.
-    forecasts : forecast quantiles, (…, q), in the unit of the targets.
-    quantiles : probabilities of the quantiles, (q,), from 0 to 1.
-
-    Returns
-    -------
-    Losses, in the unit of the targets and in the broadcast shape.
-
-    Raises
-    ------
-    InvalidInput : the shapes do not broadcast, or a number is not finite.
-
-    >>> pinball(np.array([[3.0]]), np.array([[1.0, 4.0]]), np.array([0.25, 0.75]))
-    array([[0.5 , 0.25]])
-    """
-    target, value, level = _broadcast(targets=targets, forecasts=forecasts, quantiles=quantiles)
-    error = target - value
-    return np.asarray(np.maximum(level * error, (level - 1.0) * error))
 
 
 def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:

@@ -27,23 +27,8 @@ def follow(  # type: ignore[no-untyped-def]
     `given excess` is the excess blob gas at which the blob base fee equals the given blob price. The fees of a block
     are computed from its parent block by EIP-1559, EIP-4844 and EIP-7918.
 
-    Parameters
-    ----------
-    times : times at which prices are given, (knots,), increasing; the first is at most 0 [s].
-    prices : logarithms of base fees at `times`, (paths, knots), interpolated linearly [log(wei / gas)].
-    blob_prices : logarithms of blob base fees at `times`, (paths, knots) [log(wei / gas)].
-    noise : random deviation of the logarithm of gas demand in each block, (paths, blocks) [1].
-    blob_noise : random deviation of the number of blobs in each block, (paths, blocks) [blobs].
-    base_fee : base fee of the first block [wei / gas].
-    excess : excess blob gas of the first block [gas].
-    gas_limit : gas limit of a block [gas].
-    target, maximum : target and maximum number of blobs in a block.
-    update_fraction : `BLOB_BASE_FEE_UPDATE_FRACTION` of EIP-4844 [gas].
-    reserve : whether the reserve price of EIP-7918 is active.
-    block_seconds : time between blocks [s].
-    every : number of blocks in a step.
-    base_fees : output, base fees, (paths, steps) [wei / gas].
-    excesses : output, excess blob gas, (paths, steps) [gas].
+    Prices are logarithms, (paths, knots), interpolated linearly between `times`, (knots,) [s], of which the first is at
+    most 0. Noise is (paths, blocks). The outputs, (paths, steps), have the first block of each `every` blocks.
     """
     half = gas_limit // 2
     for path in range(prices.shape[0]):

@@ -1,0 +1,132 @@
+"""L1 fees as a time series of means over ten minutes, and the regressors of a forecast."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.checks import RealArray
+from feemodel.errors import InvalidInput
+
+BIN = 600  # length of a bin [s]
+HOUR, SIX_HOURS, DAY = 6, 36, 144  # [bins]
+WEEK = 7 * DAY
+LONGEST = 10 * 366 * DAY  # maximum length of a series [bins]
+TYPICAL_DAYS = 5  # number of days whose median at the time of day is the typical fee; one spike does not move it
+HARMONICS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeeSeries:
+    """Time series of the logarithm of a fee, in bins of ten minutes."""
+
+    first_bin: int  #: number of bins from 1970 to the start of the series
+    means: RealArray  #: (bins,): mean logarithm; a bin without rows has the mean of the bin before [log(wei / gas)]
+    newest: RealArray  #: (bins,): logarithm of the last fee before the end of each bin [log(wei / gas)]
+    interpolated: RealArray  #: (bins,): `means`, but linearly interpolated in bins without rows [log(wei / gas)]
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def times(self) -> NDArray[np.datetime64]:
+        """Return the start of each bin, of shape (bins,), in UTC."""
+        return ((self.first_bin + np.arange(len(self))) * BIN).astype("datetime64[s]")
+
+
+def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
+    """Compute means of the logarithm of a fee over bins of ten minutes, from increasing times [s since 1970].
+
+    `means` and `newest` depend only on earlier rows, so forecasts may use them up to their origin. Scores compare
+    forecasts with `interpolated`, which also depends on later rows.
+
+    >>> found = binned(np.array([0.0, 300.0, 1_800.0]), np.exp([1.0, 3.0, 5.0]))
+    >>> found.means, found.newest, found.interpolated.round(6)
+    (array([2., 2., 2., 5.]), array([3., 3., 3., 5.]), array([2., 3., 4., 5.]))
+    """
+    bins = (seconds // BIN).astype(np.int64)
+    count = int(bins[-1] - bins[0]) + 1
+    if count > LONGEST:
+        raise InvalidInput("l1", f"expected at most ten years, {LONGEST:,} bins of {BIN} s", count)
+    logs, index = np.log(fees), bins - bins[0]
+    rows = np.bincount(index, minlength=count)
+    means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
+    known, every = np.flatnonzero(rows), np.arange(count)
+    last_known = np.maximum.accumulate(np.where(rows == 0, 0, every))
+    last_row = np.searchsorted(index, every, side="right") - 1
+    return FeeSeries(int(bins[0]), means[last_known], logs[last_row], np.interp(every, known, means[known]))
+
+
+def days_before(horizon: int) -> int:
+    """Round a horizon up to a whole number of days [bins].
+
+    >>> days_before(1), days_before(144), days_before(145)
+    (144, 144, 288)
+    """
+    return -(-horizon // DAY) * DAY
+
+
+def trailing_mean(values: RealArray, length: int) -> RealArray:
+    """Return the mean of the `length` values that end at each index, or of all values up to it if they are fewer.
+
+    >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
+    array([1., 2., 4.])
+    """
+    sums, indices = np.concatenate(([0.0], np.cumsum(values))), np.arange(len(values))
+    first = np.maximum(indices - length + 1, 0)
+    return np.asarray((sums[indices + 1] - sums[first]) / (indices + 1 - first))
+
+
+def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
+    """Return, for each origin, the value `lag` bins before the target, or NaN if the series starts after that bin.
+
+    >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
+    array([nan,  1.,  3.])
+    """
+    indices = np.arange(len(values)) + horizon - lag
+    return np.where(indices < 0, np.nan, values[np.maximum(indices, 0)])
+
+
+def typical(values: RealArray, horizon: int) -> RealArray:
+    """Return, for each origin, the median at the target's time of day over the newest days, NaN in the first day.
+
+    >>> found = typical(np.repeat([1.0, 9.0, 2.0, 3.0], DAY), DAY)
+    >>> found[::DAY]  # the spike of the second day is not the forecast after the third
+    array([1. , 5. , 2. , 2.5])
+    """
+    lags = [days_before(horizon) + day * DAY for day in range(TYPICAL_DAYS)]
+    ordered = np.sort([before_target(values, horizon, lag) for lag in lags], axis=0)  # NaN last
+    last = (~np.isnan(ordered)).sum(axis=0) - 1
+    middle = [np.take_along_axis(ordered, place[None], axis=0)[0] for place in (last // 2, (last + 1) // 2)]
+    return np.where(last >= 0, sum(middle) / 2, np.nan)
+
+
+def anchors(series: FeeSeries, horizon: int) -> list[RealArray]:
+    """Return three simple estimates of a future fee: the newest, the typical, and the typical at the recent level."""
+    usual = typical(series.means, horizon)
+    return [series.newest, usual, (usual + trailing_mean(series.means, 3 * DAY)) / 2]
+
+
+def features(series: FeeSeries, horizon: int) -> RealArray:
+    """Return the regressors of each origin, of shape (bins, 14), of fees up to the origin. Some of the first are NaN.
+
+    They are the newest fee; the means of ten minutes, an hour, six hours and a day; the typical fee at the target's
+    time of day and the fee a week before the target; the change in an hour and the deviation in six; two harmonics of
+    the target's time of day; and whether the target is on a weekend.
+    """
+    means = series.means - series.means[0]  # subtracting the first value keeps rounding errors of sums small
+    usual, a_week = typical(means, horizon), before_target(means, horizon, max(WEEK, horizon))
+    square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
+    target = series.first_bin + np.arange(len(series)) + horizon
+    angles = 2 * np.pi * (target % DAY) / DAY * np.arange(1, HARMONICS + 1)[:, None]
+    return np.column_stack((
+        series.newest - series.means[0],
+        means,
+        *(trailing_mean(means, length) for length in (HOUR, SIX_HOURS, DAY)),
+        usual,
+        np.where(np.isnan(a_week), usual, a_week),
+        means - before_target(means, 0, HOUR),
+        np.sqrt(np.maximum(square, 0.0)),
+        *np.cos(angles),
+        *np.sin(angles),
+        (target // DAY + 3) % 7 >= 5,  # 1970-01-01 was a Thursday
+    ))  # fmt: skip
