@@ -48,7 +48,7 @@ MAY_IMPORT = {
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
     "cli": 4_594,
-    "estimates": 940,
+    "estimates": 933,
     "ethereum": 2_888,
     "execution": 2_316,
     "explorer": 1_215,
@@ -57,11 +57,11 @@ CEILINGS = {
     "linea": 3_052,
     "plots": 797,
     "rollups": 6_167,
-    "server": 2_386,
+    "server": 2_383,
     "simulation": 9_152,
     "sizes": 1_012,
     "top level": 2_570,
-    "package": 45_116,
+    "package": 45_106,
     "tests": 44_857,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_315,

@@ -8,11 +8,10 @@ from feemodel._records import printed_as_table
 from feemodel.checks import choice, flag
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
-from feemodel.ethereum._quantities import to_quantity
 from feemodel.ethereum._transaction import FORMS
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import Engine, engine_of
-from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution._estimate import check_tolerance, gas_estimate
 from feemodel.execution._limits import Limits
 from feemodel.execution._search import TOLERANCE
 from feemodel.execution._state import CallState
@@ -64,18 +63,10 @@ class Measuring:
 class RollupEstimate(NamedTuple):
     """Result of `rollup_estimateGas`, with the compressed size and the parts of the fee."""
 
-    gas: GasEstimate
+    gas_limit: int  #: [gas]
     base_fee: int  #: [wei / gas]
     fee: Breakdown  #: parts of the priority fee [wei / gas]
     compressed_size: int  #: [byte]
-
-    def reply(self) -> dict[str, Any]:
-        """Return gas limit, base fee and priority fee as JSON-RPC quantities, in the order of a node's response."""
-        return {
-            "gasLimit": to_quantity(self.gas.gas_limit),
-            "baseFeePerGas": to_quantity(self.base_fee),
-            "priorityFeePerGas": to_quantity(int(self.fee.total)),
-        }
 
 
 def rollup_estimate(
@@ -112,7 +103,7 @@ def rollup_estimate(
 
     Returns
     -------
-    RollupEstimate : the gas estimate [gas], the base fee and the parts of the priority fee [wei / gas], and the
+    RollupEstimate : the gas limit [gas], the base fee and the parts of the priority fee [wei / gas], and the
         compressed size [byte].
 
     Raises
@@ -128,8 +119,8 @@ def rollup_estimate(
     >>> estimate = rollup_estimate(
     ...     {"from": sender, "to": sender}, CallState(accounts={}), form=form, margin=1.2, overrides=fund
     ... )
-    >>> estimate.compressed_size, estimate.fee.total, estimate.reply()["gasLimit"]
-    (25, 37428571, '0x5208')
+    >>> estimate.compressed_size, estimate.fee.total, estimate.gas_limit
+    (25, 37428571, 21000)
     """
     measuring, checked = Measuring(codec, measured, packed), check_tolerance(tolerance)
     parsed = call if isinstance(call, Call) else parse_call(call)
@@ -137,28 +128,30 @@ def rollup_estimate(
     check_rollup_call(parsed, limits := limits or runner.limits)
     prepared = node_named(search).prepare(parsed, call_state.overridden(overrides), tolerance=checked, limits=limits)
     return priced(
-        gas_estimate(prepared, runner), parsed, form=form, margin=margin,
+        parsed, gas_estimate(prepared, runner).gas_limit, form=form, margin=margin,
         nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,
         measuring=measuring,
     )  # fmt: skip
 
 
 def priced(
-    gas: GasEstimate, call: Call, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
+    call: Call, gas_limit: int, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
 ) -> RollupEstimate:
-    """Return the priority fee of a call whose gas estimate is known.
+    """Return the estimate of a call whose gas limit is known: its measured size, and the fee for it.
 
     Parameters
     ----------
-    gas : the gas estimate; the fee for the bytes is divided by this gas [gas].
     call : the call.
+    gas_limit : the gas limit; the fee for the bytes is divided by this gas [gas].
     form : pricing form with its costs and the base fee.
     margin : factor by which the priority fee of an estimate is multiplied [1].
     nonce, chain_id : values for a call without a nonce or a chain id.
     measuring : settings for measuring the transaction for which the fee is computed.
     """
-    size = measuring.size(call, gas=gas.gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
-    return RollupEstimate(gas, form.base_fee, form.parts(size, gas.gas_limit, margin), size)
+    size = measuring.size(call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
+    return RollupEstimate(
+        gas_limit=gas_limit, base_fee=form.base_fee, fee=form.parts(size, gas_limit, margin), compressed_size=size
+    )
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.estimates._rollup import Measuring, check_rollup_call
+from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
+from feemodel.estimates._rollup import Measuring, check_rollup_call, priced
 from feemodel.estimates.json_types import (
     MAX_BLOCKS,
     Address,
@@ -21,10 +21,12 @@ from feemodel.estimates.json_types import (
     read_overrides,
 )
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
-from feemodel.ethereum._call import as_integer
+from feemodel.ethereum._call import Call, as_integer
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
-from feemodel.io._async_node import Call, NodeError
+from feemodel.execution._limits import Limits
+from feemodel.io._async_node import Call as NodeCall
+from feemodel.io._async_node import NodeError
 from feemodel.io._polled import quantity_in
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
@@ -92,19 +94,31 @@ def estimate_options(*given: Any) -> EstimateOptions:
     )
 
 
-class ChainEstimates:
-    """`rollup_estimateGas` on the server's own chain.
+class Estimates:
+    """The fee of `rollup_estimateGas`, once the source of gas has told a call's gas limit."""
 
-    Parameters
-    ----------
-    executor : object that executes calls on the chain.
-    pricing : current prices, from which the estimates are computed.
-    measuring : measurement of the transaction's compressed size.
-    """
+    def __init__(self, pricing: CurrentPrices, measuring: Measuring, limits: Limits) -> None:
+        self._pricing, self._measuring, self._limits = pricing, measuring, limits
+
+    async def _priced(self, call: Call, gas_limit: int, nonce: int, chain_id: int, blocks: int | None) -> Estimate:
+        prices = self._pricing.now if blocks is None else self._pricing.upper_bound(blocks)
+        work = partial(priced, call, gas_limit, form=prices.form, margin=prices.preset.estimate_margin, nonce=nonce,
+                       chain_id=chain_id, measuring=self._measuring)  # fmt: skip
+        is_long = len(call.data) > LONG or bool(call.access_list)  # some codecs may take seconds
+        found = await asyncio.to_thread(work) if is_long else work()
+        return Estimate(
+            gas_limit=hex(found.gas_limit),
+            base_fee_per_gas=hex(found.base_fee),
+            priority_fee_per_gas=hex(int(found.fee.total)),
+        )
+
+
+class ChainEstimates(Estimates):
+    """`rollup_estimateGas` on the server's own chain, whose calls `executor` executes."""
 
     def __init__(self, executor: Executor, pricing: CurrentPrices, measuring: Measuring) -> None:
-        self._executor, self._pricing, self._measuring = executor, pricing, measuring
-        self._tolerance, self._limits = executor.settings.tolerance, executor.limits
+        super().__init__(pricing, measuring, executor.limits)
+        self._executor = executor
 
     async def estimate(
         self,
@@ -115,36 +129,25 @@ class ChainEstimates:
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
-        parsed, chain_state = call.call(), self._executor.chain.call_state
+        parsed, chain_state, executor = call.call(), self._executor.chain.call_state, self._executor
         check_rollup_call(parsed, self._limits)
-        call_state = self._executor.state(asked.block, asked.overrides)
-        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        prepared = _BESU.prepare(parsed, call_state, tolerance=self._tolerance, limits=self._limits)
-        gas_limit = await self._executor.gas_limit(prepared)
-        sender, form = parsed.sender, prices.form
-        nonce = 0 if sender is None else chain_state.account(sender).nonce  # an override of the nonce is ignored
-        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
-        measure = partial(self._measuring.size, parsed, gas=gas_limit, nonce=nonce, base_fee=form.base_fee,
-                          chain_id=chain_state.chain_id)  # fmt: skip
-        size = await asyncio.to_thread(measure) if is_long else measure()
-        fee = form.fee(size, gas_limit, prices.preset.estimate_margin)
-        return Estimate(hex(gas_limit), hex(form.base_fee), hex(fee))
+        call_state, tolerance = executor.state(asked.block, asked.overrides), executor.settings.tolerance
+        prepared = _BESU.prepare(parsed, call_state, tolerance=tolerance, limits=self._limits)
+        gas_limit = await executor.gas_limit(prepared)
+        # An override of the nonce is ignored.
+        nonce = 0 if parsed.sender is None else chain_state.account(parsed.sender).nonce
+        return await self._priced(parsed, gas_limit, nonce, chain_state.chain_id, asked.blocks)
 
 
-class NodeEstimates:
+class NodeEstimates(Estimates):
     """`rollup_estimateGas` with the gas estimated by a node, and the fee computed by this server.
 
-    Parameters
-    ----------
-    upstream : node that estimates the gas; each estimate also requests the newest block.
-    pricing : current prices, from which the estimates are computed.
-    measuring : measurement of the transaction's compressed size.
-    settings : settings with the limits of a call.
+    Each estimate also requests the newest block of the node, `upstream`.
     """
 
     def __init__(self, upstream: Upstream, pricing: CurrentPrices, measuring: Measuring, settings: Settings) -> None:
-        self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
-        self._settings, self._limits = settings, limits_of(settings)
+        super().__init__(pricing, measuring, limits_of(settings))
+        self._upstream = upstream
 
     async def estimate(
         self,
@@ -161,23 +164,17 @@ class NodeEstimates:
         check_rollup_call(parsed, self._limits)
         block = "pending" if asked.block is None else _in_hex(asked.block.given)
         params = [_in_hex(call), block, *([_in_hex(asked.overrides.given)] if asked.overrides else [])]
-        sender, nonce = parsed.sender, parsed.nonce or 0
-        calls: list[Call] = [("eth_estimateGas", params)]
-        if sender is not None and parsed.nonce is None:
-            calls.append(("eth_getTransactionCount", [to_hex(sender), block]))
+        calls: list[NodeCall] = [("eth_estimateGas", params)]
+        if parsed.sender is not None and parsed.nonce is None:
+            calls.append(("eth_getTransactionCount", [to_hex(parsed.sender), block]))
         chain_id, (gas, *count) = await self._upstream.ask_with_head(calls)
         if isinstance(gas, NodeError):
             raise gas
-        if count:
-            nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0]))
+        nonce = quantity_in("eth_getTransactionCount", self._upstream.node.own(count[0])) if count else 0
         gas_limit = quantity_in("eth_estimateGas", gas)
-        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
-        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
-        measure = partial(self._measuring.size, parsed, gas=gas_limit, nonce=nonce,
-                          base_fee=prices.form.base_fee, chain_id=chain_id)  # fmt: skip
-        size = await asyncio.to_thread(measure) if is_long else measure()
-        fee = prices.form.fee(size, gas_limit, prices.preset.estimate_margin)
-        return Estimate(hex(gas_limit), hex(prices.form.base_fee), hex(fee))
+        if not gas_limit:
+            raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
+        return await self._priced(parsed, gas_limit, nonce, chain_id, asked.blocks)
 
 
 def _in_hex(value: Any) -> Any:

@@ -23,21 +23,19 @@ def engine(request):
     return request.param
 
 
-def test_it_has_three_quantities(engine):
+def test_it_has_gas_limit_and_fees(engine):
     found = rollup_estimate(call(value=1), STATE, form=FORM, margin=1.2, engine=engine)
 
-    assert list(found.reply()) == ["gasLimit", "baseFeePerGas", "priorityFeePerGas"]
-    assert found.reply()["gasLimit"] == "0x5208"
-    assert found.reply()["baseFeePerGas"] == "0x7"
+    assert (found.gas_limit, found.base_fee) == (21_000, 7)
     expected = feemodel.priority_fee(
         found.compressed_size, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2
     )
-    assert int(found.reply()["priorityFeePerGas"], 16) == found.fee.total == expected
+    assert found.fee.total == expected
 
 
 def test_it_measures_the_fee_transaction(engine):
     found = rollup_estimate(call(data="0x" + "ab" * 40), STATE, form=FORM, margin=1.2, engine=engine)
-    size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas.gas_limit, nonce=5, chain_id=1337)
+    size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas_limit, nonce=5, chain_id=1337)
 
     assert found.compressed_size == size
 

@@ -142,7 +142,7 @@ def compare_transactions(
         estimate = None
         if gas is not None and form is not None and size is not None:
             estimate = priced(
-                gas, call_of(transaction), form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
+                call_of(transaction), gas.gas_limit, form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
                 chain_id=replay.chain_id, measuring=measuring,
             )  # fmt: skip
         stages: tuple[Verdict, ...] = ()
