@@ -7,12 +7,14 @@ import sys
 
 import pytest
 
+from benchmarks.passing import with_system_contracts
 from benchmarks.peer_anvil import built_geth, running_geth
+from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
-from tests.helpers.development import GENESIS
+from tests.helpers.development import HOLDERS
 from tests.system.clients import STRANGER, require, script, told, value
-from tests.system.start import serving
+from tests.system.start import serving, wait_until
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
 HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"
@@ -50,8 +52,23 @@ def node(request, tmp_path_factory):
         program = os.environ.get("FEEMODEL_PEERS_GETH") or built_geth(folder)
         if program is None:
             pytest.skip("needs Go, to build geth")
-        with anvil.asking() as pool, running_geth(program, folder, pool, GENESIS, develops=True) as node:
+        genesis = folder / "genesis.json"
+        genesis.write_text(json.dumps(with_system_contracts()))
+        with anvil.asking() as pool, running_geth(program, folder, pool, genesis, develops=True) as node:
+            # geth has no pending state before its first block.
+            node.ask("eth_sendTransaction", {"from": to_hex(HOLDERS[0]), "to": STRANGER, "value": "0x1"})
+            wait_until(lambda: newest(node) > 0 and "result" in pending(node), "geth has its first block")
             yield node
+
+
+def newest(node):
+    """The number of the newest block."""
+    return int(node.ask("eth_blockNumber")["result"], 16)
+
+
+def pending(node):
+    """A call on the pending state, which geth does not have at once."""
+    return node.ask("eth_estimateGas", {"from": to_hex(HOLDERS[0]), "to": STRANGER}, "pending")
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +104,15 @@ def hardhat(server, chain_id, tmp_path):
 
 def blocks(node, start):
     """Blocks after a number, with their transactions."""
-    newest = int(node.ask("eth_blockNumber")["result"], 16)
-    return [node.ask("eth_getBlockByNumber", hex(number), True)["result"] for number in range(start + 1, newest + 1)]
+    numbers = range(start + 1, newest(node) + 1)
+    return [node.ask("eth_getBlockByNumber", hex(number), True)["result"] for number in numbers]
 
 
 @pytest.mark.parametrize("client", [viem, ethers, web3, cast, hardhat], ids=lambda client: client.__name__)
 def test_every_signed_tip_is_at_least_what_the_rollup_wants(server, node, client, tmp_path):
-    before = int(node.ask("eth_blockNumber")["result"], 16)
+    before = newest(node)
     client(server, int(node.ask("eth_chainId")["result"], 16), tmp_path)
+    wait_until(lambda: newest(node) > before, "the transaction is mined")
     found = []
     for block in blocks(node, before):
         for sent in block["transactions"]:
