@@ -48,9 +48,24 @@ _EIP_1898: Schema = {
         "blockNumber": {"oneOf": [_QUANTITY, _TAG]}, "blockHash": _HASH, "requireCanonical": {"type": "boolean"},
     },
     "additionalProperties": False,
-    "anyOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
+    "oneOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
 }  # fmt: skip
 _BLOCK: Schema = {"title": "block", "oneOf": [_QUANTITY, {"type": "integer", "minimum": 0}, _TAG, _HASH, _EIP_1898]}
+#: A quantity from 1 to 1,024.
+_BLOCK_COUNT = {**_QUANTITY, "pattern": "^0x(400|[1-3][0-9a-fA-F]{2}|[1-9a-fA-F][0-9a-fA-F]?)$"}
+_ACCESS: Schema = {
+    "type": "object",
+    "properties": {"address": _ADDRESS, "storageKeys": {"type": "array", "items": _HASH}},
+    "required": ["address"],
+    "additionalProperties": False,
+}
+_AUTHORIZATION: Schema = {
+    "type": "object",
+    "properties": {
+        "chainId": _UINT256, "address": _ADDRESS, "nonce": _UINT64, "yParity": _QUANTITY, "r": _UINT256, "s": _UINT256,
+    },
+    "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
+}  # fmt: skip
 _SLOTS = {"type": "object", "additionalProperties": _HASH, "propertyNames": {"pattern": _HASH["pattern"]}}
 _OVERRIDES: Schema = {
     "title": "state override",
@@ -58,7 +73,7 @@ _OVERRIDES: Schema = {
     "propertyNames": {"pattern": _ADDRESS["pattern"]},
     "additionalProperties": {
         "type": "object",
-        "properties": {"balance": _QUANTITY, "nonce": _QUANTITY, "code": _DATA, "state": _SLOTS, "stateDiff": _SLOTS},
+        "properties": {"balance": _UINT256, "nonce": _UINT64, "code": _DATA, "state": _SLOTS, "stateDiff": _SLOTS},
         "additionalProperties": False,
         "not": {"required": ["state", "stateDiff"]},
     },
@@ -121,6 +136,7 @@ if TYPE_CHECKING:
     Data: TypeAlias = bytes
     Hash: TypeAlias = bytes
     Uint64: TypeAlias = int
+    BlockCount: TypeAlias = int
     Uint256: TypeAlias = int
     Type: TypeAlias = int
     AccessListEntries: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
@@ -135,10 +151,11 @@ else:
     Data = _wire(from_hex, _DATA, is_data=True)
     Hash = _wire(_read_hash, _HASH, is_data=True, size=32)
     Uint64 = _wire(_uint(UINT64_MAX), _UINT64)
+    BlockCount = _wire(_uint(UINT64_MAX), _BLOCK_COUNT)
     Uint256 = _wire(_uint(UINT256_MAX), _UINT256)
-    Type = _wire(read_type, {"type": "string", "title": "type"})
-    AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array"})
-    Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array"})
+    Type = _wire(read_type, {"type": "string", "title": "type", "pattern": "^0x[0-4]$"})
+    AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array", "items": _ACCESS})
+    Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array", "items": _AUTHORIZATION})
     BlobHashes = _wire(partial(read_blob_hashes, name=""), {"type": "array", "items": _HASH})
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(read_overrides, _OVERRIDES)

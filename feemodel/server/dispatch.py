@@ -14,9 +14,7 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from feemodel import __version__
-from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import decoded, parse, schemas
-from feemodel.io._documents import parse_json
 from feemodel.server.errors import (
     FAILURES,
     INVALID_PARAMS,
@@ -27,6 +25,7 @@ from feemodel.server.errors import (
     CallError,
     as_call_error,
 )
+from feemodel.server.examples import EXAMPLES
 from feemodel.server.metrics import ERRORS, SECONDS
 
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
@@ -70,9 +69,17 @@ class Method:
         for one in inspect.signature(function).parameters.values():
             kind = hints.get(one.name, Any)
             fields.append((one.name, kind) if one.default is one.empty else (one.name, kind | None, one.default))
-        self._arguments = msgspec.defstruct("Arguments", fields, array_like=True)
+        self._arguments = msgspec.defstruct("Arguments", fields, array_like=True, forbid_unknown_fields=True)
+        self._decode = msgspec.json.Decoder(self._arguments, dec_hook=decoded).decode
         self.parameters = msgspec.structs.fields(self._arguments)
         self._required = [one.name for one in self.parameters if one.required]  # required parameters come first
+
+    def decoded(self, params: msgspec.Raw) -> tuple[Any, ...]:
+        """Return the typed arguments of a call from JSON; raises `InvalidInput` and `CallError`."""
+        try:
+            return msgspec.structs.astuple(self._decode(params))
+        except msgspec.ValidationError:
+            return self.arguments(_decode(params) or [])  # named parameters, or an error that names the parameter
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -105,8 +112,20 @@ class _Call(msgspec.Struct):
 
     jsonrpc: Literal["2.0"]
     method: str
-    params: list[Any] | dict[str, Any] | None = None
+    params: msgspec.Raw = msgspec.Raw(b"[]")
     id: int | float | str | msgspec.UnsetType | None = msgspec.UNSET  #: absent in a notification
+
+
+_decode_call = msgspec.json.Decoder(_Call).decode
+_decode_batch = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def _call_of(raw: msgspec.Raw) -> _Call | None:
+    """Return a call of a batch, or `None` for a value that is not a call."""
+    try:
+        return _decode_call(raw)
+    except msgspec.ValidationError:
+        return None
 
 
 class Dispatcher:
@@ -137,23 +156,17 @@ class Dispatcher:
     async def answer(self, body: bytes) -> bytes | None:
         """Return the response to a request or to a batch; `None` if there were only notifications."""
         try:
-            request = _decode(body)
-            # If an object has a name twice, a proxy in front of the server might read the first value, and this server
-            # the second. Decoding drops the first of two members with the same name, so the encoded result has fewer
-            # quotation marks.
-            if b"\\" in body or body.count(b'"') != _encode(request).count(b'"'):
-                parse_json(body, "the request")  # raises an error for an object that contains a name twice
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
-            return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
-        if isinstance(request, list):
-            return await self._answer_batch(request)
-        return await self._answer_call(request)
-
-    async def _answer_call(self, given: Any, excess: str | None = None) -> bytes | None:
-        """Return the response to one call; `excess` is the error message if its batch has exceeded a limit."""
-        try:
-            call = msgspec.convert(given, _Call)
+            if body.lstrip(b" \t\r\n")[:1] == b"[":
+                return await self._answer_batch(_decode_batch(body))
+            return await self._answer_call(_decode_call(body))
         except msgspec.ValidationError:
+            return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
+
+    async def _answer_call(self, call: _Call | None, excess: str | None = None) -> bytes | None:
+        """Return the response to one call; `excess` is the error message if its batch has exceeded a limit."""
+        if call is None or call.params[:1] not in (b"[", b"{", b"n"):
             return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
         began, method = perf_counter(), self._methods.get(call.method)
         label = call.method if method is not None or call.method in FORWARDED else self._other
@@ -161,13 +174,12 @@ class Dispatcher:
         try:
             if excess is not None:
                 raise CallError(LIMIT_EXCEEDED, excess)
-            params = call.params or []
             if method is None:
-                result = await self._elsewhere(call.method, params)
+                result = await self._elsewhere(call.method, _decode(call.params) or [])
             elif method.is_async:
-                result = await method.function(*method.arguments(params))
+                result = await method.function(*method.decoded(call.params))
             else:
-                result = method.function(*method.arguments(params))
+                result = method.function(*method.decoded(call.params))
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
@@ -187,7 +199,8 @@ class Dispatcher:
             raise CallError(METHOD_NOT_FOUND, f"the method {name[:NAME_LENGTH]} does not exist/is not available")
         return await self._forward(name, params)
 
-    async def _answer_batch(self, calls: list[Any]) -> bytes | None:
+    async def _answer_batch(self, given: list[msgspec.Raw]) -> bytes | None:
+        calls = [_call_of(one) for one in given]
         if not calls or len(calls) > BATCH_CALLS:
             reason = f"Invalid Request: a batch holds 1 to {BATCH_CALLS:,} calls, this one {len(calls):,}"
             return _refused(CallError(INVALID_REQUEST, reason))
@@ -206,12 +219,11 @@ class Dispatcher:
                 await asyncio.sleep(0)
         return b"[%b]" % b",".join(answers) if answers else None
 
-    def _together(self, calls: list[Any], index: int) -> int:
+    def _together(self, calls: list[_Call | None], index: int) -> int:
         """Return how many calls of a batch, starting at an index, can be forwarded to the node concurrently."""
         count = 0
         for call in calls[index : index + FORWARDED_TOGETHER]:
-            name = call.get("method") if isinstance(call, dict) else None
-            if not isinstance(name, str) or name in self._methods or name.startswith("eth_send"):
+            if call is None or call.method in self._methods or call.method.startswith("eth_send"):
                 break
             count += 1
         return max(count, 1) if self._forward is not None else 1
@@ -261,6 +273,15 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 {"name": one.name, "required": one.required, "schema": next(schema)} for one in method.parameters
             ],
             "result": {"name": "result", "schema": next(schema)},
+            "examples": [
+                {
+                    "name": f"a call of {name}",
+                    "params": [
+                        {"name": one.name, "value": value}
+                        for one, value in zip(method.parameters, EXAMPLES.get(name, ()), strict=False)
+                    ],
+                }
+            ],
             "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
         }
         for name, method in methods.items()

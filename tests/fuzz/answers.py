@@ -7,9 +7,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import InvalidInput
-from feemodel.io._documents import unique_names
-from feemodel.server.settings import Settings
+from feemodel.server.dispatch import BATCH_CALLS
 from tests.fuzz.target import check, check_equal
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
@@ -29,7 +27,7 @@ def check_answer(body: bytes, answer: bytes | None) -> None:
     if request is TOO_DEEP:
         _check_some_response(answer)
         return
-    if isinstance(request, list) and 0 < len(request) <= Settings().batch_limit:
+    if isinstance(request, list) and 0 < len(request) <= BATCH_CALLS:
         due = [call for call in request if not _is_notification(call)]
         check_equal(bool(due), answer is not None, "whether there is an answer")
         responses = _strict(answer) if answer is not None else []
@@ -54,8 +52,8 @@ def _read(body: bytes) -> Any:
         return TOO_DEEP
     try:
         request = msgspec.json.decode(body)
-        json.loads(body, object_pairs_hook=unique_names)
-    except (msgspec.DecodeError, UnicodeDecodeError, InvalidInput):
+        json.loads(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return UNREADABLE
     except ValueError:  # an integer of thousands of digits, which some readers take
         return TOO_DEEP

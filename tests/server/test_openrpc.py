@@ -97,6 +97,37 @@ def test_a_call_and_its_answer_are_as_described(client, document, name, params):
     assert list(validator(document, method["result"]["schema"]).iter_errors(client.result(name, *params))) == []
 
 
+def test_every_method_has_an_example_that_is_answered_as_described(client, document):
+    for method in document["methods"]:
+        (example,) = method["examples"]
+        values = {one["name"]: one["value"] for one in example["params"]}
+        for parameter in method["params"]:
+            assert parameter["name"] in values or not parameter["required"], method["name"]
+            if parameter["name"] in values:
+                assert validator(document, parameter["schema"]).is_valid(values[parameter["name"]]), method["name"]
+        result = client.result(method["name"], *values.values())
+        assert list(validator(document, method["result"]["schema"]).iter_errors(result)) == [], method["name"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "place"),
+    [
+        ("eth_feeHistory", ["0x0", "latest"], 0),
+        ("eth_feeHistory", ["0x401", "latest"], 0),
+        ("eth_getBalance", [ANNA, {"blockNumber": "0x0", "blockHash": "0x" + "00" * 32}], 1),
+        ("eth_call", [{"to": BERT, "type": "0x9"}], 0),
+        ("eth_call", [{"to": BERT, "accessList": [{"storageKeys": []}]}], 0),
+        ("eth_call", [{"to": BERT, "authorizationList": [{"address": BERT}]}], 0),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"nonce": hex(2**64)}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"balance": hex(2**256)}}], 2),
+    ],
+)
+def test_the_schema_refuses_what_the_server_refuses(client, document, method, params, place):
+    schema = method_of(document, method)["params"][place]["schema"]
+    assert client.error(method, *params)["code"] == -32602
+    assert not validator(document, schema).is_valid(params[place])
+
+
 WORD = "0x" + "00" * 32
 VALUES = [
     ("call", {}, True),
