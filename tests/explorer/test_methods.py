@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import feemodel
 from feemodel import rollups
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UpstreamError
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
-from feemodel.explorer._inputs import FORMS, POINTS, names_of
-from feemodel.explorer._methods import MAX_POINTS, explorer_methods
-from feemodel.explorer._page import STATIC
-from feemodel.explorer._presets import DAY
-from feemodel.explorer._subject import MAX_BYTES
+from feemodel.explorer.inputs import FORMS, POINTS, names_of
+from feemodel.explorer.methods import MAX_POINTS, explorer_methods
+from feemodel.explorer.page import STATIC
+from feemodel.explorer.presets import DAY
+from feemodel.explorer.subject import MAX_BYTES
 from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
@@ -194,6 +195,37 @@ def test_whole_numbers_of_a_curve_are_taken_once():
     curve = METHODS["feemodel_curve"]({**TRANSFER, "axis": "compressedSize", "from": 1, "to": 10, "points": 100})
 
     assert curve["values"] == list(range(1, 11))
+
+
+def test_a_curve_has_the_chosen_value_itself_as_a_point():
+    curve = METHODS["feemodel_curve"](
+        {**TRANSFER, "axis": "compressedSize", "from": 10, "to": 3000, "points": 121, "scale": "log", "at": 128}
+    )
+    (place,) = [place for place, size in enumerate(curve["values"]) if size == 128]
+
+    assert int(curve["feeWei"][place], 16) == 909_600_132_000
+
+
+def test_the_page_works_while_the_server_has_no_prices():
+    """What the page gives is priced; what it would take from the server is refused with the server's reason."""
+
+    def missing():
+        raise UpstreamError("the node: no answer")
+
+    methods = explorer_methods(form=missing)
+    presets = methods["feemodel_presets"]()
+    costs = {name: presets["chains"][0][name] for name in ("variableCost", "fixedCost", "baseFee", "margin")}
+
+    assert (presets["server"], presets["reason"]) == (None, "the node: no answer")
+    assert methods["feemodel_fee"]({**TRANSFER, "pricing": "cost-per-byte", **costs}) == fee()
+    with pytest.raises(UpstreamError, match="no answer"):
+        methods["feemodel_fee"](TRANSFER)
+
+
+def test_the_presets_name_the_chain_and_the_version():
+    presets = METHODS["feemodel_presets"]()
+
+    assert (presets["chain"], presets["version"]) == ("linea", feemodel.__version__)
 
 
 def curved(**options):

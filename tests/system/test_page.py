@@ -6,9 +6,9 @@ import statistics
 import pytest
 import urllib3
 
-from feemodel.explorer._inputs import SOURCES
-from feemodel.explorer._methods import explorer_methods
-from feemodel.explorer._page import POLICY, STATIC
+from feemodel.explorer.inputs import SOURCES
+from feemodel.explorer.methods import explorer_methods
+from feemodel.explorer.page import POLICY, STATIC
 from tests.helpers.browser import Tab
 from tests.system.start import serving
 

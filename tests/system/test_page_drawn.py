@@ -4,13 +4,11 @@ import re
 
 import pytest
 
-from feemodel.explorer._methods import explorer_methods
-
 
 def test_the_curve_is_read_by_keyboard_and_as_a_table(open_tab):
     tab = open_tab()
     curve, slider = tab.answer("feemodel_curve"), tab.page.get_by_label("Point of the curve")
-    assert tab.text("#curve .readout").startswith("Compressed size130 bytes"), "beside the chosen size"
+    assert tab.text("#curve .readout").startswith("Compressed size128 bytes"), "the chosen size itself"
     slider.press("End")
     assert tab.text("#curve .readout").startswith(f"Compressed size{curve['values'][-1]:,} bytes")
     slider.press("Home")
@@ -55,31 +53,6 @@ def test_every_field_has_a_curve(open_tab, pricing, costs):
         tab.settled()
         assert tab.answer("feemodel_curve")["axis"] == name
         assert tab.page.locator("#curve-card .error").is_hidden()
-
-
-def test_the_fee_over_time_is_the_servers(open_tab):
-    tab = open_tab("#margin=0.3&variableCostFrom=l1&rate=2500&currency=EUR")
-    found = tab.history()
-    point = {name: value for name, value in tab.answer()["inputs"].items() if name not in ("l1BaseFee", "blobBaseFee")}
-    expected = explorer_methods()["feemodel_feeHistory"](point)
-    first = expected["recovery"][0]
-
-    assert expected == found
-    assert f"{first['below']} of 724" in tab.text("#history-facts")
-    assert f"{first['recoveryOfAll']:.2f}×" in tab.text("#history-facts")
-    time = tab.page.get_by_label("Time", exact=True)
-    time.press("Home")
-    fee, cost = (int(column[0], 16) for column in (expected["feeWei"], first["cost"]))
-    assert tab.text("#history .readout").startswith("Time, UTC2026-01-07 14:00L1 cost")
-    values = f"L1 cost{cost / 1e9:.4g} gweiFee{fee / 1e9:.4g} gweiRecovery{fee / cost:.4g}"
-    assert values in tab.text("#history .readout")
-    time.press("ArrowRight")
-    assert "15:00" in tab.text("#history .readout")
-    tab.page.locator("#compressedSize").fill("5000")
-    assert tab.history()["feeWei"][0] != expected["feeWei"][0]
-    tab.page.locator("#history summary").click()
-    tab.page.locator("#history table td").first.wait_for()
-    assert tab.page.locator("#history table tbody tr").count() == 32, "every day and the end"
 
 
 def test_amounts_are_shown_in_a_currency_too(open_tab):

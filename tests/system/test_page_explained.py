@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from feemodel.explorer._presets import SIGNED
+from feemodel.explorer.presets import SIGNED
 from feemodel.linea._measure import fee_bytes, fee_size
 from tests.explorer.behind_anvil import SENT, behind_anvil
 from tests.helpers.anvil import binary

@@ -85,15 +85,17 @@ function buildPresets(id, presets, options) {
 /** Build the controls with their defaults: the server's own costs, and the L1 fees of a median day. */
 export function buildControls(presets) {
   for (const node of document.querySelectorAll(".control")) buildControl(node);
-  const server = { ...presets.server, name: "server", source: "What this server prices with" };
-  const showChain = buildPresets("chain", [server, ...presets.chains], presets.chains.map(({ name }) => el("option", { value: name }, name)));
+  const server = presets.server && { ...presets.server, name: "server", source: "What this server prices with" };
+  const chosen = server ?? { pricing: "cost-per-byte", ...presets.chains[0] };
+  if (!server) $("chain").options[0].remove();
+  const showChain = buildPresets("chain", [...(server ? [server] : []), ...presets.chains], presets.chains.map(({ name }) => el("option", { value: name }, name)));
   const showDay = buildPresets("day", presets.days, presets.days.map(({ name, label, date }) => el("option", { value: name }, `${label}, ${date}`)));
   take(Object.fromEntries(presets.fields.map(({ name, default: value }) => [name, value]).filter(([, value]) => value !== null)));
   take(presets.days.find(({ name }) => name === "median-day"));
-  take(server);
-  $("chain").value = "server";
+  take(chosen);
+  $("chain").value = chosen.name;
   $("day").value = "median-day";
-  document.querySelector(`[name=pricing][value=${server.pricing}]`).checked = true;
+  document.querySelector(`[name=pricing][value=${chosen.pricing}]`).checked = true;
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("input", () => {
     showChain();

@@ -28,7 +28,7 @@ function drawFee({ feeWei, feePerGas, shares, inputs, recovery, variableCost }) 
   ]);
   drawBar(shares);
   $("recovery").replaceChildren(...(variableCost ? [costOf(variableCost)] : []), ...recovery.map(recovered));
-  const first = recovery[0] ? `, recovers ${times(recovery[0].recovery)} of its L1 cost` : "";
+  const first = recovery[0] ? `, its part for the size is ${times(recovery[0].sizeRecovery)} its L1 cost` : "";
   announce(`Fee ${money(total)}${first}.`);
 }
 
@@ -51,13 +51,13 @@ function costOf({ heldBy, recorded }) {
 }
 
 function recovered({ basis, cost, costPerByte, recovery, sizeRecovery, breakEvenMargin }) {
-  const isCovered = recovery === null || recovery >= 1;
+  const isCovered = sizeRecovery === null || sizeRecovery >= 1; // the fixed part pays for L2
   const row = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   return el("div", { className: "recovered" },
-    el("p", { className: "figure" }, times(recovery), " ",
+    el("p", { className: "figure" }, times(sizeRecovery), " ",
       el("span", { className: `verdict ${isCovered ? "good" : "bad"}` }, isCovered ? "✓ covers L1" : "✗ falls short of L1")),
-    el("p", { className: "sub" }, `of ${[money(cost), inCurrency(cost)].filter(Boolean).join(" ")}: ${basis}`),
-    el("dl", {}, ...row("From the size alone", times(sizeRecovery)),
+    el("p", { className: "sub" }, `by the part for the size, of ${[money(cost), inCurrency(cost)].filter(Boolean).join(" ")}: ${basis}`),
+    el("dl", {}, ...row("Whole fee / L1 cost", times(recovery)),
       ...row("Breaks even at a margin of", breakEvenMargin === null ? "none" : String(breakEvenMargin)),
       ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
 }
@@ -70,7 +70,7 @@ function curve() {
     const decade = 10 ** Math.floor(Math.log10(value) + 1e-9);
     [from, to] = [Math.max(decade / 10, Number(input.min), isWhole ? 1 : 0), decade * 30];
   }
-  return { ...point(), axis: name, from: toServer(field, from), to: toServer(field, to), points: POINTS, scale };
+  return { ...point(), axis: name, from: toServer(field, from), to: toServer(field, to), points: POINTS, scale, ...(value > from && value < to ? { at: toServer(field, input.value) } : {}) };
 }
 
 function drawCurve({ axis, values, feeWei, feePerGas, recovery: [found] }, { inputs }) {

@@ -1,10 +1,9 @@
 /** The fee explorer. Every number on the page is an answer of the server that served the page. */
 
 import { buildControls, fields, withUnit } from "./controls.js";
-import { $, fillTable } from "./dom.js";
+import { $, fillTable, say } from "./dom.js";
 import { startExplain } from "./explain.js";
 import { startFee } from "./fee.js";
-import { startHistory } from "./history.js";
 import { call } from "./server.js";
 import { startState } from "./state.js";
 
@@ -13,14 +12,21 @@ $("skip").addEventListener("click", (event) => {
   $("answer").focus();
 });
 
-const [{ result: presets }] = await call([["feemodel_presets"]]);
-buildControls(presets);
-const sources = presets.fields.map(({ name, source }) => {
-  const { input } = fields.get(name);
-  return [fields.get(name).label, input.value ? withUnit(fields.get(name), input.valueAsNumber) : "none", source];
-});
-fillTable($("defaults"), "Every default", ["Input", "Default", "Source of the default"], sources);
-startState();
-startFee();
-startHistory();
-startExplain(presets);
+const [{ result, error }] = await call([["feemodel_presets"]]);
+if (error) $("about").textContent = `This page cannot start: ${error.message}`;
+else start(result);
+
+function start(presets) {
+  buildControls(presets);
+  const { chain, chainId, version, reason } = presets;
+  $("about").textContent = `${chain ?? "A chain"}, id ${Number(chainId)}; feemodel ${version}.`;
+  say($("unpriced"), reason && `This server has no prices yet: ${reason}. The costs below are those of ${presets.chains[0].name}.`);
+  const sources = presets.fields.map(({ name, source }) => {
+    const { input } = fields.get(name);
+    return [fields.get(name).label, input.value ? withUnit(fields.get(name), input.valueAsNumber) : "none", source];
+  });
+  fillTable($("defaults"), "Every default", ["Input", "Default", "Source of the default"], sources);
+  startState();
+  startFee();
+  startExplain(presets);
+}

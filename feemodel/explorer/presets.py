@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from feemodel import __version__
 from feemodel.ethereum import to_quantity
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
-from feemodel.explorer._inputs import EXAMPLE, POINTS, SOURCES, defaults_of, to_wire
+from feemodel.explorer.inputs import EXAMPLE, POINTS, SOURCES, defaults_of, to_wire
 from feemodel.io.shipped import L1_FEES, L1Sample, shipped_l1_samples
 from feemodel.linea.parameters import LINEA_PRESETS, LineaPreset
-from feemodel.linea.pricing_forms import Form
+from feemodel.linea.pricing_forms import CostPerByte, Form, form_of
+from feemodel.rollups.chains import CHAINS
 from feemodel.simulation.surfaces import Submission
 
 DAY = 144  # number of ten-minute means per day
@@ -41,15 +43,22 @@ SIGNED: Mapping[int, str] = {
 _SENDER, _RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "70997970c51812dc3a010c7d01b50e0d17dc79c8"
 
 
-def presets(*, form: Form, preset: LineaPreset, chain_id: int) -> dict[str, Any]:
-    """Return the inputs of a fee with their defaults, costs of real chains, L1 fees of real days, and examples."""
-    defaults, own = dict(EXAMPLE), {"pricing": form.name}
+def presets(*, form: Form | None, reason: str | None, preset: LineaPreset, chain_id: int) -> dict[str, Any]:
+    """Return the inputs of a fee with their defaults, costs of real chains, L1 fees of real days, and examples.
+
+    Without a `form`, the server has no prices for this `reason`, and the defaults are those of the preset.
+    """
+    usual = form or form_of(CostPerByte.name, preset)
+    defaults, own = dict(EXAMPLE), {"pricing": usual.name}
     for name, kind in POINTS.items():
-        known = {field: to_wire(field, value) for field, value in defaults_of(name, form, preset).items()}
+        known = {field: to_wire(field, value) for field, value in defaults_of(name, usual, preset).items()}
         defaults = known | defaults
         own |= {field.encode_name: known[field.encode_name] for field in msgspec.structs.fields(kind) if field.required}
     return {
-        "server": own,
+        "server": None if form is None else own,
+        "reason": reason,
+        "version": __version__,
+        "chain": next((chain.name for chain in CHAINS.values() if chain.chain_id == chain_id), None),
         "chains": [_chain(one) for one in LINEA_PRESETS.values()],
         "days": shipped_days(),
         "fields": [{"name": name, "default": defaults[name], "source": source} for name, source in SOURCES.items()],
@@ -115,12 +124,6 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
         }
         for label, sample in chosen.items()
     ]
-
-
-@cache
-def hourly_means() -> list[L1Sample]:
-    """Return the hourly means of the L1 fees that are part of the package."""
-    return means(shipped_l1_samples(), len("YYYY-MM-DDTHH"))
 
 
 @cache

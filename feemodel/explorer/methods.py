@@ -1,4 +1,4 @@
-"""JSON-RPC methods of the explorer: fees, curves, fee histories, explanations of transactions, fees on other rollups.
+"""JSON-RPC methods of the explorer: fees, curves, explanations of transactions, fees on other rollups.
 
 The page at `GET /` uses these methods; other clients may call them too. Integers of wei and gas are hexadecimal
 quantities; negative integers have a minus sign. Bytes and ratios are plain numbers.
@@ -6,41 +6,37 @@ quantities; negative integers have a minus sign. Bytes and ratios are plain numb
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from feemodel.checks import choice, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.estimates.json_types import parse
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
-from feemodel.explorer._fee import bounded_cost, price, quantities, ratio, recoveries, recovery_of
-from feemodel.explorer._inputs import (
+from feemodel.explorer.fee import bounded_cost, price, quantities, recoveries, recovery_of
+from feemodel.explorer.inputs import (
     FORMS,
-    L1_FEES,
     RATIOS,
     TRANSACTION,
     BytePoint,
     Point,
     expect,
-    expect_none,
     names_of,
     naming,
     read_point,
     to_wire,
 )
-from feemodel.explorer._presets import hourly_means, presets
-from feemodel.explorer._subject import AskNode, Estimate, Subjects
-from feemodel.io.shipped import L1_FEES as SHIPPED
+from feemodel.explorer.presets import presets
+from feemodel.explorer.subject import AskNode, Estimate, Subjects
 from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import Form, form_of
 from feemodel.simulation.recovery import Revenue
 from feemodel.sizes import Codec, get_codec
 
 MAX_POINTS = 500  # of a curve
-CURVE = ("axis", "from", "to", "points", "scale")
+CURVE = ("axis", "from", "to", "points", "scale", "at")
 DOUBLE_EXACT = 2**53  # doubles represent all integers up to this value exactly
 
 
@@ -77,8 +73,7 @@ def explorer_methods(
     InvalidInput : the codec or the form of measurement is unknown.
 
     >>> sorted(explorer_methods())
-    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_feeHistory', \
-'feemodel_presets']
+    ['feemodel_compare', 'feemodel_curve', 'feemodel_explain', 'feemodel_fee', 'feemodel_presets']
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
@@ -88,7 +83,6 @@ def explorer_methods(
         "feemodel_presets": explorer.presets,
         "feemodel_fee": explorer.fee,
         "feemodel_curve": explorer.curve,
-        "feemodel_feeHistory": explorer.history,
         "feemodel_explain": subjects.explain,
         "feemodel_compare": subjects.compare,
     }
@@ -103,8 +97,15 @@ class Explorer:
     chain_id: Callable[[], int]
 
     def presets(self) -> dict[str, Any]:
-        """Presets of chains and days, the server's own pricing, and examples of transactions."""
-        return presets(form=self.form(), preset=self.preset, chain_id=self.chain_id())
+        """Presets of chains and days, the server's own pricing, and examples of transactions.
+
+        While the server has no prices, `server` is null and `reason` says why.
+        """
+        try:
+            form, reason = self.form(), None
+        except FeeModelError as error:
+            form, reason = None, str(error)
+        return presets(form=form, reason=reason, preset=self.preset, chain_id=self.chain_id())
 
     def fee(self, point: Any) -> dict[str, Any]:
         """Compute a fee: parts and total, and recovery of the L1 cost.
@@ -150,8 +151,8 @@ class Explorer:
         Parameters
         ----------
         curve : the inputs of `feemodel_fee`, and `axis`, the input that varies; `from`, `to`, `points` (at most 500;
-            default 101) and `scale` ("linear" or "log"). Values of an integer input are rounded, and duplicates are
-            removed.
+            default 101), `scale` ("linear" or "log") and `at`, a value that is one of the points. Values of an integer
+            input are rounded, and duplicates are removed.
 
         Returns
         -------
@@ -180,54 +181,9 @@ class Explorer:
             "recovery": recoveries(found),
         }
 
-    def history(self, point: Any) -> dict[str, Any]:
-        """Compute the fee, its recovery and the deficit for every hour of the package's month of L1 fees.
-
-        Parameters
-        ----------
-        point : the inputs of `feemodel_fee` except the L1 fees, which the package has for every hour of the month.
-
-        Returns
-        -------
-        dict : columns with one value per hour: `times` (UTC), `l1BaseFee`, `blobBaseFee` and `priorityFeePerGas`
-            [wei / gas], `feeWei` [wei]. `recovery` is a list with an object for each basis of the L1 cost. Lists with
-            one value per hour: `cost` [wei], `recovery` (fee / cost) [1], `sizeRecovery` [1], and `deficit`, the
-            cumulative cost minus the cumulative fee if one transaction is sent per hour [wei]. Single numbers:
-            `recoveryOfAll`, the recovery over the whole month [1], and `below`, the number of hours in which the fee
-            was below the cost.
-
-        Raises
-        ------
-        InvalidInput : an input is unknown, missing or not valid; the message has its path.
-
-        >>> month = explorer_methods()["feemodel_feeHistory"]({"compressedSize": 128, "gas": "0x5208"})
-        >>> len(month["times"]), month["times"][0], int(month["feeWei"][0], 16)
-        (724, '2026-01-07T14:00:00Z', 909600132000)
-        """
-        expect_none(point, L1_FEES, "point")
-        times, *fees = zip(*hourly_means(), strict=True)
-        base_fees, blob_base_fees = (np.rint(column).astype(np.int64) for column in fees)
-        read = self._read({**point, **dict.fromkeys(L1_FEES, "0x0")}, "point")
-        with naming("point"):
-            read = msgspec.structs.replace(read, l1_base_fee=base_fees, blob_base_fee=blob_base_fees)
-            found = price(read, len(times))
-        return {
-            "pricing": found.form.name,
-            "source": f"Ethereum mainnet, means of an hour; {SHIPPED}",
-            "times": [f"{time}:00:00Z" for time in times],
-            "l1BaseFee": [hex(one) for one in base_fees.tolist()],
-            "blobBaseFee": [hex(one) for one in blob_base_fees.tolist()],
-            "priorityFeePerGas": [hex(one) for one in found.per_gas["priority"]],
-            "feeWei": [hex(total) for total in found.totals],
-            "recovery": [
-                {**one, **_deficits(found.totals, cost.cost)}
-                for one, cost in zip(recoveries(found), found.l1_costs, strict=True)
-            ],
-        }
-
     def _read(self, given: Any, path: str, also: tuple[str, ...] = ()) -> Any:
         """Return the inputs of a transaction's fee, without the fields that the method reads itself."""
-        read = read_point(given, path, form=self.form(), preset=self.preset, without=also)
+        read = read_point(given, path, form=self.form, preset=self.preset, without=also)
         expect(read, TRANSACTION, path)
         return read
 
@@ -248,14 +204,7 @@ def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:
     if scale == "log" and low <= 0:
         raise InvalidInput("curve.from", "expected more than 0 on a log scale", given["from"])
     values = np.geomspace(low, high, points) if scale == "log" else np.linspace(low, high, points)
-    return axis, values if axis in RATIOS else np.unique(np.rint(values).astype(np.int64))
-
-
-def _deficits(totals: list[int], costs: list[float]) -> dict[str, Any]:
-    """Return the cumulative deficit after each hour, and the recovery over all hours."""
-    missing = [cost - paid for paid, cost in zip(totals, costs, strict=True)]
-    return {
-        "deficit": [hex(round(so_far)) for so_far in accumulate(missing)],
-        "recoveryOfAll": ratio(sum(totals), sum(costs)),
-        "below": sum(short > 0 for short in missing),
-    }
+    values = values if axis in RATIOS else np.rint(values).astype(np.int64)
+    if "at" in given:
+        values = np.append(values, parse("curve.at", given["at"], kinds[axis])).astype(values.dtype)
+    return axis, values if axis in RATIOS and "at" not in given else np.unique(values)

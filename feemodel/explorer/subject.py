@@ -27,8 +27,8 @@ from feemodel.ethereum import (
     to_quantity,
 )
 from feemodel.ethereum._transaction import SET_CODE, check_no_blobs
-from feemodel.explorer._fee import price, priced_form, recovery_of
-from feemodel.explorer._inputs import (
+from feemodel.explorer.fee import price, priced_form, recovery_of
+from feemodel.explorer.inputs import (
     L1_FEES,
     ChainParameters,
     Ratio,
@@ -133,7 +133,7 @@ class Subjects:
         options = {} if options is None else options
         expect_none(options, ("compressedSize",), "options")
         own = parse("options", {name: options[name] for name in NAMES[Options] if name in options}, Options)
-        point = read_point(options, "options", form=self.form(), preset=self.preset, without=NAMES[Options])
+        point = read_point(options, "options", form=self.form, preset=self.preset, without=NAMES[Options])
         margins = {"pool_margin": own.pool_margin, "selection_margin": own.selection_margin}
         preset = replace(
             self.preset, estimate_margin=point.margin,

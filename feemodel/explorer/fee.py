@@ -11,7 +11,7 @@ import numpy as np
 
 from feemodel.checks import RealArray, real
 from feemodel.errors import InvalidInput
-from feemodel.explorer._inputs import BytePoint, Point, VerificationPoint
+from feemodel.explorer.inputs import BytePoint, Point, VerificationPoint
 from feemodel.linea import CostPerByte, VerificationCost, recorded_cost, variable_cost
 from feemodel.linea.pricing_forms import Form
 from feemodel.simulation.recovery import break_even_margin
@@ -42,10 +42,10 @@ class Columns(NamedTuple):
 def price(point: Point, count: int = 1) -> Columns:
     """Return the fees along a curve of `count` points; inputs that are not arrays are repeated.
 
-    >>> from feemodel.explorer._inputs import read_point
+    >>> from feemodel.explorer.inputs import read_point
     >>> from feemodel.linea.pricing_forms import form_of
     >>> from feemodel.linea.parameters import linea_preset
-    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
+    >>> own = {"form": lambda: form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
     >>> price(read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own)).totals
     [909600132000]
     """

@@ -3,9 +3,10 @@
 In JSON-RPC, wei and gas are hexadecimal quantities; bytes and ratios are plain numbers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -117,14 +118,16 @@ def defaults_of(pricing: str, form: Form, preset: LineaPreset) -> dict[str, Any]
     return found
 
 
-def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset, without: tuple[str, ...] = ()) -> Point:
+def read_point(
+    given: Any, path: str, *, form: Callable[[], Form], preset: LineaPreset, without: tuple[str, ...] = ()
+) -> Point:  # fmt: skip
     """Parse the inputs of a fee; missing inputs are taken from the server's pricing.
 
     Parameters
     ----------
     given : an object with any of `pricing` and the fields of the form's struct, in camel case.
     path : path of the object, for error messages.
-    form : pricing form of the server.
+    form : function that returns the pricing form of the server; it is called only for inputs that are missing.
     preset : pricing preset of the server.
     without : fields of the object that are ignored, because they are not inputs of a fee.
 
@@ -137,16 +140,19 @@ def read_point(given: Any, path: str, *, form: Form, preset: LineaPreset, withou
     InvalidInput : a name is unknown, or a value is not valid; the message has the path.
 
     >>> from feemodel.linea.parameters import linea_preset
-    >>> own = {"form": form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
+    >>> own = {"form": lambda: form_of("cost-per-byte", linea_preset()), "preset": linea_preset()}
     >>> read_point({"compressedSize": 128, "gas": "0x5208"}, "point", **own).variable_cost
     1000000000
     """
     if not isinstance(given, Mapping):
         raise InvalidInput(path, "expected an object", given)
-    pricing = choice(f"{path}.pricing", given.get("pricing", form.name), FORMS)
+    form = cache(form)  # one moment
+    pricing = choice(f"{path}.pricing", given["pricing"] if "pricing" in given else form().name, FORMS)
     inputs = {name: value for name, value in given.items() if name not in without}
     known_fields(path, inputs, sorted({"pricing", *names_of(POINTS[pricing])}))
-    point: Point = parse(path, {**defaults_of(pricing, form, preset), **inputs}, POINTS[pricing])
+    required = {field.encode_name for field in msgspec.structs.fields(POINTS[pricing]) if field.required}
+    defaults = {} if required <= {*inputs} else defaults_of(pricing, form(), preset)
+    point: Point = parse(path, {**defaults, **inputs}, POINTS[pricing])
     if isinstance(point, BytePoint) and point.variable_cost_from == "l1":
         expect(point, L1_FEES, path)
     return point
