@@ -66,8 +66,19 @@ def is_table(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "itertuples")
 
 
+def as_table(value: Any) -> Any:
+    """Return a table of polars, DuckDB or Arrow as a pandas DataFrame; any other value is returned unchanged."""
+    if is_table(value) or not (hasattr(value, "columns") and hasattr(value, "__arrow_c_stream__")):
+        return value
+    import pandas as pd
+    import pyarrow as pa
+
+    return pa.table(value).to_pandas(types_mapper=pd.ArrowDtype)
+
+
 def is_transaction_table(value: Any) -> bool:
     """Return whether a value is a table of transactions, and not a table of sizes."""
+    value = as_table(value)
     return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
 
 
@@ -90,6 +101,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
     InvalidInput : a missing column; a value that is missing or cannot be read (the error names the column and the row,
         counted from 1); a transaction of type 3 or above, for which no fee is published.
     """
+    table = as_table(table)
     if not is_table(table):
         raise InvalidInput("table", "expected a DataFrame of transactions", table)
     if {RAW, UNSIGNED} & {*table.columns}:

@@ -73,6 +73,23 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
     pq.write_table(columns.replace_schema_metadata({**(columns.schema.metadata or {}), b"feemodel": described}), file)
 
 
+def _check_alone(path: PathLike) -> None:
+    """Raise `UnreadableFile` if HDF5 would read data of the file from other files."""
+    import h5py
+
+    def check(group: h5py.Group) -> None:
+        for name in group:
+            link = group.get(name, getlink=True)
+            member = group[name] if isinstance(link, h5py.HardLink) else None
+            if isinstance(link, h5py.ExternalLink) or (isinstance(member, h5py.Dataset) and member.external):
+                raise UnreadableFile(f"{path}: {name}: refers to data in another file")
+            if isinstance(member, h5py.Group):
+                check(member)
+
+    with h5py.File(path) as file:
+        check(file)
+
+
 def read_dataset(path: PathLike) -> "xarray.Dataset":
     """Read a Dataset from a NetCDF file into memory.
 
@@ -86,7 +103,7 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
 
     Raises
     ------
-    UnreadableFile : the file is missing or is not NetCDF.
+    UnreadableFile : the file is missing, is not NetCDF, or refers to data in other files.
 
     >>> read_dataset("no such file.nc")
     Traceback (most recent call last):
@@ -97,6 +114,7 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
     with reading(path):
         check_regular(path)
         try:
+            _check_alone(path)
             with xarray.open_dataset(path, engine=ENGINE) as dataset:
                 return dataset.load()
         except (OSError, ValueError, KeyError, RuntimeError) as error:

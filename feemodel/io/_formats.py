@@ -390,6 +390,8 @@ def _explanation(found: Sequence[str], formats: Sequence[Format]) -> str:
         other = None  # rows of transactions, which can have all columns of blocks
     if other is not None and (other is not L1_FEE_FILES or any(name in found for name in _FEES_OF_L1)):
         return f"these are {other.name}, which {other.reader} reads"
+    if {"Txhash", "Transaction Hash"} & {*found}:
+        return "an export of Etherscan, which has no calldata: read the transactions from a node, Dune or cryo"
     lossy = next((name for name in LOSSY_VALUES if name in found), None)
     if lossy is not None and any(not candidate.missing([*found, "value"]) for candidate in formats):
         return (

@@ -25,7 +25,7 @@ from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter
 from feemodel.ethereum._fee_units import implausible
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
 from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
-from feemodel.ethereum._transaction_table import is_table, is_transaction_table, known_column, transactions_of
+from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
 from feemodel.ethereum.l1_table import l1_table
 from feemodel.integers import fitting
 from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
@@ -108,6 +108,7 @@ def measured_sizes(
     ([97], [85])
     """
     check_indexes({"signed_transactions": signed_transactions, "gas": gas, "senders": senders, "pubdata": pubdata})
+    signed_transactions = as_table(signed_transactions)
     if is_table(signed_transactions):
         signed_transactions = cast("pd.DataFrame", signed_transactions)
         sent = transactions_of(signed_transactions, set_code=True)

@@ -28,7 +28,7 @@ from feemodel._extras import has_numba
 from feemodel._processors import cores, map_in_order
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._transaction_table import is_table, transactions_of
+from feemodel.ethereum._transaction_table import as_table, is_table, transactions_of
 from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
@@ -379,6 +379,7 @@ def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterato
 
 
 def _of_table(payloads: Any) -> Any:
+    payloads = as_table(payloads)
     if not is_table(payloads):
         return payloads
     return [sent.measured("sender_unsigned") for sent in transactions_of(payloads)]

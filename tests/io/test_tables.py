@@ -16,7 +16,8 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._transaction_table import without_unpriced
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
-from feemodel.rollups.tables import comparison, sizes_table
+from feemodel.linea import fee_sizes
+from feemodel.rollups.tables import comparison, measured_sizes, sizes_table
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
@@ -363,3 +364,14 @@ def test_a_missing_fee_is_named_by_its_row():
 def test_a_table_of_ten_thousand_rows_is_measured_in_its_order(shared: Path):
     raw = read_transactions(shared / "data" / "linea_mainnet_transactions.jsonl.gz")
     assert np.array_equal(feemodel.fee_sizes(raw.iloc[::-1]), feemodel.fee_sizes(raw)[::-1])
+
+
+def test_an_arrow_table_is_measured_as_the_same_pandas_table():
+    """polars and DuckDB hand over their tables by the same protocol."""
+    row = {"nonce": 1, "from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "value": "0x5", "input": "0x00ff",
+           "gas": 21_000, "gasPrice": 7}  # fmt: skip
+    table = pd.DataFrame([row, row | {"nonce": 2, "to": None}])
+    arrow = pa.Table.from_pandas(table)
+
+    assert fee_sizes(arrow).tolist() == fee_sizes(table).tolist()
+    assert measured_sizes(arrow)["length"].tolist() == measured_sizes(table)["length"].tolist()
