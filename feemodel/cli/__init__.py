@@ -68,7 +68,6 @@ NO = {
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
-ARGPARSE = ("follow", "finalize", "ledger", "prove", "check-proof", "serve")
 STDIN = "/dev/stdin"  # "-" on the command line
 #: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
 FIRST_COMMANDS = """Compute the fees of rollup transactions and compare them with the cost of L1.
@@ -130,12 +129,6 @@ def _run(words: list[str]) -> int:
             raise UsageError(
                 f"{name}: unknown command{f', did you mean {close[0]}?' if close else ''} (feemodel --help)"
             )
-        if name in ARGPARSE:
-            from feemodel.cli._argparse import parsed
-
-            options, typed = parsed(words)
-            with _compiled():
-                return int(options.run(options))
         verb = verb_of(name)
         from cyclopts import CycloptsError
 

@@ -65,8 +65,8 @@ def _timeline(chain: "Chain") -> Answer:
     data = {"chain": chain.name, "id": chain.chain_id, "family": chain.family, "token": chain.token,
             "note": chain.note, "rows": rows, "now": now}  # fmt: skip
     cells = [
-        (name, shown(one.value), "" if one.status == "known" else one.status, one.since,
-         f"before: {shown(one.last.value)}" if one.last is not None else one.confirmed)
+        (name, shown(one.value), "" if one.status == "known" else one.status, one.since[:10],
+         f"before: {shown(one.last.value)}" if one.last is not None else one.confirmed[:10])
         for name, one in parameters.entries.items()
     ]  # fmt: skip
     columns = ("parameter", "value", "", "since", "shown until")

@@ -106,7 +106,7 @@ def real_number(text: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def text(words: str, metavar: str = "TEXT") -> Parameter:
+def text(words: str, metavar: str = "TEXT", **options: Any) -> Parameter:
     """Return the parameter of a text that is not empty. As a file name, "" would mean the current folder."""
 
     def read(name: str, typed: str) -> str:
@@ -114,7 +114,7 @@ def text(words: str, metavar: str = "TEXT") -> Parameter:
             raise InvalidInput(name, "expected a value", typed)
         return typed
 
-    return option(read, words, metavar=metavar)
+    return option(read, words, metavar=metavar, **options)
 
 
 def one_of(words: str, names: Iterable[str]) -> Parameter:

@@ -54,7 +54,8 @@ class Verb(NamedTuple):
         """Run the command with the values of its options, write its files, print its result; return the exit code."""
         as_json, overwrite = options.pop("json", False), options.pop("overwrite", False)
         options.pop("debug", None)
-        file = new_file("--out", options.pop("out", None), self.out or (), overwrite=overwrite)
+        written = None if self.out is None else options.pop("out", None)
+        file = new_file("--out", written, self.out or (), overwrite=overwrite)
         picture = new_file("--figure", options.pop("figure", None), FIGURES, overwrite=overwrite)
         known = {"file": file, "picture": picture, "as_json": as_json, "overwrite": overwrite}
         names = inspect.signature(self.function).parameters

@@ -28,7 +28,8 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
 
     code, said, errors = checked(capsys)
     assert (code, errors) == (0, "")
-    assert "gas_cap                50,000,000\n" in said
+    said = " ".join(said.split())  # lines are broken at the width of the terminal
+    assert "gas_cap 50,000,000 " in said
     assert f"{len(found['methods'])} methods: eth_accounts, eth_blobBaseFee, eth_blockNumber, " in said
 
 
@@ -39,7 +40,8 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
     (reason,) = json.loads(said)["unready"]
     assert reason.startswith("the newest block: not received yet, the node: no connection (")
     code, said, _ = checked(capsys, *flags)
-    assert (code, "\nnot ready: the newest block: not received yet, the node: no connection (" in said) == (1, True)
+    said = " ".join(said.split())
+    assert (code, " not ready: the newest block: not received yet, the node: no connection (" in said) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +92,8 @@ def test_a_list_may_be_given_several_times(capsys):
 
 
 def test_the_help_names_every_flag_and_its_default(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", "--help"])
+    assert main(["serve", "--help"]) == 0
     said = capsys.readouterr().out
-    assert ended.value.code == 0
     for name in DEFAULTS:
         assert f"--{name.replace('_', '-')}" in said
 

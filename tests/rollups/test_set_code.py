@@ -31,7 +31,7 @@ from feemodel.ethereum._hashes import Authorization, Signature
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.ethereum._transaction_table import transactions_of, without_unpriced
-from feemodel.explorer._methods import explorer_methods
+from feemodel.explorer.methods import explorer_methods
 from feemodel.linea._measure import fee_bytes
 from feemodel.rollups import (
     Now,

@@ -1,14 +1,18 @@
 """`feemodel serve`: the JSON-RPC server on a development chain, a genesis, a node or a ledger."""
 
-import argparse
+import inspect
 import os
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import print_json
+from cyclopts import Parameter
+
+from feemodel.cli.output import Answer, Table, print_json
+from feemodel.cli.parameters import flag, text
+from feemodel.cli.verb import Verb, verb
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -17,77 +21,78 @@ if TYPE_CHECKING:
     from feemodel.server.settings import Settings
 
 PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "msgspec", "prometheus_client")
-EPILOG = """\
-Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
-
-Exit codes of --check and --check-settings:
-  0  the settings and files are valid; with --check, an estimate would succeed now
-  1  with --check: the settings and files are valid, but an estimate would fail now (a node is down, stale or wrong)
-  2  a setting is not valid, or settings contradict each other
-  3  a file cannot be read
-"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def __getattr__(name: str) -> Verb:
+    """Return the command, whose options are the settings of the server."""
+    if name != "command":
+        raise AttributeError(name)
     for package in PACKAGES:
-        if find_spec(package) is None:  # report a missing package before the workers start
+        if find_spec(package) is None:
             raise ModuleNotFoundError(name=package)
+    serve.__signature__ = inspect.Signature(_options())  # type: ignore[attr-defined]
+    return verb()(serve)
+
+
+def _options() -> list[inspect.Parameter]:
     from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
 
-    parser.add_argument("--config", metavar="FILE", help="TOML file of settings, with one table for each group below")
-    check = parser.add_mutually_exclusive_group()
-    check.add_argument(
-        "--check",
-        action="store_true",
-        help="print the methods and settings, check with the nodes that an estimate would succeed now, and exit",
-    )
-    check.add_argument(
-        "--check-settings",
-        action="store_true",
-        help="print the methods and settings, check settings and files without nodes, and exit",
-    )
-    for section, names in SECTIONS.items():
-        group = parser.add_argument_group(section)
-        for name in names:
-            default = DEFAULTS[name]
-            help_text = HELP[name] + ("" if default in (None, ()) else f" (default: {_shown(default)})")
-            help_text, flag = help_text.replace("%", "%%"), f"--{name.replace('_', '-')}"
-            if isinstance(default, bool):
-                group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=help_text)
-            elif is_list(name):
-                group.add_argument(
-                    flag, metavar="…", action="append", help=f"{help_text}; separated by commas, or given several times"
-                )
-            else:
-                group.add_argument(flag, metavar="…", help=help_text)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+    kinds: dict[str, Any] = {
+        "config": Annotated[str | None, text("TOML file of settings, with one table for each section", "FILE")],
+        "check": Annotated[
+            bool, flag("print methods and settings, check that an estimate would succeed now, and exit")
+        ],
+        "check_settings": Annotated[bool, flag("the same without asking nodes")],
+    }
+    for name in (name for names in SECTIONS.values() for name in names):
+        default = DEFAULTS[name]
+        words = HELP[name] + ("" if default in (None, ()) else f" (default: {_shown(default)})")
+        if isinstance(default, bool):
+            negative = f"--no-{name.replace('_', '-')}"
+            kinds[name] = Annotated[bool | None, Parameter(help=words, negative=negative)]
+        elif is_list(name):
+            words += "; separated by commas, or given several times"
+            kinds[name] = Annotated[list[str] | None, text(words, "…")]
+        else:
+            kinds[name] = Annotated[str | None, text(words, "…")]
+    flags = ("check", "check_settings")
+    return [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=False if name in flags else None
+        )
+        for name, kind in kinds.items()
+    ] + [inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False)]
 
 
-def run(options: argparse.Namespace) -> int:
-    from feemodel.server.settings import SECTIONS, load_settings
+def serve(
+    *, config: str | None = None, check: bool = False, check_settings: bool = False, as_json: bool = False,
+    **settings: Any,
+) -> Answer | int:  # fmt: skip
+    """Start the JSON-RPC server.
 
-    names = [name for section in SECTIONS.values() for name in section]
-    flags = {name: _joined(getattr(options, name)) for name in names}
-    file = os.environ.get("FEEMODEL_CONFIG") if options.config is None else options.config
+    Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence. With --check
+    and --check-settings, the exit code 0 means that settings and files are valid, and with --check that an estimate
+    would succeed now.
+    """
+    if check and check_settings:
+        raise InvalidInput("check_settings", "expected either this or --check", check_settings)
+    from feemodel.server.settings import load_settings
+
+    flags = {name: ",".join(value) if isinstance(value, list) else value for name, value in settings.items()}
+    file = os.environ.get("FEEMODEL_CONFIG") if config is None else config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
-    settings = load_settings(file=file, environment=os.environ, flags=flags)
+    chosen = load_settings(file=file, environment=os.environ, flags=flags)
+    from feemodel.server import workers
     from feemodel.server.loaded import load
-    from feemodel.server.workers import serve
 
-    with _ledger(settings) as folder:
-        loaded = load(settings, _store(settings, folder))
-        checked = _checked(loaded, ask_nodes=options.check)
-        if options.check or options.check_settings:
-            return _report(checked, as_json=options.json)
-        serve(loaded, ready=lambda address: _announce(address, loaded, options))
+    with _ledger(chosen) as folder:
+        loaded = load(chosen, _store(chosen, folder))
+        checked = _checked(loaded, ask_nodes=check)
+        if check or check_settings:
+            return _report(checked)
+        workers.serve(loaded, ready=lambda address: _announce(address, loaded, as_json=as_json))
     return 0
-
-
-def _joined(value: Any) -> Any:
-    """Return the value of a flag, or all values of a list flag that was given several times."""
-    return ",".join(value) if isinstance(value, list) else value
 
 
 def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
@@ -149,20 +154,17 @@ def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
     return asyncio.run(opened())
 
 
-def _report(found: dict[str, Any], *, as_json: bool) -> int:
+def _report(found: dict[str, Any]) -> Answer:
+    table = Table(
+        "", ("setting", "value"), [(name, _shown(value)) for name, value in found["settings"].items()], left=2
+    )
+    notes = [f"{len(found['methods'])} methods: {', '.join(found['methods'])}"]
+    notes += [f"not ready: {reason}" for reason in found["unready"]]
+    return Answer(found, [table], notes, code=1 if found["unready"] else 0)
+
+
+def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
-    else:
-        for name, value in found["settings"].items():
-            print(f"{name:22} {_shown(value)}")
-        print(f"\n{len(found['methods'])} methods: {', '.join(found['methods'])}")
-        for reason in found["unready"]:
-            print(f"not ready: {reason}")
-    return 1 if found["unready"] else 0
-
-
-def _announce(address: str, loaded: "Loaded", options: argparse.Namespace) -> None:
-    if options.json:
         from feemodel.ledger.store import Store
 
         with nullcontext() if loaded.store is None else Store(loaded.store, read_only=True) as opened:

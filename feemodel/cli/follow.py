@@ -1,6 +1,5 @@
 """`feemodel follow`: import blocks of state changes into a ledger, from files or from a node."""
 
-import argparse
 import os
 import signal
 import sys
@@ -9,93 +8,91 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel import ledger
-from feemodel.cli._options import above_0, whole_from_0
-from feemodel.cli.output import print_json
+from feemodel.cli import STDIN
+from feemodel.cli.output import Answer
+from feemodel.cli.parameters import FLAT, Store, flag, one_of, real, text, whole
+from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 
 if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", required=True, metavar="FILE", help="ledger file")
-    parser.add_argument(
-        "--hashing", choices=("poseidon2", "mimc"), help="hash function of a new ledger (default: poseidon2)"
+@dataclass(frozen=True)
+class Options:
+    """Options of the command, without the ledger."""
+
+    hashing: Annotated[
+        str | None, one_of("hash function of a new ledger (default: poseidon2)", ("poseidon2", "mimc"))
+    ] = None
+    genesis: Annotated[str | None, text("geth genesis file for a new ledger", "FILE")] = None
+    chain_id: Annotated[int | None, whole("chain id of a new ledger (default: of the genesis file or the node)")] = None
+    blocks: Annotated[str | None, text("state changes, one JSON object per line; - for standard input", "FILE")] = None
+    trie_logs: Annotated[str | None, text("production trie logs, one JSON object per line", "FILE")] = None
+    node: Annotated[str | None, text("node; new blocks are imported until the command is interrupted", "URL")] = None
+    finality: Annotated[
+        list[str] | None, text("immediate, depth N, or l1 URL (default: the ledger's)", "RULE", consume_multiple=True)
+    ] = None
+    change_finality: Annotated[bool, flag("replace the stored rule with --finality")] = False
+    contract: Annotated[str | None, text("the rollup's contract on L1, for l1 (default: of Linea mainnet)", "HEX")] = (
+        None
     )
-    parser.add_argument("--genesis", metavar="FILE", help="geth genesis file for a new ledger")
-    parser.add_argument("--chain-id", type=whole_from_0, metavar="N",
-                        help="chain id of a new ledger (default: of the genesis file, or of the node)")  # fmt: skip
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument(
-        "--blocks", metavar="FILE", help="state changes, one JSON object per line; - for standard input"
-    )
-    source.add_argument("--trie-logs", metavar="FILE", help="production trie logs, one JSON object per line")
-    source.add_argument(
-        "--node",
-        metavar="URL",
-        help="node with the Shomei plug-in; new blocks are imported until the command is interrupted",
-    )
-    parser.add_argument("--finality", nargs="+", metavar="RULE",
-                        help="immediate, depth N, or l1 URL; stored in the ledger (default: the stored rule; in a "
-                        "ledger without a rule, no block becomes final)")  # fmt: skip
-    parser.add_argument("--change-finality", action="store_true", help="replace the stored rule with --finality")
-    parser.add_argument(
-        "--contract", metavar="HEX", help="the rollup's contract on L1, for --finality l1 (default: of Linea mainnet)"
-    )
-    parser.add_argument("--exit-when-node-fails", action="store_true",
-                        help="exit with 4 if the node fails (default: retry, with pauses that double up to one "
-                        "minute; a node that has never answered always ends the command)")  # fmt: skip
-    parser.add_argument(
-        "--confirmations", type=whole_from_0, default=2, help="confirmations before a node's block is imported"
-    )
-    parser.add_argument(
-        "--interval", type=above_0, default=2.0, metavar="SECONDS", help="time between two requests to the node"
-    )
-    parser.epilog = (
-        "Without a source of blocks, this command prints the head of the ledger. Blocks that the ledger already has "
-        "are compared with the ledger and skipped. After an error, the blocks before the failed block remain "
-        "imported. Exit codes: 0 success or SIGTERM; 2 an option or a block that does not fit the ledger; 3 a file "
-        "or a ledger that cannot be read or written, or is damaged; 4 a node failed; 130 interrupted."
-    )
+    exit_when_node_fails: Annotated[bool, flag("exit with 4 if the node fails (default: retry, with pauses)")] = False
+    confirmations: Annotated[int, whole("confirmations before a node's block is imported", "block")] = 2
+    interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0
 
 
-def run(options: argparse.Namespace) -> int:
-    from feemodel.cli._finality import check_rule, finality_rule
+@verb()
+def command(*, store: Store, source: Annotated[Options, FLAT] = Options()) -> Answer:
+    """Import blocks of state changes into a ledger, from files or a node.
 
+    Without a source of blocks, this command prints the head of the ledger. Blocks that the ledger already has are
+    compared with the ledger and skipped. After an error, the blocks before the failed block remain imported.
+    """
+    from feemodel.cli.finality import check_rule, finality_rule
+
+    options = source
+
+    sources = {"blocks": options.blocks, "trie_logs": options.trie_logs, "node": options.node}
+    given = {name: value for name, value in sources.items() if value is not None}
+    if len(given) > 1:
+        raise InvalidInput(
+            [*given][1], f"expected either this or --{next(iter(given)).replace('_', '-')}", [*given.values()][1]
+        )
     if options.finality is not None:
         finality_rule(options.finality, options.contract)
-    path, blocks = Path(options.store), _blocks(options)
+    path, blocks = Path(store), _blocks(options)
     exists = path.exists()
-    given = (options.genesis, options.chain_id, options.blocks, options.trie_logs, options.node, options.finality,
-             options.contract)  # fmt: skip
-    if exists and not options.change_finality and given == (None,) * len(given):
-        with ledger.Store(path, hashing=options.hashing, read_only=True) as store:
-            return _report(store, options)
+    asked = (options.genesis, options.chain_id, *sources.values(), options.finality, options.contract)
+    if exists and not options.change_finality and asked == (None,) * len(asked):
+        with ledger.Store(path, hashing=options.hashing, read_only=True) as opened:
+            return _report(opened, store)
     if not exists:
         check_rule(None, options.finality, change=options.change_finality, contract=options.contract)
         _create(path, options, blocks)
-    with ledger.Store(path, hashing=options.hashing, create=False) as store:
-        check_rule(store.finality, options.finality, change=options.change_finality, contract=options.contract)
+    with ledger.Store(path, hashing=options.hashing, create=False) as opened:
+        check_rule(opened.finality, options.finality, change=options.change_finality, contract=options.contract)
         if exists and options.genesis is not None:
-            _import_genesis(store, options)
+            _import_genesis(opened, options)
         if options.chain_id is not None:
-            store.set_chain_id(options.chain_id)
+            opened.set_chain_id(options.chain_id)
         with _stopping():
-            _import(store, options, blocks)
-        return _report(store, options)
+            _import(opened, options, blocks)
+        return _report(opened, store)
 
 
-def _blocks(options: argparse.Namespace) -> "Iterator[BlockChanges]":
+def _blocks(options: Options) -> "Iterator[BlockChanges]":
     if options.blocks is not None:
-        return ledger.read_blocks(options.blocks)
+        return ledger.read_blocks("-" if options.blocks == STDIN else options.blocks)
     return ledger.read_trie_logs(options.trie_logs) if options.trie_logs is not None else iter(())
 
 
-def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
+def _create(path: Path, options: Options, blocks: "Iterator[BlockChanges]") -> None:
     """Create a ledger with its first block. The file becomes visible only after it is complete."""
     first = None if options.genesis is not None else next(blocks, None)
     if options.genesis is None and first is None:
@@ -117,7 +114,7 @@ def _create(path: Path, options: argparse.Namespace, blocks: "Iterator[BlockChan
             part.rename(path)
 
 
-def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
+def _import_genesis(store: "ledger.Store", options: Options) -> None:
     from feemodel.ledger.files import read_genesis_chain_id
 
     if (head := store.head) is not None:
@@ -131,8 +128,8 @@ def _import_genesis(store: "ledger.Store", options: argparse.Namespace) -> None:
         store.set_chain_id(chain_id)
 
 
-def _import(store: "ledger.Store", options: argparse.Namespace, blocks: "Iterator[BlockChanges]") -> None:
-    from feemodel.cli._finality import finality_rule, parse_finality
+def _import(store: "ledger.Store", options: Options, blocks: "Iterator[BlockChanges]") -> None:
+    from feemodel.cli.finality import finality_rule, parse_finality
     from feemodel.ethereum._quantities import from_quantity
     from feemodel.io import Node
     from feemodel.ledger.follow import (
@@ -205,24 +202,21 @@ def _say_failure(error: Exception, pause: float) -> None:
     print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
 
 
-def _report(store: "ledger.Store", options: argparse.Namespace) -> int:
+def _report(store: "ledger.Store", path: str) -> Answer:
     head, finalized, finality = store.head, store.finalized, store.finality
     answer: dict[str, Any] = {
-        "store": options.store,
+        "store": path,
         "head": None if head is None else head.number,
         "stateRoot": None if head is None else "0x" + head.root.hex(),
         "finalized": finalized,
         "finality": finality,
     }
-    if options.json:
-        print_json(answer)
-    elif head is None:
-        print(f"{options.store}: empty; --genesis FILE imports the genesis block")
-    else:
-        newest = "none" if finalized is None else f"{finalized:,}"
-        rule = f"by the rule {finality}" if finality else "no finality rule is stored; --finality RULE sets a rule"
-        print(f"{options.store}: head {head.number:,}, final {newest} ({rule}), state root {answer['stateRoot']}")
-    return 0
+    if head is None:
+        return Answer(answer, notes=[f"{path}: empty; --genesis FILE imports the genesis block"])
+    newest = "none" if finalized is None else f"{finalized:,}"
+    rule = f"by the rule {finality}" if finality else "no finality rule is stored; --finality RULE sets a rule"
+    said = f"{path}: head {head.number:,}, final {newest} ({rule}), state root {answer['stateRoot']}"
+    return Answer(answer, notes=[said])
 
 
 def _wait(seconds: float) -> bool:

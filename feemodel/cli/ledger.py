@@ -1,0 +1,104 @@
+"""`feemodel ledger`: describe, check or copy the file of a ledger."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from feemodel import ledger
+from feemodel.cli.output import Answer, Table
+from feemodel.cli.parameters import MissingOption, Store, one_of, text
+from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput, LedgerDamaged
+
+SHOWN = 20  # maximum number of findings that are printed
+ACTIONS = ("info", "verify", "backup")
+
+
+@verb()
+def command(
+    action: Annotated[str, one_of("action", ACTIONS)],
+    /,
+    *,
+    store: Store,
+    out: Annotated[str | None, text("for backup: file to create", "FILE")] = None,
+) -> Answer:
+    """Operate a ledger: print its contents, check every row against its hashes, or copy it during an import."""
+    if out is not None and action != "backup":
+        raise InvalidInput("out", "expected only with backup", out)
+    if action == "info":
+        return _info(Path(store))
+    if action == "verify":
+        return _verify(store)
+    if out is None:
+        raise MissingOption("--out", "required with backup")
+    return _backup(store, Path(out))
+
+
+def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
+    """Describe a ledger: its chain, blocks, accounts and size."""
+    from feemodel.ledger.database import file_size
+    from feemodel.ledger.scheme import FIRST_FREE
+    from feemodel.ledger.store import FORMAT
+
+    head = store.head
+    return {
+        "store": str(path),
+        "format": FORMAT,
+        "hashing": store.scheme.name,
+        "chainId": store.chain_id,
+        "head": None if head is None else head.number,
+        "blockHash": None if head is None or head.hash is None else "0x" + head.hash.hex(),
+        "stateRoot": None if head is None else "0x" + head.root.hex(),
+        "finalized": store.finalized,
+        "finality": store.finality,
+        "accounts": 0 if head is None else store.accounts(head.number).next_free - FIRST_FREE,
+        "bytes": file_size(path),
+    }
+
+
+def _lines(answer: dict[str, Any]) -> Answer:
+    rows = [(name, "none" if value is None else value) for name, value in answer.items()]
+    return Answer(answer, [Table("", ("field", "value"), rows, left=2)])
+
+
+def _info(path: Path) -> Answer:
+    with ledger.Store(path, read_only=True) as store:
+        answer = describe(store, path)
+        tables = ("node", "leaf", "page", "tree", "code")
+        answer |= {"rows": {table: store.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables}}
+        pages, free = (store.database.one(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
+        log = Path(f"{path}-wal")
+        answer |= {"freeBytes": answer["bytes"] * free // max(pages, 1)}
+        answer |= {"logBytes": log.stat().st_size if log.exists() else 0}
+    return _lines(answer)
+
+
+def _verify(store: str) -> Answer:
+    from feemodel.ledger.maintenance import verify
+
+    def progress(table: str, rows: int) -> None:
+        if sys.stderr.isatty():
+            print(f"\r{table:8} {rows:>14,}", end="", file=sys.stderr, flush=True)
+
+    with ledger.Store(store, read_only=True) as opened:
+        found = verify(opened, progress)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    damaged = LedgerDamaged(f"{store}: damaged, {len(found.findings):,} findings") if found.findings else None
+    notes = found.findings[:SHOWN] or [f"{store}: {found.rows:,} rows, all match their hashes"]
+    return Answer({"store": store, "rows": found.rows, "findings": found.findings}, notes=notes, error=damaged)
+
+
+def _backup(store: str, file: Path) -> Answer:
+    from feemodel.ledger.database import file_size
+    from feemodel.ledger.maintenance import back_up
+
+    with ledger.Store(store, read_only=True) as opened:
+        head = back_up(opened, str(file))
+    return _lines({
+        "store": store,
+        "file": str(file),
+        "head": None if head is None else head.number,
+        "stateRoot": None if head is None else "0x" + head.root.hex(),
+        "bytes": file_size(file),
+    })  # fmt: skip
