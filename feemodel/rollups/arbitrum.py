@@ -14,10 +14,10 @@ arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
 """
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, overload
+from typing import Generic, NamedTuple
 
 from feemodel._records import compared_by_value, printed_as_table
-from feemodel.checks import ArrayLike, Numbers, Part, Wholes, choice, whole
+from feemodel.checks import ArrayLike, Part, choice, whole
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, maximum, multiply, multiply_divide, saturated
@@ -82,10 +82,6 @@ def version(name: str) -> ArbosVersion:
     return _BY_NAME[choice("version", name, _BY_NAME)]
 
 
-@overload
-def poster_units(brotli_size: int) -> int: ...
-@overload
-def poster_units(brotli_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def poster_units(brotli_size: ArrayLike) -> Whole:
     """Return the data units of a transaction: 16 · brotli_size [unit].
@@ -100,12 +96,6 @@ def _poster_units(brotli_size: Whole) -> Whole:
     return multiply("brotli_size", UNITS_PER_BYTE, brotli_size)
 
 
-@overload
-def poster_charge(brotli_size: int, *, price_per_unit: int, gas_price: int) -> PosterCharge[int]: ...
-@overload
-def poster_charge(
-    brotli_size: Numbers[Wholes], *, price_per_unit: Numbers[Wholes], gas_price: Numbers[Wholes]
-) -> PosterCharge[Wholes]: ...
 @formula
 def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_price: ArrayLike) -> PosterCharge:
     """Compute the charge for a posted transaction's bytes: price_per_unit · units // gas_price [gas].
@@ -115,15 +105,6 @@ def poster_charge(brotli_size: ArrayLike, *, price_per_unit: ArrayLike, gas_pric
     brotli_size : compressed length of the signed transaction [byte].
     price_per_unit : price per unit of the L1 pricing controller [wei / unit].
     gas_price : gas price that the transaction pays, at least 1 [wei / gas].
-
-    Returns
-    -------
-    PosterCharge : ints for scalars; int64 arrays of the broadcast shape otherwise.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range.
-    Int64Overflow : a result does not fit into an int64 array.
 
     1,920 units · 7 gwei // 0.01 gwei is 1,344,000 gas:
 
@@ -141,13 +122,6 @@ def _poster_charge(brotli_size: Whole, price_per_unit: Whole, price: Whole) -> P
     return PosterCharge(units, gas, multiply("poster_fee", gas, price))
 
 
-@overload
-def estimated_poster_gas(brotli_size: int, *, price_per_unit: int, base_fee: int, min_base_fee: int) -> int: ...
-@overload
-def estimated_poster_gas(
-    brotli_size: Numbers[Wholes], *, price_per_unit: Numbers[Wholes], base_fee: Numbers[Wholes],
-    min_base_fee: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def estimated_poster_gas(
     brotli_size: ArrayLike, *, price_per_unit: ArrayLike, base_fee: ArrayLike, min_base_fee: ArrayLike
@@ -163,15 +137,6 @@ def estimated_poster_gas(
     price_per_unit : price per unit of the L1 pricing controller [wei / unit].
     base_fee : L2 base fee [wei / gas].
     min_base_fee : minimum L2 base fee of the chain, at least 1 [wei / gas].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the gas in the estimate [gas].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range.
-    Int64Overflow : a result does not fit into an int64 array.
 
     The gas is 2,197 units · 10⁹ wei per unit · 1.1 // (10⁷ wei per gas):
 
@@ -193,15 +158,6 @@ def _estimated_cost(brotli_size: Whole, price_per_unit: Whole) -> Whole:
     return multiply_divide("poster_cost", cost, ESTIMATE_COST_BIPS, BIPS)
 
 
-@overload
-def batch_gas(
-    zero_bytes: int, nonzero_bytes: int, *, version: str, extra_gas: int = ..., gas_floor_per_token: int = ...
-) -> int: ...
-@overload
-def batch_gas(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, version: str, extra_gas: Numbers[Wholes] = ...,
-    gas_floor_per_token: Numbers[Wholes] = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def batch_gas(
     zero_bytes: ArrayLike,
@@ -223,15 +179,6 @@ def batch_gas(
     version : name of an ArbOS version in `VERSIONS`.
     extra_gas : gas added by the batch poster, such as the cost of blobs converted to gas [gas].
     gas_floor_per_token : gas per token in the calldata floor of the parent chain [gas].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the reported gas [gas].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range, or an unknown version.
-    Int64Overflow : a result does not fit into an int64 array.
 
     >>> batch_gas(0, 100, version="arbos-20")
     251654

@@ -9,10 +9,10 @@ In place of `fees_available`, ArbOS 3 to 9 use the balance of the account L1Pric
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, Numbers, Wholes, instance, whole, whole_scalar
+from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply_divide
@@ -98,14 +98,6 @@ def reported(
     per_unit_reward : reward per unit [wei / unit].
     equilibration_units, inertia : parameters of the formula for the price, at least 1.
 
-    Returns
-    -------
-    BatchReport : the new state, the reward and the payment to the poster [wei].
-
-    Raises
-    ------
-    InvalidInput : `update_time` is after `current_time` or before the last update, or an amount is negative.
-
     The batch was posted 1 second after the last report, and reported after 3 seconds. The batch is therefore allocated
     a third of the 234 units, and the reward is 78 · 10 wei:
 
@@ -140,12 +132,6 @@ def reported(
     return BatchReport(priced, reward_paid, poster_paid)
 
 
-@overload
-def equilibrium_price(wei_spent: int, units: int, *, per_unit_reward: int = ...) -> int: ...
-@overload
-def equilibrium_price(
-    wei_spent: Numbers[Wholes], units: Numbers[Wholes], *, per_unit_reward: Numbers[Wholes] = ...
-) -> Wholes: ...
 @formula
 def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
     """Return the price at which fees equal costs, if there is no surplus: ⌈wei_spent / units⌉ + per_unit_reward.
@@ -155,14 +141,6 @@ def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward
     wei_spent : cost of posting a batch [wei].
     units : units charged to the transactions of the batch, at least 1 [unit].
     per_unit_reward : reward per unit [wei / unit].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the price per unit [wei / unit].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range.
 
     >>> equilibrium_price(16_000_000, 1_600)
     10010

@@ -25,7 +25,7 @@ multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,6 @@ from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
     ArrayLike,
-    Numbers,
-    Wholes,
     check_int64,
     check_limit,
     choice,
@@ -121,10 +119,6 @@ def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
     return min(value * factor, limit)
 
 
-@overload
-def approx_exp_basis_points(bips: int, accuracy: int = ...) -> int: ...
-@overload
-def approx_exp_basis_points(bips: Numbers[Wholes], accuracy: int = ...) -> Wholes: ...
 @formula
 def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
     """Return `e**x` by its Taylor series with Horner's rule, as in the node; x and the result are in basis points.
@@ -194,14 +188,6 @@ def update_pricing(
     constraints : the chain's gas constraints.
     min_base_fee : the chain's minimum base fee [wei / gas].
 
-    Returns
-    -------
-    PricingUpdate : the base fee, the exponent and the new backlogs.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range, or a wrong number of backlogs.
-
     >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
     (186256000, 23217)
     """
@@ -232,16 +218,6 @@ def base_fees(
     backlogs : backlog of each constraint before the first block; `None`: all 0 [gas].
     base_fee : base fee in the header of the first block; `None`: the minimum [wei / gas].
     parent_timestamp : time of the block before the first block; `None`: the time of the first block [s].
-
-    Returns
-    -------
-    BaseFees : the base fee of each block, with shape (blocks,); the base fee of the block after the last block; and the
-        backlogs after the last block.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range, arrays of different lengths, or decreasing times.
-    Int64Overflow : a backlog or fee does not fit into 64 bits.
 
     The gas of the first block affects the base fee of the third block:
 
@@ -283,12 +259,6 @@ def base_fees(
 # The legacy rule
 
 
-@overload
-def next_backlog(backlog: int, gas_used: int, seconds: int, *, speed_limit: int) -> int: ...
-@overload
-def next_backlog(
-    backlog: Numbers[Wholes], gas_used: Numbers[Wholes], seconds: Numbers[Wholes], *, speed_limit: Numbers[Wholes]
-) -> Wholes: ...
 @formula
 def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Whole:
     """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
@@ -304,15 +274,6 @@ def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *,
     return maximum(grown - multiply("speed_limit", time, limit), 0)
 
 
-@overload
-def l2_base_fee(
-    backlog: int, *, min_base_fee: int, speed_limit: int, inertia: int = ..., tolerance: int = ...
-) -> int: ...
-@overload
-def l2_base_fee(
-    backlog: Numbers[Wholes], *, min_base_fee: Numbers[Wholes], speed_limit: Numbers[Wholes],
-    inertia: Numbers[Wholes] = ..., tolerance: Numbers[Wholes] = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def l2_base_fee(
     backlog: ArrayLike,
@@ -335,15 +296,6 @@ def l2_base_fee(
     speed_limit : target of gas per second, at least 1 [gas / s].
     inertia : time over which the price responds, at least 1 [s].
     tolerance : a backlog of at most tolerance · speed_limit does not raise the price [s].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L2 base fee [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range.
-    Int64Overflow : a result does not fit into an int64 array.
 
     >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
     27083000
@@ -457,14 +409,6 @@ def update_multi_gas_pricing(
     constraints : the chain's multi-gas constraints.
     min_base_fee : the chain's minimum base fee [wei / gas].
 
-    Returns
-    -------
-    MultiGasUpdate : the base fee, the prices and the new backlogs.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer in range, or a wrong number of backlogs.
-
     >>> constraint = MultiGasConstraint(7_000_000, 102, {"computation": 1})
     >>> update = update_multi_gas_pricing([714_000_000], 0, constraints=[constraint], min_base_fee=10**7)
     >>> update.base_fee, update.fees["computation"], update.fees["l2_calldata"]
@@ -489,14 +433,6 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
         whose price is 0 or missing has the price `next_base_fee`.
     next_base_fee : `MultiGasUpdate.base_fee` of this block, which is also the price of the kind "single_dim" [wei /
         gas].
-
-    Returns
-    -------
-    int : cost of all resources [wei].
-
-    Raises
-    ------
-    InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
     The cost is 100 gas · 8 wei for `computation` plus 10 gas · 12 wei for `single_dim`:
 
@@ -524,14 +460,6 @@ def multi_gas_refund(
     base_fee : base fee that the transaction paid, from the header of the block of the transaction [wei / gas].
     next_base_fee : `MultiGasUpdate.base_fee` of the block of the transaction [wei / gas].
     fees : price of each kind of resource: `MultiGasUpdate.fees` of the previous block [wei / gas].
-
-    Returns
-    -------
-    int : refund [wei].
-
-    Raises
-    ------
-    InvalidInput : an amount or price that is not an integer of at least 0, or an unknown kind.
 
     The refund is base fee · gas used − computation gas · its fee = 10 · 150 − 100 · 8 = 700 wei:
 

@@ -13,9 +13,7 @@ transaction, nodes read the token ratio from storage slot 0 of the contract GasO
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
 
-from typing import overload
-
-from feemodel.checks import ArrayLike, Numbers, Wholes, instance, whole
+from feemodel.checks import ArrayLike, instance, whole
 from feemodel.formula import formula
 from feemodel.integers import MILLION, Whole, add, multiply, multiply_divide
 from feemodel.rollups import optimism
@@ -23,13 +21,6 @@ from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
 
-@overload
-def before_arsia_l1_fee(data_gas: int, *, overhead: int, l1_base_fee: int, scalar: int, token_ratio: int) -> int: ...
-@overload
-def before_arsia_l1_fee(
-    data_gas: Numbers[Wholes], *, overhead: Numbers[Wholes], l1_base_fee: Numbers[Wholes], scalar: Numbers[Wholes],
-    token_ratio: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def before_arsia_l1_fee(
     data_gas: ArrayLike, *, overhead: ArrayLike, l1_base_fee: ArrayLike, scalar: ArrayLike, token_ratio: ArrayLike
@@ -44,15 +35,6 @@ def before_arsia_l1_fee(
     scalar : factor by which the fee is multiplied [10⁻⁶].
     token_ratio : price of one ETH [MNT].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei of MNT].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
-
     The fee is (900 + 100) gas · base fee 2 gwei · scalar 0.5 · token ratio 3,000:
 
     >>> before_arsia_l1_fee(900, overhead=100, l1_base_fee=2 * 10**9, scalar=500_000, token_ratio=3_000)
@@ -63,16 +45,6 @@ def before_arsia_l1_fee(
     return multiply_divide("l1_fee", gas, multiply("token_ratio", price, whole("token_ratio", token_ratio)), MILLION)
 
 
-@overload
-def arsia_l1_fee(
-    fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int,
-    token_ratio: int
-) -> int: ...  # fmt: skip
-@overload
-def arsia_l1_fee(
-    fastlz_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
-    base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes], token_ratio: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def arsia_l1_fee(
     fastlz_size: ArrayLike,
@@ -91,15 +63,6 @@ def arsia_l1_fee(
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
     token_ratio : price of one ETH [MNT].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei of MNT].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
 
     The fee is 100 bytes · 32,030 wei per byte = 3,203,000 wei of ETH, times the token ratio of 10⁶:
 

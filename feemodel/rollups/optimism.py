@@ -16,9 +16,8 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 """
 
 from dataclasses import dataclass
-from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, choice, whole, whole_scalar
+from feemodel.checks import ArrayLike, choice, whole, whole_scalar
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
 from feemodel.integers import (
@@ -81,12 +80,6 @@ _OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
 ELASTICITY = 6  # gas limit divided by gas target before Holocene; since then, each chain sets this ratio
 
 
-@overload
-def bedrock_l1_gas(zero_bytes: int, nonzero_bytes: int, *, overhead: int, upgrade: str = ...) -> int: ...
-@overload
-def bedrock_l1_gas(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, overhead: Numbers[Wholes], upgrade: str = ...
-) -> Wholes: ...
 @formula
 def bedrock_l1_gas(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
@@ -109,15 +102,6 @@ def _bedrock_l1_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole,
     return add("l1_gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
 
 
-@overload
-def bedrock_l1_fee(
-    zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, overhead: int, scalar: int, upgrade: str = ...
-) -> int: ...
-@overload
-def bedrock_l1_fee(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
-    overhead: Numbers[Wholes], scalar: Numbers[Wholes], upgrade: str = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def bedrock_l1_fee(
     zero_bytes: ArrayLike,
@@ -137,15 +121,6 @@ def bedrock_l1_fee(
     overhead : gas added to every transaction [gas].
     scalar : factor by which the fee is multiplied [10⁻⁶].
     upgrade : "bedrock", "regolith" or "canyon".
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0, or an upgrade since Ecotone.
-    Int64Overflow : a result does not fit into an int64 array.
 
     The fee is (30 · 16 + 50) gas · L1 base fee of 1 gwei · scalar of 7:
 
@@ -195,16 +170,6 @@ def _checked_price(
     )
 
 
-@overload
-def ecotone_l1_fee(
-    zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int,
-    blob_base_fee_scalar: int
-) -> int: ...  # fmt: skip
-@overload
-def ecotone_l1_fee(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
-    blob_base_fee: Numbers[Wholes], base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def ecotone_l1_fee(
     zero_bytes: ArrayLike,
@@ -223,15 +188,6 @@ def ecotone_l1_fee(
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
-
     The 30 non-zero bytes count as 480 gas, and 16 · 2 · 10⁹ + 3 · 10⁷ is 32,030,000,000, so the fee is
     480 · 32,030,000,000 // 16,000,000:
 
@@ -248,10 +204,6 @@ def ecotone_l1_fee(
     return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
 
 
-@overload
-def scaled_size(fastlz_size: int) -> int: ...
-@overload
-def scaled_size(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def scaled_size(fastlz_size: ArrayLike) -> Whole:
     """Return a transaction's estimated size in a batch: max(10⁸, 836,500 · fastlz_size − 42,585,600) [byte / 10⁶].
@@ -267,10 +219,6 @@ def _scaled_size(fastlz_size: Whole) -> Whole:
     return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
-@overload
-def fjord_l1_gas(fastlz_size: int) -> int: ...
-@overload
-def fjord_l1_gas(fastlz_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
     """Return the L1 gas that receipts state since Fjord: 16 gas per estimated byte [gas].
@@ -281,15 +229,6 @@ def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
     return multiply_divide("l1_gas", scaled_size(fastlz_size), L1_GAS_PER_BYTE, 10**6)
 
 
-@overload
-def fjord_l1_fee(
-    fastlz_size: int, *, l1_base_fee: int, blob_base_fee: int, base_fee_scalar: int, blob_base_fee_scalar: int
-) -> int: ...
-@overload
-def fjord_l1_fee(
-    fastlz_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
-    base_fee_scalar: Numbers[Wholes], blob_base_fee_scalar: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def fjord_l1_fee(
     fastlz_size: ArrayLike,
@@ -307,15 +246,6 @@ def fjord_l1_fee(
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
-
     The fee of an OP Mainnet receipt, for a transaction with the minimum size of 100 bytes:
 
     >>> fjord_l1_fee(150, l1_base_fee=40_583_973_580, blob_base_fee=111_685_752,
@@ -331,12 +261,6 @@ def fjord_l1_fee(
     return multiply_divide_parts("l1_fee", price, scaled_size(fastlz_size), UNITS_PER_BYTE["fjord"])
 
 
-@overload
-def operator_fee(gas: int, *, scalar: int, constant: int, upgrade: str) -> int: ...
-@overload
-def operator_fee(
-    gas: Numbers[Wholes], *, scalar: Numbers[Wholes], constant: Numbers[Wholes], upgrade: str
-) -> Wholes: ...
 @formula
 def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
     """Return the operator fee, charged in addition to the L2 gas [wei].
@@ -350,15 +274,6 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     scalar : factor set by the chain [10⁻⁶ wei / gas].
     constant : constant part of the fee, set by the chain [wei].
     upgrade : name of an upgrade in `UPGRADES`.
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the operator fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0, or an unknown upgrade.
-    Int64Overflow : a result does not fit into an int64 array.
 
     >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="isthmus")
     1256417826611659930
@@ -377,10 +292,6 @@ def _operator_fee(gas: Whole, scalar: Whole, constant: Whole, upgrade: Upgrade) 
     return add("operator_fee", multiply_divide("operator_fee", gas, rate, upgrade.operator_fee_divisor), constant)
 
 
-@overload
-def da_footprint(fastlz_size: int, *, gas_scalar: int = ...) -> int: ...
-@overload
-def da_footprint(fastlz_size: Numbers[Wholes], *, gas_scalar: Numbers[Wholes] = ...) -> Wholes: ...
 @formula
 def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
     """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar [gas].
@@ -396,17 +307,6 @@ def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOT
     return multiply("da_footprint", size, where(scalar == 0, DEFAULT_FOOTPRINT_SCALAR, scalar))
 
 
-@overload
-def next_base_fee(
-    base_fee: int, gas_used: int, gas_limit: int, *, upgrade: str, elasticity: int = ...,
-    denominator: int | None = ..., footprint: float = ..., min_base_fee: int = ...
-) -> int: ...  # fmt: skip
-@overload
-def next_base_fee(
-    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], *, upgrade: str,
-    elasticity: Numbers[Wholes] = ..., denominator: Numbers[Wholes] | None = ..., footprint: Numbers[Wholes] = ...,
-    min_base_fee: Numbers[Wholes] = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
     base_fee: ArrayLike,
@@ -435,15 +335,6 @@ def next_base_fee(
     denominator : base fee change denominator of EIP-1559; `None`: the value of the upgrade [1].
     footprint : data footprint of the block (`blobGasUsed` in the header); ignored before Jovian [gas].
     min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L2 base fee [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an argument out of range, or an unknown upgrade.
-    Int64Overflow : a result does not fit into an int64 array.
 
     >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
     ...               footprint=10_000_001, min_base_fee=10_000)

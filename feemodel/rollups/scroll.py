@@ -18,9 +18,7 @@ dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1
 from Scroll's chain configuration.
 """
 
-from typing import overload
-
-from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, flag, whole
+from feemodel.checks import UINT256_MAX, ArrayLike, flag, whole
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.formula import formula
@@ -47,13 +45,6 @@ EXTRA_NONZERO_BYTES = 4  # number of bytes added to every transaction before Cur
 INFINITE_RATIO = UINT256_MAX  # compression ratio of empty calldata
 
 
-@overload
-def pre_curie_l1_fee(zero_bytes: int, nonzero_bytes: int, *, l1_base_fee: int, overhead: int, scalar: int) -> int: ...
-@overload
-def pre_curie_l1_fee(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes],
-    overhead: Numbers[Wholes], scalar: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def pre_curie_l1_fee(
     zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, l1_base_fee: ArrayLike, overhead: ArrayLike, scalar: ArrayLike
@@ -67,15 +58,6 @@ def pre_curie_l1_fee(
     overhead : gas added to every transaction [gas].
     scalar : the oracle's factor for the L1 base fee [10⁻⁹].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a fee does not fit into an int64 array.
-
     L1 gas 204 · L1 base fee 15,000,000 wei · scalar 10 // 10⁹ is 30 wei:
 
     >>> pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10)
@@ -85,12 +67,6 @@ def pre_curie_l1_fee(
     return _fee(_checked_price(l1_base_fee, scalar), gas, 1)
 
 
-@overload
-def pre_curie_gas(zero_bytes: int, nonzero_bytes: int, *, overhead: int) -> int: ...
-@overload
-def pre_curie_gas(
-    zero_bytes: Numbers[Wholes], nonzero_bytes: Numbers[Wholes], *, overhead: Numbers[Wholes]
-) -> Wholes: ...
 @formula
 def pre_curie_gas(zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike) -> Whole:
     """Return the L1 gas of a transaction before Curie: 4 · zero + 16 · (nonzero + 4) + overhead [gas].
@@ -107,15 +83,6 @@ def _pre_curie_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole) 
     return add("gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
 
 
-@overload
-def curie_l1_fee(
-    length: int, *, l1_base_fee: int, blob_base_fee: int, commit_scalar: float, blob_scalar: int
-) -> int: ...
-@overload
-def curie_l1_fee(
-    length: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
-    commit_scalar: Numbers[Wholes], blob_scalar: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def curie_l1_fee(
     length: ArrayLike,
@@ -133,15 +100,6 @@ def curie_l1_fee(
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     commit_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a fee does not fit into an int64 array.
-
     The fee is (10 · 1.5 gwei + 4 · 0.15 gwei · 10) // 10⁹:
 
     >>> curie_l1_fee(4, l1_base_fee=1_500_000_000, blob_base_fee=150_000_000, commit_scalar=10, blob_scalar=10)
@@ -153,10 +111,6 @@ def curie_l1_fee(
     return _fee(byte, size, 1, commitment)
 
 
-@overload
-def compression_ratio(length: int, compressed_size: int) -> int: ...
-@overload
-def compression_ratio(length: Numbers[Wholes], compressed_size: Numbers[Wholes]) -> Wholes: ...
 @formula
 def compression_ratio(length: ArrayLike, compressed_size: ArrayLike) -> Whole:
     """Return max(length · 10⁹ // compressed_size, 10⁹), or 2**256 − 1 for empty data [10⁻⁹].
@@ -183,17 +137,6 @@ def _compression_ratio(length: Whole, compressed_size: Whole) -> Whole:
     return maximum(multiply_divide("compression_ratio", length, PRECISION, compressed_size), PRECISION)
 
 
-@overload
-def feynman_l1_fee(
-    length: int, data_length: int, compressed_data_size: int, *, l1_base_fee: int, blob_base_fee: int,
-    exec_scalar: float, blob_scalar: int, penalty_threshold: int, penalty_factor: int
-) -> int: ...  # fmt: skip
-@overload
-def feynman_l1_fee(
-    length: Numbers[Wholes], data_length: Numbers[Wholes], compressed_data_size: Numbers[Wholes], *,
-    l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes], exec_scalar: Numbers[Wholes],
-    blob_scalar: Numbers[Wholes], penalty_threshold: Numbers[Wholes], penalty_factor: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def feynman_l1_fee(
     length: ArrayLike,
@@ -218,15 +161,6 @@ def feynman_l1_fee(
     exec_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
     penalty_threshold : compression ratio below which there is a penalty [10⁻⁹].
     penalty_factor : factor by which the fee is multiplied if there is a penalty [10⁻⁹].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a fee does not fit into an int64 array.
 
     The compression ratio of 5 is below the threshold of 6, so the penalty factor of 2 applies. The fee is (10 + 20) · 1
     gwei · 100 bytes · 2 // 10⁹:
@@ -261,16 +195,6 @@ def _feynman_units(
     return multiply("length · penalty", length, where(penalized, penalty_factor, PRECISION))
 
 
-@overload
-def galileo_l1_fee(
-    compressed_size: int, *, l1_base_fee: int, blob_base_fee: int, exec_scalar: float, blob_scalar: int,
-    penalty_factor: int
-) -> int: ...  # fmt: skip
-@overload
-def galileo_l1_fee(
-    compressed_size: Numbers[Wholes], *, l1_base_fee: Numbers[Wholes], blob_base_fee: Numbers[Wholes],
-    exec_scalar: Numbers[Wholes], blob_scalar: Numbers[Wholes], penalty_factor: Numbers[Wholes]
-) -> Wholes: ...  # fmt: skip
 @formula
 def galileo_l1_fee(
     compressed_size: ArrayLike,
@@ -289,15 +213,6 @@ def galileo_l1_fee(
     l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     exec_scalar, blob_scalar : the oracle's factors for base fee and blob base fee [10⁻⁹].
     penalty_factor : compressed size at which the penalty doubles the fee per byte; 0 counts as 1 [byte].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the L1 data fee [wei].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a fee does not fit into an int64 array.
 
     >>> galileo_l1_fee(100, l1_base_fee=10**9, blob_base_fee=10**9, exec_scalar=2_394_981_796,
     ...                blob_scalar=1_019_097_245, penalty_factor=10_000)
@@ -327,12 +242,6 @@ CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # scalar [10⁻¹�
 L2_PRECISION = 10**18
 
 
-@overload
-def curie_l2_base_fee(l1_base_fee: int, *, scalar: int = ..., overhead: int = ...) -> int: ...
-@overload
-def curie_l2_base_fee(
-    l1_base_fee: Numbers[Wholes], *, scalar: Numbers[Wholes] = ..., overhead: Numbers[Wholes] = ...
-) -> Wholes: ...
 @formula
 def curie_l2_base_fee(
     l1_base_fee: ArrayLike, *, scalar: ArrayLike = CURIE_L2_SCALAR, overhead: ArrayLike = CURIE_L2_OVERHEAD
@@ -348,15 +257,6 @@ def curie_l2_base_fee(
     scalar : factor for the L1 base fee, set in the system contract [10⁻¹⁸].
     overhead : amount added to the base fee, set in the system contract [wei / gas].
 
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the base fee [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
-
     At an L1 base fee of 1 gwei, the L2 base fee is 34,000 + 15,680,000 wei:
 
     >>> curie_l2_base_fee(10**9)
@@ -367,13 +267,6 @@ def curie_l2_base_fee(
     return minimum(add("base_fee", share, whole("overhead", overhead, unit="wei")), MAX_L2_BASE_FEE)
 
 
-@overload
-def feynman_l2_base_fee(base_fee: int, gas_used: int, gas_limit: int, *, overhead: int, first: bool = ...) -> int: ...
-@overload
-def feynman_l2_base_fee(
-    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], *, overhead: Numbers[Wholes],
-    first: bool = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def feynman_l2_base_fee(
     base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, *, overhead: ArrayLike, first: bool = False
@@ -390,15 +283,6 @@ def feynman_l2_base_fee(
     overhead : amount added to the base fee, set in the system contract [wei / gas].
     first : whether the next block is the first block of Feynman. If `first` is `True`, the result is
         min(base_fee + overhead, 10 gwei).
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the base fee [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : an argument out of range.
-    Int64Overflow : a result does not fit into an int64 array.
 
     The base fee is 81,000,000 wei plus the overhead of 39,000,000 wei. The gas used is a third above the target, so the
     next base fee is 81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000:

@@ -12,14 +12,12 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
 from feemodel.checks import (
     ArrayLike,
-    Numbers,
-    Wholes,
     check_int64,
     flag,
     instance,
@@ -66,16 +64,6 @@ class L1Prices(NamedTuple):
     l1_data_gas: int  #: [wei / gas]
 
 
-@overload
-def fee(
-    *, l1_gas: int, l1_data_gas: int, l2_gas: int, l1_gas_price: int, l1_data_gas_price: int, l2_gas_price: int,
-    tip: int = ...
-) -> int: ...  # fmt: skip
-@overload
-def fee(
-    *, l1_gas: Numbers[Wholes], l1_data_gas: Numbers[Wholes], l2_gas: Numbers[Wholes], l1_gas_price: Numbers[Wholes],
-    l1_data_gas_price: Numbers[Wholes], l2_gas_price: Numbers[Wholes], tip: Numbers[Wholes] = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def fee(
     *, l1_gas: ArrayLike, l1_data_gas: ArrayLike, l2_gas: ArrayLike, l1_gas_price: ArrayLike,
@@ -90,15 +78,6 @@ def fee(
     l2_gas : L2 gas for execution and calldata [gas].
     l1_gas_price, l1_data_gas_price, l2_gas_price : prices of the three kinds of gas [FRI / gas].
     tip : amount added to the price of L2 gas [FRI / gas]. All prices can also be in wei; the fee is then in wei.
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the fee [FRI].
-
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0.
-    Int64Overflow : a result does not fit into an int64 array.
 
     10 L1 gas, 20 L1 data gas and 30 L2 gas (with a tip of 3) cost 10 · 1 + 20 · 3 + 30 · (5 + 3):
 

@@ -4,9 +4,8 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 """
 
 from dataclasses import dataclass
-from typing import overload
 
-from feemodel.checks import ArrayLike, Numbers, Wholes, check_fields, check_int64, instance, whole
+from feemodel.checks import ArrayLike, check_fields, check_int64, instance, whole
 from feemodel.ethereum.fee_market import moved_base_fee
 from feemodel.formula import formula
 from feemodel.integers import Whole, maximum, minimum, multiply_divide, require
@@ -60,13 +59,6 @@ def _adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
     )
 
 
-@overload
-def next_base_fee(base_fee: int, gas_used: int, gas_limit: int, block_time: int, *, chain: TaikoChain = ...) -> int: ...
-@overload
-def next_base_fee(
-    base_fee: Numbers[Wholes], gas_used: Numbers[Wholes], gas_limit: Numbers[Wholes], block_time: Numbers[Wholes], *,
-    chain: TaikoChain = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def next_base_fee(
     base_fee: ArrayLike,
@@ -88,15 +80,6 @@ def next_base_fee(
     gas_used, gas_limit : gas used and gas limit of the parent block [gas].
     block_time : time between the parent block and the block before it [s].
     chain : chain, with the minimum and the maximum of its base fee.
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the base fee [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : a gas limit below 2, gas used above the limit, or an argument that is not an integer of at least 0.
-    Int64Overflow : a fee does not fit into an int64 array.
 
     The time between the parent block and the block before it was 2 s, and the parent block used three quarters of its
     gas limit:

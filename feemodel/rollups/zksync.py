@@ -16,16 +16,14 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 """
 
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeAlias, overload
+from typing import Generic, NamedTuple, TypeAlias
 
 from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import (
     UINT64_MAX,
     ArrayLike,
-    Numbers,
     Part,
     RealArray,
-    Wholes,
     check_fields,
     choice,
     flag,
@@ -108,16 +106,6 @@ class Fee(NamedTuple, Generic[Part]):
     execution: Part
 
 
-@overload
-def batch_fee_input(
-    l1_gas_price: int, l1_pubdata_price: int, *, model: FeeModel, l1_gas_price_scale: float = ...,
-    l1_pubdata_price_scale: float = ..., clip: bool = ...
-) -> FeeInput[int]: ...  # fmt: skip
-@overload
-def batch_fee_input(
-    l1_gas_price: Numbers[Wholes], l1_pubdata_price: Numbers[Wholes], *, model: FeeModel,
-    l1_gas_price_scale: float = ..., l1_pubdata_price_scale: float = ..., clip: bool = ...
-) -> FeeInput[Wholes]: ...  # fmt: skip
 @formula
 def batch_fee_input(
     l1_gas_price: ArrayLike,
@@ -137,15 +125,6 @@ def batch_fee_input(
     model : configuration of the chain.
     l1_gas_price_scale, l1_pubdata_price_scale : factors by which the two L1 prices are multiplied [1].
     clip : whether to limit `fair_l2_gas_price` to 10¹³ wei and `fair_pubdata_price` to 10¹⁵ wei, as the node does.
-
-    Returns
-    -------
-    FeeInput : ints for scalars; int64 arrays of the broadcast shape otherwise.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not a number in range.
-    Int64Overflow : a price does not fit into an int64 array.
 
     The price of a byte of pubdata is its L1 price, 10¹⁴ wei, plus the overhead: 10¹⁴ wei · 700,000 gas per batch /
     100,000 bytes per batch:
@@ -175,10 +154,6 @@ def _batch_fee_input(
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 
 
-@overload
-def base_fee(fair_l2_gas_price: int, fair_pubdata_price: int) -> BaseFee[int]: ...
-@overload
-def base_fee(fair_l2_gas_price: Numbers[Wholes], fair_pubdata_price: Numbers[Wholes]) -> BaseFee[Wholes]: ...
 @formula
 def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
     """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with given prices.
@@ -198,12 +173,6 @@ def _base_fee(gas_price: Whole, pubdata_price: Whole) -> BaseFee:
     return BaseFee(fee, ceiling_divide(pubdata_price, fee))
 
 
-@overload
-def transaction_fee(gas: int, pubdata: int, *, base_fee: int, gas_per_pubdata: int) -> Fee[int]: ...
-@overload
-def transaction_fee(
-    gas: Numbers[Wholes], pubdata: Numbers[Wholes], *, base_fee: Numbers[Wholes], gas_per_pubdata: Numbers[Wholes]
-) -> Fee[Wholes]: ...
 @formula
 def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
     """Return the fee for pubdata, base_fee · pubdata · gas_per_pubdata, and for execution, base_fee · gas [wei].
@@ -229,16 +198,6 @@ def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, 
     )
 
 
-@overload
-def l1_pubdata_price(
-    l1_gas_price: int, blob_base_fee: int, *, mode: str = ..., multiplier: float = ...,
-    max_blob_base_fee: int | None = ...
-) -> int: ...  # fmt: skip
-@overload
-def l1_pubdata_price(
-    l1_gas_price: Numbers[Wholes], blob_base_fee: Numbers[Wholes], *, mode: str = ..., multiplier: float = ...,
-    max_blob_base_fee: int | None = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def l1_pubdata_price(
     l1_gas_price: ArrayLike,
@@ -309,11 +268,6 @@ def predicted_blob_base_fee(
         parameters of mainnet.
     safety_bips : factor by which the prediction is multiplied [1/10,000].
 
-    Raises
-    ------
-    InvalidInput : an argument that is not an integer of at least 0, or a prediction of more than 256 bits.
-    Int64Overflow : the prediction does not fit into an unsigned 64-bit integer, the node's type.
-
     >>> predicted_blob_base_fee(1, pending_blobs=100, l1_blocks=1)
     44
     """
@@ -330,10 +284,6 @@ def predicted_blob_base_fee(
     return predicted
 
 
-@overload
-def in_base_token(price: int, *, numerator: int, denominator: int) -> int: ...
-@overload
-def in_base_token(price: Numbers[Wholes], *, numerator: Numbers[Wholes], denominator: Numbers[Wholes]) -> Wholes: ...
 @formula
 def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
     """Convert a price to a chain's base token: min(price · numerator // denominator, 2**64 − 1).

@@ -10,10 +10,10 @@ repository has published tests with numbers, so the test vectors of this project
 
 import math
 from fractions import Fraction
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import UINT256_MAX, ArrayLike, Numbers, Wholes, flag, instance, whole, whole_scalar
+from feemodel.checks import UINT256_MAX, ArrayLike, flag, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply, multiply_divide
@@ -79,14 +79,6 @@ def block_prices(
     native_price_override, base_fee_override, pubdata_price_override : fixed prices in the configuration, which replace
         the computed prices and are not limited by the cap; `None`: no fixed price.
 
-    Returns
-    -------
-    BlockPrices : the prices of EVM gas, native units and pubdata.
-
-    Raises
-    ------
-    InvalidInput : a number out of range.
-
     The pubdata price is (price of a byte + 393 · native price) / fill ratio = (1,000 + 393 · 1) / (3/4), rounded down:
 
     >>> block_prices(native_price_usd=Fraction(3, 10**15), base_token_usd=Fraction(3_000, 10**18),
@@ -120,12 +112,6 @@ def block_prices(
     return BlockPrices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
 
 
-@overload
-def blob_pubdata_price(pubdata_price: int, *, native_price: int, fill_ratio: Fraction = ...) -> int: ...
-@overload
-def blob_pubdata_price(
-    pubdata_price: Numbers[Wholes], *, native_price: Numbers[Wholes], fill_ratio: Fraction = ...
-) -> Wholes: ...
 @formula
 def blob_pubdata_price(
     pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
@@ -137,15 +123,6 @@ def blob_pubdata_price(
     pubdata_price : price of a byte on the settlement layer [wei / byte].
     native_price : price of a native unit [wei / native unit].
     fill_ratio : fill ratio of the blobs, above 0 and at most 1 [1].
-
-    Returns
-    -------
-    int, or int64 array of the broadcast shape : the price of a byte [wei / byte].
-
-    Raises
-    ------
-    InvalidInput : a number out of range.
-    Int64Overflow : a price does not fit into an int64 array.
 
     >>> blob_pubdata_price(1_000, native_price=1, fill_ratio=Fraction(3, 4))
     1857
