@@ -13,9 +13,9 @@ transaction, nodes read the token ratio from storage slot 0 of the contract GasO
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
 
-from feemodel.checks import ArrayLike, instance, whole
+from feemodel.checks import instance
 from feemodel.formula import formula
-from feemodel.integers import MILLION, Whole, add, multiply, multiply_divide
+from feemodel.quantities import BaseFee, BlobBaseFee, CompressedSize, Gas, Millionths, Wei, Whole, WholeNumber
 from feemodel.rollups import optimism
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
@@ -23,46 +23,29 @@ from feemodel.rollups.factors import Columns, Factors, Rule
 
 @formula
 def before_arsia_l1_fee(
-    data_gas: ArrayLike, *, overhead: ArrayLike, l1_base_fee: ArrayLike, scalar: ArrayLike, token_ratio: ArrayLike
-) -> Whole:
-    """Return the L1 data fee before Arsia [wei of MNT].
-
-    Parameters
-    ----------
-    data_gas : calldata gas of the signed transaction: 4 for each zero byte and 16 for each non-zero byte [gas].
-    overhead : gas added to every transaction [gas].
-    l1_base_fee : base fee of L1 [wei / gas].
-    scalar : factor by which the fee is multiplied [10⁻⁶].
-    token_ratio : price of one ETH [MNT].
+    data_gas: Gas, *, overhead: Gas, l1_base_fee: BaseFee, scalar: Millionths, token_ratio: WholeNumber
+) -> Wei:
+    """Return the L1 data fee before Arsia in wei of MNT; `data_gas` is the calldata gas of the signed transaction.
 
     The fee is (900 + 100) gas · base fee 2 gwei · scalar 0.5 · token ratio 3,000:
 
     >>> before_arsia_l1_fee(900, overhead=100, l1_base_fee=2 * 10**9, scalar=500_000, token_ratio=3_000)
     3000000000000000
     """
-    gas = add("data_gas", whole("data_gas", data_gas, unit="gas"), whole("overhead", overhead, unit="gas"))
-    price = multiply("l1_base_fee", whole("l1_base_fee", l1_base_fee, unit="wei"), whole("scalar", scalar))
-    return multiply_divide("l1_fee", gas, multiply("token_ratio", price, whole("token_ratio", token_ratio)), MILLION)
+    return (data_gas + overhead) * l1_base_fee * scalar * token_ratio // 10**6
 
 
 @formula
 def arsia_l1_fee(
-    fastlz_size: ArrayLike,
+    fastlz_size: CompressedSize,
     *,
-    l1_base_fee: ArrayLike,
-    blob_base_fee: ArrayLike,
-    base_fee_scalar: ArrayLike,
-    blob_base_fee_scalar: ArrayLike,
-    token_ratio: ArrayLike,
-) -> Whole:
-    """Return the L1 data fee since Arsia: token_ratio · Fjord's L1 data fee in wei of ETH, rounded down [wei of MNT].
-
-    Parameters
-    ----------
-    fastlz_size : FastLZ length of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
-    token_ratio : price of one ETH [MNT].
+    l1_base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
+    base_fee_scalar: Millionths,
+    blob_base_fee_scalar: Millionths,
+    token_ratio: WholeNumber,
+) -> Wei:
+    """Return the L1 data fee since Arsia in wei of MNT: token_ratio · Fjord's L1 data fee in wei of ETH.
 
     The fee is 100 bytes · 32,030 wei per byte = 3,203,000 wei of ETH, times the token ratio of 10⁶:
 
@@ -70,11 +53,14 @@ def arsia_l1_fee(
     ...              token_ratio=10**6)
     3203000000000
     """
-    fee = optimism.fjord_l1_fee(
-        fastlz_size, l1_base_fee=l1_base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=base_fee_scalar,
+    fee = optimism.fjord_l1_fee.core(
+        fastlz_size,
+        l1_base_fee=l1_base_fee,
+        blob_base_fee=blob_base_fee,
+        base_fee_scalar=base_fee_scalar,
         blob_base_fee_scalar=blob_base_fee_scalar,
-    )  # fmt: skip
-    return multiply("l1_fee", fee, whole("token_ratio", token_ratio))
+    )
+    return fee * token_ratio
 
 
 def mantle_rule(parameters: Parameters) -> Rule:

@@ -17,20 +17,23 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 
 from dataclasses import dataclass
 
+from feemodel import integers
 from feemodel.checks import ArrayLike, choice, whole, whole_scalar
 from feemodel.ethereum import fee_market
+from feemodel.exact import maximum, where
 from feemodel.formula import formula
-from feemodel.integers import (
-    FixedPoint,
+from feemodel.quantities import (
+    BaseFee,
+    BlobBaseFee,
+    Byte,
+    CompressedSize,
+    Gas,
+    Millionths,
+    NonzeroBytes,
+    Wei,
     Whole,
-    add,
-    add_parts,
-    maximum,
-    multiply,
-    multiply_divide,
-    multiply_divide_parts,
-    product_in_parts,
-    where,
+    WholeNumber,
+    ZeroBytes,
 )
 
 L1_GAS_PER_BYTE = 16
@@ -82,9 +85,9 @@ ELASTICITY = 6  # gas limit divided by gas target before Holocene; since then, e
 
 @formula
 def bedrock_l1_gas(
-    zero_bytes: ArrayLike, nonzero_bytes: ArrayLike, *, overhead: ArrayLike, upgrade: str = "regolith"
-) -> Whole:
-    """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead [gas].
+    zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, overhead: Gas, upgrade: str = "regolith"
+) -> Gas:
+    """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead.
 
     With `upgrade="bedrock"`, the formula adds 68 non-zero bytes for the signature, as Bedrock nodes did, although the
     sizes already include the signature.
@@ -92,60 +95,48 @@ def bedrock_l1_gas(
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
     """
-    choice("upgrade", upgrade, _OF_BEDROCK)
-    zero, nonzero = whole("zero_bytes", zero_bytes, unit="bytes"), whole("nonzero_bytes", nonzero_bytes, unit="bytes")
-    return _bedrock_l1_gas(zero, nonzero, overhead=whole("overhead", overhead, unit="gas"), upgrade=upgrade)
+    row = _BY_NAME[choice("upgrade", upgrade, _OF_BEDROCK)]
+    return 4 * zero_bytes + 16 * (nonzero_bytes + row.unsigned_bytes) + overhead
 
 
 def _bedrock_l1_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole, upgrade: str = "regolith") -> Whole:
-    nonzero = add("nonzero_bytes", nonzero_bytes, _BY_NAME[upgrade].unsigned_bytes)
-    return add("l1_gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
+    nonzero = integers.add("nonzero_bytes", nonzero_bytes, _BY_NAME[upgrade].unsigned_bytes)
+    return integers.add("l1_gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
 
 
 @formula
 def bedrock_l1_fee(
-    zero_bytes: ArrayLike,
-    nonzero_bytes: ArrayLike,
+    zero_bytes: ZeroBytes,
+    nonzero_bytes: NonzeroBytes,
     *,
-    l1_base_fee: ArrayLike,
-    overhead: ArrayLike,
-    scalar: ArrayLike,
+    l1_base_fee: BaseFee,
+    overhead: Gas,
+    scalar: Millionths,
     upgrade: str = "regolith",
-) -> Whole:
-    """Return the L1 data fee before Ecotone [wei].
-
-    Parameters
-    ----------
-    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
-    l1_base_fee : base fee of L1 [wei / gas].
-    overhead : gas added to every transaction [gas].
-    scalar : factor by which the fee is multiplied [10⁻⁶].
-    upgrade : "bedrock", "regolith" or "canyon".
+) -> Wei:
+    """Return the L1 data fee before Ecotone; the sizes are of the signed transaction.
 
     The fee is (30 · 16 + 50) gas · L1 base fee of 1 gwei · scalar of 7:
 
     >>> bedrock_l1_fee(0, 30, l1_base_fee=10**9, overhead=50, scalar=7_000_000)
     3710000000000
     """
-    gas = bedrock_l1_gas(zero_bytes, nonzero_bytes, overhead=overhead, upgrade=upgrade)
-    price = _bedrock_price(
-        l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"), scalar=whole("scalar", scalar)
-    )  # fmt: skip
-    return multiply_divide_parts("l1_fee", price, gas, 1)
+    l1_gas = bedrock_l1_gas.core(zero_bytes, nonzero_bytes, overhead=overhead, upgrade=upgrade)
+    return l1_gas * l1_base_fee * scalar // 10**6
 
 
-def _bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> FixedPoint:
+def _bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> integers.FixedPoint:
     """Return l1_base_fee · scalar [10⁻⁶ wei / gas]; the arguments are not checked.
 
     >>> _bedrock_price(l1_base_fee=10**9, scalar=684_000)
     FixedPoint(whole=684000000, millionths=0)
     """
-    return product_in_parts("l1_base_fee · scalar", l1_base_fee, scalar)
+    return integers.product_in_parts("l1_base_fee · scalar", l1_base_fee, scalar)
 
 
 def _weighted_price(
     *, l1_base_fee: Whole, blob_base_fee: Whole, base_fee_scalar: Whole, blob_base_fee_scalar: Whole
-) -> FixedPoint:
+) -> integers.FixedPoint:
     """Return 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
 
     The arguments are not checked.
@@ -153,40 +144,23 @@ def _weighted_price(
     >>> _weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     FixedPoint(whole=32030, millionths=0)
     """
-    scalar = multiply("base_fee_scalar", L1_GAS_PER_BYTE, base_fee_scalar)
-    calldata = product_in_parts("base_fee_scalar · l1_base_fee", l1_base_fee, scalar)
-    blobs = product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_base_fee, blob_base_fee_scalar)
-    return add_parts("price", calldata, blobs)
-
-
-def _checked_price(
-    *, l1_base_fee: ArrayLike, blob_base_fee: ArrayLike, base_fee_scalar: ArrayLike, blob_base_fee_scalar: ArrayLike
-) -> FixedPoint:
-    return _weighted_price(
-        base_fee_scalar=whole("base_fee_scalar", base_fee_scalar),
-        blob_base_fee_scalar=whole("blob_base_fee_scalar", blob_base_fee_scalar),
-        l1_base_fee=whole("l1_base_fee", l1_base_fee, unit="wei"),
-        blob_base_fee=whole("blob_base_fee", blob_base_fee, unit="wei"),
-    )
+    scalar = integers.multiply("base_fee_scalar", L1_GAS_PER_BYTE, base_fee_scalar)
+    calldata = integers.product_in_parts("base_fee_scalar · l1_base_fee", l1_base_fee, scalar)
+    blobs = integers.product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_base_fee, blob_base_fee_scalar)
+    return integers.add_parts("price", calldata, blobs)
 
 
 @formula
 def ecotone_l1_fee(
-    zero_bytes: ArrayLike,
-    nonzero_bytes: ArrayLike,
+    zero_bytes: ZeroBytes,
+    nonzero_bytes: NonzeroBytes,
     *,
-    l1_base_fee: ArrayLike,
-    blob_base_fee: ArrayLike,
-    base_fee_scalar: ArrayLike,
-    blob_base_fee_scalar: ArrayLike,
-) -> Whole:
-    """Return the L1 data fee of Ecotone [wei].
-
-    Parameters
-    ----------
-    zero_bytes, nonzero_bytes : number of zero and non-zero bytes in the signed transaction [byte].
-    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
+    l1_base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
+    base_fee_scalar: Millionths,
+    blob_base_fee_scalar: Millionths,
+) -> Wei:
+    """Return the L1 data fee of Ecotone; the sizes are of the signed transaction.
 
     The 30 non-zero bytes count as 480 gas, and 16 · 2 · 10⁹ + 3 · 10⁷ is 32,030,000,000, so the fee is
     480 · 32,030,000,000 // 16,000,000:
@@ -194,57 +168,46 @@ def ecotone_l1_fee(
     >>> ecotone_l1_fee(0, 30, l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
     960900
     """
-    price = _checked_price(
-        l1_base_fee=l1_base_fee,
-        blob_base_fee=blob_base_fee,
-        base_fee_scalar=base_fee_scalar,
-        blob_base_fee_scalar=blob_base_fee_scalar,
-    )
-    gas = fee_market.calldata_gas(zero_bytes, nonzero_bytes)
-    return multiply_divide_parts("l1_fee", price, gas, UNITS_PER_BYTE["ecotone"])
+    calldata_gas = 4 * zero_bytes + 16 * nonzero_bytes
+    price = 16 * base_fee_scalar * l1_base_fee + blob_base_fee_scalar * blob_base_fee
+    return calldata_gas * price // (16 * 10**6)
 
 
 @formula
-def scaled_size(fastlz_size: ArrayLike) -> Whole:
-    """Return a transaction's estimated size in a batch: max(10⁸, 836,500 · fastlz_size − 42,585,600) [byte / 10⁶].
+def scaled_size(fastlz_size: CompressedSize) -> Byte:
+    """Return a transaction's estimated size in a batch, in millionths of a byte.
 
     >>> scaled_size([0, 170, 171]).tolist()
     [100000000, 100000000, 100455900]
     """
-    return _scaled_size(whole("fastlz_size", fastlz_size, unit="bytes"))
+    return maximum(MIN_SCALED_SIZE, FASTLZ_COEFFICIENT * fastlz_size - FASTLZ_INTERCEPT)
 
 
 def _scaled_size(fastlz_size: Whole) -> Whole:
-    linear = multiply("fastlz_size", FASTLZ_COEFFICIENT, fastlz_size)
-    return maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
+    linear = integers.multiply("fastlz_size", FASTLZ_COEFFICIENT, fastlz_size)
+    return integers.maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
 @formula
-def fjord_l1_gas(fastlz_size: ArrayLike) -> Whole:
-    """Return the L1 gas that receipts state since Fjord: 16 gas per estimated byte [gas].
+def fjord_l1_gas(fastlz_size: CompressedSize) -> Gas:
+    """Return the L1 gas that receipts state since Fjord: 16 gas per estimated byte.
 
     >>> fjord_l1_gas(235)
     2463
     """
-    return multiply_divide("l1_gas", scaled_size(fastlz_size), L1_GAS_PER_BYTE, 10**6)
+    return scaled_size.core(fastlz_size) * 16 // 10**6
 
 
 @formula
 def fjord_l1_fee(
-    fastlz_size: ArrayLike,
+    fastlz_size: CompressedSize,
     *,
-    l1_base_fee: ArrayLike,
-    blob_base_fee: ArrayLike,
-    base_fee_scalar: ArrayLike,
-    blob_base_fee_scalar: ArrayLike,
-) -> Whole:
-    """Return the L1 data fee since Fjord [wei].
-
-    Parameters
-    ----------
-    fastlz_size : FastLZ length of the signed transaction [byte].
-    l1_base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    base_fee_scalar, blob_base_fee_scalar : the chain's factors for base fee and blob base fee [10⁻⁶].
+    l1_base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
+    base_fee_scalar: Millionths,
+    blob_base_fee_scalar: Millionths,
+) -> Wei:
+    """Return the L1 data fee since Fjord (`l1CostFjord` of op-geth).
 
     The fee of an OP Mainnet receipt, for a transaction with the minimum size of 100 bytes:
 
@@ -252,28 +215,16 @@ def fjord_l1_fee(
     ...              base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213)
     350739202003
     """
-    price = _checked_price(
-        l1_base_fee=l1_base_fee,
-        blob_base_fee=blob_base_fee,
-        base_fee_scalar=base_fee_scalar,
-        blob_base_fee_scalar=blob_base_fee_scalar,
-    )
-    return multiply_divide_parts("l1_fee", price, scaled_size(fastlz_size), UNITS_PER_BYTE["fjord"])
+    price = 16 * base_fee_scalar * l1_base_fee + blob_base_fee_scalar * blob_base_fee
+    return scaled_size.core(fastlz_size) * price // 10**12
 
 
 @formula
-def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgrade: str) -> Whole:
-    """Return the operator fee, charged in addition to the L2 gas [wei].
+def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: str) -> Wei:
+    """Return the operator fee, charged in addition to the L2 gas.
 
     Before Isthmus, there is no operator fee. In Isthmus, the fee is gas · scalar // 10⁶ + constant. Since Jovian, the
     fee is gas · scalar · 100 + constant.
-
-    Parameters
-    ----------
-    gas : gas used by the transaction [gas].
-    scalar : factor set by the chain [10⁻⁶ wei / gas].
-    constant : constant part of the fee, set by the chain [wei].
-    upgrade : name of an upgrade in `UPGRADES`.
 
     >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="isthmus")
     1256417826611659930
@@ -281,30 +232,29 @@ def operator_fee(gas: ArrayLike, *, scalar: ArrayLike, constant: ArrayLike, upgr
     1256650673615173860
     """
     row = upgrade_named(upgrade)
-    gas_, scalar_ = whole("gas", gas, unit="gas"), whole("scalar", scalar)
-    return _operator_fee(gas_, scalar_, whole("constant", constant, unit="wei"), row)
+    charged = 1 if row.operator_fee_multiplier else 0
+    return gas * scalar * row.operator_fee_multiplier // row.operator_fee_divisor + charged * constant
 
 
 def _operator_fee(gas: Whole, scalar: Whole, constant: Whole, upgrade: Upgrade) -> Whole:
     if not upgrade.operator_fee_multiplier:
-        return multiply("gas", gas, 0)
-    rate = multiply("scalar", scalar, upgrade.operator_fee_multiplier)
-    return add("operator_fee", multiply_divide("operator_fee", gas, rate, upgrade.operator_fee_divisor), constant)
+        return integers.multiply("gas", gas, 0)
+    rate = integers.multiply("scalar", scalar, upgrade.operator_fee_multiplier)
+    share = integers.multiply_divide("operator_fee", gas, rate, upgrade.operator_fee_divisor)
+    return integers.add("operator_fee", share, constant)
 
 
 @formula
-def da_footprint(fastlz_size: ArrayLike, *, gas_scalar: ArrayLike = DEFAULT_FOOTPRINT_SCALAR) -> Whole:
-    """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar [gas].
+def da_footprint(fastlz_size: CompressedSize, *, gas_scalar: Gas = DEFAULT_FOOTPRINT_SCALAR) -> Gas:
+    """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar.
 
-    The sum of the footprints of a block may not exceed the gas limit of the block. If `gas_scalar` is 0, the default of
-    400 gas per byte applies. A scalar of 0 in the chain's L1 attributes also means 400 gas per byte.
+    The sum of the footprints of a block may not exceed the gas limit of the block. A scalar of 0, also in the chain's
+    L1 attributes, means 400 gas per byte.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)
     """
-    scalar = whole("gas_scalar", gas_scalar, unit="gas")
-    size: Whole = scaled_size(fastlz_size) // 10**6
-    return multiply("da_footprint", size, where(scalar == 0, DEFAULT_FOOTPRINT_SCALAR, scalar))
+    return scaled_size.core(fastlz_size) // 10**6 * where(gas_scalar == 0, DEFAULT_FOOTPRINT_SCALAR, gas_scalar)
 
 
 @formula
@@ -342,10 +292,10 @@ def next_base_fee(
     """
     row = upgrade_named(upgrade)
     used, floor = whole("gas_used", gas_used, unit="gas"), whole("min_base_fee", min_base_fee, unit="wei")
-    counted = maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
+    counted = integers.maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
     own_denominator = row.base_fee_denominator if denominator is None else denominator
     fee = fee_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
-    return maximum(fee, floor) if row.counts_footprint else fee
+    return integers.maximum(fee, floor) if row.counts_footprint else fee
 
 
 def denim_parameters(gas_limit: int, denominator: int) -> tuple[int, int]:

@@ -17,18 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from feemodel.checks import (
-    ArrayLike,
     check_int64,
     flag,
     instance,
     mapping,
     sequence,
-    whole,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import FixedPoint, Whole, add, multiply
+from feemodel.integers import FixedPoint, Whole
+from feemodel.quantities import Gas, Wei, WeiPerGas
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
@@ -66,31 +65,25 @@ class L1Prices(NamedTuple):
 
 @formula
 def fee(
-    *, l1_gas: ArrayLike, l1_data_gas: ArrayLike, l2_gas: ArrayLike, l1_gas_price: ArrayLike,
-    l1_data_gas_price: ArrayLike, l2_gas_price: ArrayLike, tip: ArrayLike = 0
-) -> Whole:  # fmt: skip
-    """Return the fee of a transaction: Σ gas · price, where the tip is added to the price of L2 gas [FRI].
+    *,
+    l1_gas: Gas,
+    l1_data_gas: Gas,
+    l2_gas: Gas,
+    l1_gas_price: WeiPerGas,
+    l1_data_gas_price: WeiPerGas,
+    l2_gas_price: WeiPerGas,
+    tip: WeiPerGas = 0,
+) -> Wei:
+    """Return the fee of a transaction, Σ gas · price in FRI, where the tip is added to the price of L2 gas.
 
-    Parameters
-    ----------
-    l1_gas : L1 gas for messages to L1 [gas].
-    l1_data_gas : L1 data gas for changes of state, see `data_gas` [gas].
-    l2_gas : L2 gas for execution and calldata [gas].
-    l1_gas_price, l1_data_gas_price, l2_gas_price : prices of the three kinds of gas [FRI / gas].
-    tip : amount added to the price of L2 gas [FRI / gas]. All prices can also be in wei; the fee is then in wei.
-
-    10 L1 gas, 20 L1 data gas and 30 L2 gas (with a tip of 3) cost 10 · 1 + 20 · 3 + 30 · (5 + 3):
+    L1 gas pays for messages to L1, L1 data gas for changes of state (see `data_gas`), L2 gas for execution and
+    calldata. All prices can also be in wei; the fee is then in wei. 10 L1 gas, 20 L1 data gas and 30 L2 gas (with a tip
+    of 3) cost 10 · 1 + 20 · 3 + 30 · (5 + 3):
 
     >>> fee(l1_gas=10, l1_data_gas=20, l2_gas=30, l1_gas_price=1, l1_data_gas_price=3, l2_gas_price=5, tip=3)
     310
     """
-    l2_price = add("l2_gas_price", whole("l2_gas_price", l2_gas_price), whole("tip", tip))
-    parts = (
-        multiply("fee", whole("l1_gas", l1_gas, unit="gas"), whole("l1_gas_price", l1_gas_price)),
-        multiply("fee", whole("l1_data_gas", l1_data_gas, unit="gas"), whole("l1_data_gas_price", l1_data_gas_price)),
-        multiply("fee", whole("l2_gas", l2_gas, unit="gas"), l2_price),
-    )
-    return add("fee", *parts)
+    return l1_gas * l1_gas_price + l1_data_gas * l1_data_gas_price + l2_gas * (l2_gas_price + tip)
 
 
 def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = False, new_values: int = 0) -> int:
