@@ -378,7 +378,7 @@ def _divided(value: Any, divisor: Any) -> Exact:
     """
     _check_divisor(divisor)
     (least, most), (by_least, by_most) = _ends(value), _ends(divisor)
-    ends = [a // b for a in (least, most) for b in (max(by_least, 1), by_most)]
+    ends = [a // b for a in (least, most) for b in (max(by_least, 1), max(by_most, 1))]
     low, high = min(ends), max(ends)
     if _narrow(value) and _narrow(divisor):
         quotient = _word(value) // _word(divisor)

@@ -46,7 +46,7 @@ Tile = tuple[slice, ...]
 PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
-NO_ROOM = "expected at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
+NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
 ARRAYS = (np.ndarray, list, tuple)
@@ -228,9 +228,9 @@ def _computed(
         try:
             try:
                 like = function(**{**arguments, **exacts})
-                leaves = [_plain(function.__name__, leaf) for leaf in _leaves(like)]
+                leaves = [_plain(leaf, {**arguments, **exacts}, quantities) for leaf in _leaves(like)]
             except Beyond:
-                like, leaves = _by_elements(function, arguments, parts)
+                like, leaves = _by_elements(function, arguments, parts, quantities)
         except InvalidInput as error:
             if error.index is None:
                 raise
@@ -238,10 +238,9 @@ def _computed(
             index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
             raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None
         if whole is None:
-            whole = [np.empty(shape, leaf.dtype) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
+            whole = [np.empty(shape, np.asarray(leaf).dtype) for leaf in leaves]
         for result, leaf in zip(whole, leaves, strict=True):
-            if isinstance(result, np.ndarray):
-                result[tile] = leaf
+            result[tile] = leaf
     result = _like(like, iter(whole or ()))
     return result if out is None else _written(result, out)
 
@@ -266,7 +265,10 @@ def _part(array: NDArray[Any], tile: Tile) -> NDArray[Any]:
 
 
 def _by_elements(
-    function: Callable[..., Any], arguments: Mapping[str, Any], parts: Mapping[str, NDArray[Any]]
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    parts: Mapping[str, NDArray[Any]],
+    quantities: Mapping[str, Quantity],
 ) -> tuple[Any, list[Any]]:
     """Compute a formula on Python numbers, one element at a time."""
     arrays = dict(zip(parts, np.broadcast_arrays(*parts.values()), strict=True))
@@ -285,7 +287,7 @@ def _by_elements(
         rows.append(_leaves(like))
         for leaf in rows[-1]:
             if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
-                raise Int64Overflow(function.__name__, NO_ROOM, leaf, index)
+                raise _no_room({**arguments, **numbers}, quantities, index)
     return like, [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
 
 
@@ -302,9 +304,11 @@ def _like(result: Any, leaves: Iterator[Any]) -> Any:
     return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
 
 
-def _plain(name: str, leaf: Any) -> Any:
+def _plain(leaf: Any, arguments: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> Any:
     """Return a number or array of NumPy; raise `Int64Overflow` for an element that does not fit int64."""
     if not isinstance(leaf, Exact):
+        if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
+            raise Beyond
         return leaf
     if leaf.narrow:
         return leaf.word
@@ -313,8 +317,16 @@ def _plain(name: str, leaf: Any) -> Any:
     wrong = np.broadcast_to(upper != values >> 63, values.shape)
     if wrong.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-        raise Int64Overflow(name, NO_ROOM, element(leaf, index, wrong.shape), index)
+        numbers = {name: element(value, index, wrong.shape) for name, value in arguments.items()}
+        raise _no_room(numbers, quantities, index)
     return values
+
+
+def _no_room(numbers: Mapping[str, Any], quantities: Mapping[str, Quantity], index: tuple[int, ...]) -> Int64Overflow:
+    """Return the error for a result that does not fit int64; it names the largest argument."""
+    given = {name: value for name, value in numbers.items() if name in quantities and value is not None}
+    largest = max(given, key=given.__getitem__)
+    return Int64Overflow(largest, NO_ROOM, given[largest], index)
 
 
 def unannotated(function: Callable[P, object]) -> Callable[P, Any]:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum import _fee_market_kernels as fee_market_kernels
 from feemodel.ethereum.fee_market import (
-    ARRAY_BLOCK,
     BASE_FEE_CHANGE_DENOMINATOR,
     GAS_PER_BLOB,
     MAINNET,
@@ -29,13 +28,14 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
     reserve_binds,
 )
+from feemodel.formula import PIECE
 from tests.helpers.optional import optional
 
 pq = optional("pyarrow.parquet")
 
 CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
 
-BLOCK_EDGES = [0, ARRAY_BLOCK - 1, ARRAY_BLOCK, 2 * ARRAY_BLOCK - 1, 2 * ARRAY_BLOCK]
+BLOCK_EDGES = [0, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE]
 
 # ethereum/go-ethereum at 02b73d4: consensus/misc/eip4844/eip4844_test.go
 EXPONENTIALS = [
@@ -84,7 +84,7 @@ def test_fake_exponential_is_the_published_one(factor: int, numerator: int, deno
 @pytest.mark.parametrize("place", BLOCK_EDGES)
 def test_fake_exponential_overflows_at_the_edges_of_its_blocks_as_anywhere(place: int) -> None:
     """e**43 is the last power of e with a whole exponent that 64 bits hold."""
-    numerators = np.zeros(2 * ARRAY_BLOCK + 1, dtype=np.int64)
+    numerators = np.zeros(2 * PIECE + 1, dtype=np.int64)
     numerators[place] = 43
     expected = np.ones_like(numerators)
     expected[place] = fake_exponential(1, 43, 1)
