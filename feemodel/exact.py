@@ -22,6 +22,8 @@ DOUBLE_EXACT = 2.0**53  # below, truncating a double and truncating its shortest
 LOW, HALF, ZERO = np.uint64(2**32 - 1), np.uint64(32), np.int64(0)
 WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
 
+NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
+
 Words = tuple[Any, Any]
 
 
@@ -204,7 +206,7 @@ def truncated(name: str, value: Any) -> Any:
     2
     """
     if isinstance(value, np.ndarray):
-        return exact(_in_a_word(value).astype(np.int64))
+        return exact(_in_a_word(name, value).astype(np.int64))
     return int(_finite(name, value))
 
 
@@ -215,16 +217,16 @@ def truncated_decimal(name: str, value: Any) -> Any:
     (2, 99999999999999991611392, 100000000000000000000000)
     """
     if isinstance(value, np.ndarray):
-        word = _in_a_word(value).astype(np.int64)
+        word = _in_a_word(name, value).astype(np.int64)
         for index in zip(*np.nonzero(abs(value) >= DOUBLE_EXACT), strict=True):
             word[index] = int(Decimal(repr(float(value[index]))))
         return exact(word)
     return int(value) if abs(value) < DOUBLE_EXACT else int(Decimal(repr(_finite(name, value))))
 
 
-def _in_a_word(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _in_a_word(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     if values.size and not (values.max() < 2.0**63 and values.min() >= -(2.0**63)):
-        raise Beyond
+        require(name, NO_ROOM, values, (values < 2.0**63) & (values >= -(2.0**63)), Int64Overflow)
     return values
 
 

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
-from feemodel.exact import Beyond, Exact, element, exact
+from feemodel.exact import NO_ROOM, Beyond, Exact, element, exact
 from feemodel.quantities import Quantity, quantity_of
 
 P = ParamSpec("P")
@@ -43,10 +43,10 @@ Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
 Tile = tuple[slice, ...]
 
+NAMED = 1 << 22  # number of elements up to which an error is that of the formula's first step that fails
 PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
-NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
 ARRAYS = (np.ndarray, list, tuple)
@@ -127,7 +127,7 @@ def _quantities(function: Callable[..., Any]) -> dict[str, Quantity]:
 
 def _limits(quantity: Quantity) -> tuple[type, float, float]:
     highest = sys.float_info.max if quantity.double else math.inf
-    lowest = -highest if quantity.minimum is None else quantity.minimum
+    lowest = -highest if quantity.minimum is None else 5e-324 if quantity.above_zero else quantity.minimum
     return float if quantity.double else int, lowest, highest if quantity.maximum is None else quantity.maximum
 
 
@@ -137,7 +137,7 @@ def _named(error: OverflowError, function: Callable[..., Any], arguments: Mappin
 
 def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
     """Compute a formula of arguments that are not all Python numbers within their bounds."""
-    out = given.pop("out", None)
+    out, parameters = given.pop("out", None), inspect.signature(function).parameters
     wrap: Wrap | None = None
     locate: Locate | None = None
     if not UNLABELLED.issuperset(map(type, given.values())):
@@ -148,7 +148,9 @@ def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
             result = _compiled(function, quantities, given, out)
             if result is None:
                 checked = {
-                    name: quantities[name].check(name, value) if name in quantities and value is not None else value
+                    name: quantities[name].check(name, value)
+                    if name in quantities and not (value is None and parameters[name].default is None)
+                    else value
                     for name, value in given.items()
                 }
                 result = _computed(function, quantities, checked, out)
@@ -234,6 +236,10 @@ def _computed(
         except InvalidInput as error:
             if error.index is None:
                 raise
+            if math.prod(shape) <= NAMED:  # the whole arrays, because a later element may fail at an earlier step
+                with suppress(Beyond):
+                    all_exacts = {name: exact(a, *bounds[name]) if name in bounds else a for name, a in arrays.items()}
+                    function(**{**arguments, **all_exacts})
             starts = [part.start for part in tile[len(shape) - len(error.index) :]]
             index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
             raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None

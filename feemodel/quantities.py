@@ -7,10 +7,8 @@ page "quantities" read the annotation; a unit is written nowhere else.
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, get_args
 
-import numpy as np
-
-from feemodel.checks import INT64_MAX, UINT64_MAX, raise_first, real, whole
-from feemodel.errors import InvalidInput
+from feemodel.checks import UINT64_MAX, real, whole
+from feemodel.exact import require
 
 #: A Python int, an array of integers, a Series or a DataArray. `Real` is the same of doubles.
 Whole: TypeAlias = Any
@@ -34,6 +32,7 @@ class Quantity:
     minimum: int | None = 0
     maximum: int | None = None
     double: bool = False  #: whether the number is a double
+    above_zero: bool = False  #: whether a double must be above 0
     hint: str = ""  #: what a number above the maximum probably is, for the error
 
     def __repr__(self) -> str:
@@ -61,13 +60,11 @@ class Quantity:
         if type(value) is int and not self.double and self.maximum is None and value >= (self.minimum or 0):
             return value
         checked = (real if self.double else whole)(name, value, minimum=self.minimum, unit=self.counted)
+        if self.above_zero:
+            require(name, "expected a number above 0", checked, checked > 0.0)
         if self.maximum is not None:
             reason = f"expected at most {self.maximum:,}{f' ({self.hint})' if self.hint else ''}"
-            if isinstance(checked, np.ndarray):
-                if (above := checked > self.maximum).any():
-                    raise_first(name, reason, checked, above)
-            elif checked > self.maximum:
-                raise InvalidInput(name, reason, checked)
+            require(name, reason, checked, checked <= self.maximum)
         return checked
 
 
@@ -100,10 +97,14 @@ BlobGasUsed = Annotated[Whole, Quantity("gas", "blob gas used by the block")]
 GasPerToken = Annotated[Whole, Quantity("gas", "gas of one token of calldata")]
 
 Wei = Annotated[Whole, Quantity("wei", "amount")]
+PriorityFee = Annotated[Whole, Quantity("wei / gas", "priority fee per gas")]
 WeiPerGas = Annotated[Whole, Quantity("wei / gas", "price of gas")]
 BaseFee = Annotated[Whole, Quantity("wei / gas", "base fee of the block")]
 BlobBaseFee = Annotated[Whole, Quantity("wei / gas", "price of blob gas")]
 WeiPerByte = Annotated[Whole, Quantity("wei / byte", "price of a byte")]
+ByteAboveZero = Annotated[Whole, Quantity("byte", "bytes", minimum=1)]
+MinGasPrice = Annotated[Whole, Quantity("wei / gas", "minimum L2 gas price")]
+PositiveMinGasPrice = Annotated[Whole, Quantity("wei / gas", "minimum L2 gas price", minimum=1)]
 VariableCost = Annotated[Whole, Quantity("wei / byte", "cost of one compressed byte")]
 FixedCost = Annotated[Whole, Quantity("wei / gas", "cost of every unit of gas")]
 
@@ -112,11 +113,14 @@ WholeNumber = Annotated[Whole, Quantity("1", "number")]
 Divisor = Annotated[Whole, Quantity("1", "divisor", minimum=1)]
 Millionths = Annotated[Whole, Quantity("1e-6", "factor in millionths")]
 Uint64 = Annotated[Whole, Quantity("1", "unsigned integer of 64 bits", maximum=UINT64_MAX)]
-Int64 = Annotated[Whole, Quantity("1", "signed integer of 64 bits that is not negative", maximum=INT64_MAX)]
 
-Margin = Annotated[Real, Quantity("1", "safety factor of the fee", double=True)]
+Margin = Annotated[Real, Quantity("1", "safety factor", double=True)]
 Ratio = Annotated[Real, Quantity("1", "ratio", double=True)]
+DivisorAboveZero = Annotated[Real, Quantity("1", "divisor", double=True, above_zero=True)]
+RealWei = Annotated[Real, Quantity("wei", "amount", double=True)]
 RealWeiPerGas = Annotated[Real, Quantity("wei / gas", "price of gas", double=True)]
 RealWeiPerByte = Annotated[Real, Quantity("wei / byte", "price of a byte", double=True)]
 RealGas = Annotated[Real, Quantity("gas", "gas", double=True)]
+RealGasAboveZero = Annotated[Real, Quantity("gas", "gas", double=True, above_zero=True)]
 RealByte = Annotated[Real, Quantity("byte", "bytes", double=True)]
+RealByteAboveZero = Annotated[Real, Quantity("byte", "bytes", double=True, above_zero=True)]

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from feemodel.linea.coordinator import submission_fees as submission_fees
     from feemodel.linea.coordinator import usage_weighted_gas_price as usage_weighted_gas_price
     from feemodel.linea.coordinator import variable_cost as variable_cost
-    from feemodel.linea.coordinator import weighted_average as weighted_average
     from feemodel.linea.coordinator import weighted_moving_average_fee as weighted_moving_average_fee
     from feemodel.linea.extra_data import PricingRecord as PricingRecord
     from feemodel.linea.extra_data import latest_variable_cost as latest_variable_cost

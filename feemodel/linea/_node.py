@@ -5,15 +5,16 @@ ProfitabilityValidator, ProfitableTransactionSelector.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import ArrayLike, Numbers, Wholes, real_scalar, whole, whole_scalar
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.exact import minimum
 from feemodel.formula import formula
-from feemodel.integers import Whole, maximum, minimum
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
+from feemodel.quantities import BaseFee, WeiPerGas
 
 
 class Check(NamedTuple):
@@ -79,43 +80,18 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
     return not has_priority and (api_check if local else p2p_check)
 
 
-@overload
-def offered_price(
-    *, gas_price: int | None = ..., max_fee: int | None = ..., max_priority_fee: int | None = ..., base_fee: int = ...
-) -> int: ...
-@overload
-def offered_price(
-    *, gas_price: Numbers[Wholes] | None = ..., max_fee: Numbers[Wholes] | None = ...,
-    max_priority_fee: Numbers[Wholes] | None = ..., base_fee: Numbers[Wholes] = ...
-) -> Wholes: ...  # fmt: skip
 @formula
 def offered_price(
     *,
-    gas_price: ArrayLike | None = None,
-    max_fee: ArrayLike | None = None,
-    max_priority_fee: ArrayLike | None = None,
-    base_fee: ArrayLike = NODE.base_fee,
-) -> Whole:
+    gas_price: WeiPerGas | None = None,
+    max_fee: WeiPerGas | None = None,
+    max_priority_fee: WeiPerGas | None = None,
+    base_fee: BaseFee = NODE.base_fee,
+) -> WeiPerGas:
     """Price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.
 
-    Parameters
-    ----------
-    gas_price : gas price of a legacy or access-list transaction [wei / gas]. `max_fee` and `max_priority_fee` must be
-        `None` if `gas_price` is given.
-    max_fee, max_priority_fee : fees of a dynamic-fee transaction [wei / gas].
-    base_fee : base fee of the block [wei / gas].
-
-    All parameters broadcast against each other.
-
-    Returns
-    -------
-    int for scalars, an int64 array otherwise [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : both a gas price and a dynamic fee, only one dynamic fee, or a value that is negative or not an
-        integer.
-    Int64Overflow : an int above 2**63 - 1, if another argument is an array.
+    A legacy or access-list transaction has a gas price; `max_fee` and `max_priority_fee` are those of a dynamic-fee
+    transaction.
 
     The base fee plus the priority fee, 7 + 45,479,999, is less than the maximum fee, 45,479,999 + 9:
 
@@ -125,13 +101,10 @@ def offered_price(
     if gas_price is not None:
         if max_fee is not None or max_priority_fee is not None:
             raise InvalidInput("gas_price", "expected either gas_price, or max_fee and max_priority_fee", gas_price)
-        return whole("gas_price", gas_price, unit="wei")
+        return gas_price
     if max_fee is None or max_priority_fee is None:
         raise InvalidInput("max_fee", "expected max_fee and max_priority_fee together", (max_fee, max_priority_fee))
-    cap = whole("max_fee", max_fee, unit="wei")
-    base, tip = whole("base_fee", base_fee, unit="wei"), whole("max_priority_fee", max_priority_fee, unit="wei")
-    # The result equals min(cap, base + tip), but no intermediate sum can overflow 64 bits.
-    return minimum(cap, base) + minimum(maximum(cap - base, 0), tip)
+    return minimum(max_fee, base_fee + max_priority_fee)
 
 
 def verdicts(

@@ -10,13 +10,16 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
 """
 
 from dataclasses import dataclass
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 
-from feemodel.checks import RealArray, WholeArray, real, whole
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_KWEI
+from feemodel.exact import minimum, truncated
+from feemodel.formula import formula
+from feemodel.quantities import RealWeiPerByte, WeiPerByte
 
 VERSION = 1
 LENGTH = 32  # bytes
@@ -46,7 +49,8 @@ class PricingRecord:
     def __post_init__(self) -> None:
         for name in ("fixed_cost", "variable_cost", "eth_gas_price"):
             value = getattr(self, name)
-            (real if isinstance(value, float) else whole)(name, value, unit="wei")
+            check = real_scalar if isinstance(value, (float, np.floating)) else whole_scalar
+            object.__setattr__(self, name, check(name, value, unit="wei"))
 
     def to_bytes(self) -> bytes:
         """Encode the record as 32 bytes; costs are truncated to whole kwei and limited to 2**32 - 1 kwei."""
@@ -104,35 +108,17 @@ def latest_variable_cost(extra_data: bytes) -> float:
         return 0.0
 
 
-@overload
-def recorded_cost(cost: float) -> int: ...
-@overload
-def recorded_cost(cost: RealArray) -> WholeArray: ...
-def recorded_cost(cost: float | RealArray) -> int | WholeArray:
+@formula
+def recorded_cost(cost: RealWeiPerByte) -> WeiPerByte:
     """Cost as the pricing record stores it: truncated to whole kwei, at most 2**32 - 1 kwei.
-
-    Parameters
-    ----------
-    cost : a cost of at least 0, one double or an array [wei / byte] or [wei / gas].
-
-    Returns
-    -------
-    int for a scalar, an int64 array otherwise: the stored cost, a multiple of 1,000 wei [wei / byte] or [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : a cost that is negative or not finite.
 
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
     """
-    return _recorded_cost(real("cost", cost, unit="wei"))
+    return truncated("cost", minimum(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI
 
 
-def _recorded_cost(cost: float | RealArray) -> int | WholeArray:
-    if isinstance(cost, np.ndarray):
-        return (np.minimum(cost, HIGHEST_COST) / WEI_PER_KWEI).astype(np.int64) * WEI_PER_KWEI
-    return recorded(cost)
+_recorded_cost = recorded_cost
 
 
 def recorded(cost: int | float) -> int:

@@ -1,17 +1,14 @@
 """Objects for the two published forms of the fee; the formulas are in `feemodel.linea.priority`."""
 
-from __future__ import annotations  # so that `help` shows ArrayLike, not the long union type
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar
 
-from feemodel.checks import ArrayLike, Numbers, WholeArray, Wholes, choice, whole
-from feemodel.integers import add
+from feemodel.checks import INT64_MAX, choice, whole_scalar
+from feemodel.errors import Int64Overflow
+from feemodel.exact import NO_ROOM, require
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
-from feemodel.linea.priority import Breakdown, breakdown, cost_per_byte, verification_breakdown
-
-Fee = TypeVar("Fee", int, WholeArray)
+from feemodel.linea.priority import Breakdown, breakdown, priority_fee, verification_breakdown
 
 
 class Form(ABC):
@@ -21,25 +18,16 @@ class Form(ABC):
     name: ClassVar[str]
     base_fee: int
 
-    @overload
-    def parts(self, compressed_size: int, gas: int, margin: float) -> Breakdown[int]: ...
-    @overload
-    def parts(
-        self, compressed_size: Numbers[Wholes], gas: Numbers[Wholes], margin: Numbers[Wholes]
-    ) -> Breakdown[Wholes]: ...
-    def parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        """Return the parts of the priority fee, see `breakdown` of `feemodel.linea.priority`."""
-        return self._parts(compressed_size, gas, margin)
+    @abstractmethod
+    def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
+        """Return the parts of the priority fee, see `feemodel.breakdown`."""
 
     def fee(self, compressed_size: int, gas: int, margin: float) -> int:
-        """Return the priority fee of one transaction [wei / gas]; the parameters are not checked, see `parts`."""
+        """Return the priority fee of one transaction [wei / gas]."""
         return int(self.parts(compressed_size, gas, margin).total)
 
     @abstractmethod
-    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]: ...
-
-    @abstractmethod
-    def required_price(self, fee: Fee) -> Fee:
+    def required_price(self, fee: Any) -> Any:
         """Return the price that a transaction must offer for a priority fee [wei / gas]."""
 
 
@@ -58,26 +46,25 @@ class CostPerByte(Form):
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
     def __post_init__(self) -> None:
-        whole("fixed_cost", self.fixed_cost, unit="wei")
-        whole("variable_cost", self.variable_cost, unit="wei")
+        whole_scalar("fixed_cost", self.fixed_cost, unit="wei")
+        whole_scalar("variable_cost", self.variable_cost, unit="wei")
 
-    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        return breakdown(
-            compressed_size, gas, variable_cost=self.variable_cost, fixed_cost=self.fixed_cost, margin=margin
-        )
+    def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
+        """Return the parts of the priority fee, see `feemodel.breakdown`."""
+        costs = {"variable_cost": self.variable_cost, "fixed_cost": self.fixed_cost}
+        parts: Breakdown = breakdown(compressed_size, gas, **costs, margin=margin)
+        return parts
 
     def fee(self, compressed_size: int, gas: int, margin: float) -> int:
-        """Return the priority fee of one transaction [wei / gas]; the parameters are not checked, see `parts`.
+        """Return the priority fee of one transaction [wei / gas]."""
+        costs = {"variable_cost": self.variable_cost, "fixed_cost": self.fixed_cost}
+        return int(priority_fee(compressed_size, gas, **costs, margin=margin))
 
-        >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).fee(128, 21_000, 1.2)
-        43314285
-        """
-        return int(cost_per_byte(compressed_size, gas, self.variable_cost, self.fixed_cost, margin)[1])
-
-    def required_price(self, fee: Fee) -> Fee:
+    def required_price(self, fee: Any) -> Any:
         """Return the price that a transaction must offer: the priority fee plus the base fee [wei / gas]."""
-        price: Fee = add("base_fee + priority fee", self.base_fee, fee)  # type: ignore[assignment]  # of the fee's type
-        return price
+        if not isinstance(fee, int):
+            require("base_fee + priority fee", NO_ROOM, fee, fee <= INT64_MAX - self.base_fee, Int64Overflow)
+        return self.base_fee + fee
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +84,9 @@ class VerificationCost(Form):
     adjustment: int = 0  #: [wei / gas]
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
-    def _parts(self, compressed_size: ArrayLike, gas: ArrayLike, margin: ArrayLike) -> Breakdown[Any]:
-        return verification_breakdown(
+    def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
+        """Return the parts of the priority fee, see `feemodel.verification_breakdown`."""
+        parts: Breakdown = verification_breakdown(
             compressed_size,
             gas,
             min_gas_price=self.min_gas_price,
@@ -109,8 +97,9 @@ class VerificationCost(Form):
             margin=margin,
             adjustment=self.adjustment,
         )
+        return parts
 
-    def required_price(self, fee: Fee) -> Fee:
+    def required_price(self, fee: Any) -> Any:
         """Return the price that a transaction must offer [wei / gas].
 
         The price is the priority fee alone, because nodes before May 2024 did not add the base fee.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
 from feemodel.linea import priority
 from feemodel.linea.priority import (
     breakdown,
@@ -117,7 +118,7 @@ def test_kernel_quotient_is_the_integer_quotient_up_to_its_limit(variable_cost, 
     [("gas", 0, r"gas\[700000\].*got 0"), ("size", -1, r"compressed_size\[700000\].*got -1")],
 )
 def test_large_arrays_name_the_element_that_is_out_of_range(place, value, message):
-    size, gas = np.full(priority.KERNEL_THRESHOLD, 128), np.full(priority.KERNEL_THRESHOLD, 21_000)
+    size, gas = np.full(KERNEL_THRESHOLD, 128), np.full(KERNEL_THRESHOLD, 21_000)
     {"gas": gas, "size": size}[place][700_000] = value
 
     with pytest.raises(InvalidInput, match=message):
@@ -127,7 +128,7 @@ def test_large_arrays_name_the_element_that_is_out_of_range(place, value, messag
 # Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
 # and where its blocks end.
 PATH_SIZES = [
-    1, 2, BLOCK - 1, BLOCK, BLOCK + 1, priority.KERNEL_THRESHOLD - 1, priority.KERNEL_THRESHOLD,
+    1, 2, BLOCK - 1, BLOCK, BLOCK + 1, KERNEL_THRESHOLD - 1, KERNEL_THRESHOLD,
     4 * BLOCK - 1, 4 * BLOCK, 4 * BLOCK + 1,
 ]  # fmt: skip
 OVERFLOWS = [  # size, gas, costs, and what the error names
@@ -151,7 +152,7 @@ def test_an_overflow_is_named_at_every_array_size(count, size, gas, costs, name)
 
 
 @pytest.mark.parametrize("shift", [0, 1, -1], ids=["the same", "one later", "one earlier"])
-@pytest.mark.parametrize("count", [priority.KERNEL_THRESHOLD, 10])
+@pytest.mark.parametrize("count", [KERNEL_THRESHOLD, 10])
 def test_a_given_array_may_overlap_an_input(count, shift):
     """An element that the kernel leaves to the exact form must be read before it is overwritten."""
     memory = np.full(count + 2, 128)
@@ -164,7 +165,7 @@ def test_a_given_array_may_overlap_an_input(count, shift):
 
 
 def test_large_arrays_are_exact_where_the_kernel_is_not():
-    size = np.full(priority.KERNEL_THRESHOLD, 128)
+    size = np.full(KERNEL_THRESHOLD, 128)
     size[7] = 2**40
     fees = priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1)
 
@@ -197,7 +198,7 @@ def test_parts_of_the_fee_add_up_to_it(size, gas, variable_cost, fixed_cost, mar
     assert (parts.fixed, parts.size) == (fixed_cost, variable_cost * size // gas)
 
 
-@pytest.mark.parametrize("shape", [(3,), (priority.KERNEL_THRESHOLD,), (2, priority.KERNEL_THRESHOLD // 2)])
+@pytest.mark.parametrize("shape", [(3,), (KERNEL_THRESHOLD,), (2, KERNEL_THRESHOLD // 2)])
 @pytest.mark.parametrize("step", [1, 2], ids=["contiguous", "strided"])
 def test_a_given_array_is_filled_and_returned(shape, step):
     size, gas = np.full(shape, 128), np.full(shape, 21_000)
