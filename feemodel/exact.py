@@ -105,7 +105,7 @@ class Exact:
         if self.narrow and _narrow(other) and self.low >= 0:
             _check_divisor(other)
             return Exact(self._word % _word(other), 0, min(self.high, _ends(other)[1] - 1))
-        return self - _divided(self, other) * other
+        return self.__sub__(_divided(self, other) * other)
 
     def __lt__(self, other: Any) -> Any:
         if self.narrow and _narrow(other):

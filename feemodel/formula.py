@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import wraps
 from types import NoneType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,7 +53,20 @@ ARRAYS = (np.ndarray, list, tuple)
 WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike | None"}
 
 
-def formula(function: Callable[P, object]) -> Callable[P, Any]:
+class Formula(Protocol[P]):
+    """A public formula."""
+
+    __name__: str
+    core: Callable[..., Any]  #: the function itself, for arguments that are already checked
+    quantities: Mapping[str, Quantity]  #: by parameter
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Compute the formula."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]: ...
+
+
+def formula(function: Callable[P, object]) -> Formula[P]:
     """Make a public formula of a function whose parameters are annotated with quantities.
 
     Arguments are checked by their quantities and broadcast against each other. Python numbers give Python numbers.
@@ -72,9 +85,9 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
     """
     quantities = _quantities(function)
     if not quantities:
-        return unannotated(function)
+        return cast("Formula[P]", unannotated(function))
     names = tuple(inspect.signature(function).parameters)
-    limits = {name: _limits(quantity) for name, quantity in quantities.items()}
+    limits: dict[str, tuple[Any, float, float]] = {name: _limits(quantity) for name, quantity in quantities.items()}
 
     @wraps(function)
     def public(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -97,8 +110,9 @@ def formula(function: Callable[P, object]) -> Callable[P, Any]:
         except OverflowError as error:
             raise _named(error, function, given) from None
 
-    public.core, public.quantities = function, quantities  # type: ignore[attr-defined]
-    return public
+    made = cast("Formula[P]", public)
+    made.core, made.quantities = function, quantities
+    return made
 
 
 def compiled(kernel: Callable[[], Kernel]) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -133,7 +133,8 @@ class Schedule:
             return BlobGas(*rows[bisect_right(starts, timestamp) - 1])
         index = np.searchsorted(starts, timestamp.word, side="right") - 1
         *gas, reserve = (np.array(column)[index] for column in zip(*rows, strict=True))
-        return BlobGas(*map(exact, gas), reserve)
+        target, maximum, fraction = map(exact, gas)
+        return BlobGas(target, maximum, fraction, reserve)
 
 
 MAINNET = Schedule(

@@ -198,11 +198,13 @@ def priority_fee(
 
 def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     """Compute `feemodel.priority_fee`: on all processors for plain arrays of sizes and gas, else as in a sweep."""
-    size, gas, *costs = (inputs.get(name, 0) for name in ("compressed_size", "gas", "variable_cost", "fixed_cost"))
+    size, gas, variable, fixed = (
+        inputs.get(name, 0) for name in ("compressed_size", "gas", "variable_cost", "fixed_cost")
+    )
     margin = inputs.get("margin", 1.0)
     plain = all(isinstance(array, np.ndarray) and array.shape == out.shape for array in (size, gas))
-    if plain and _is_whole(size) and _is_whole(gas) and all(isinstance(cost, int) for cost in costs):
-        return isinstance(margin, float) and priority_fee(size, gas, *costs, margin, out) is not None
+    if plain and _is_whole(size) and _is_whole(gas) and all(isinstance(cost, int) for cost in (variable, fixed)):
+        return isinstance(margin, float) and priority_fee(size, gas, variable, fixed, margin, out) is not None
     return sweep_priority_fee(inputs, out)
 
 

@@ -298,3 +298,16 @@ def compatibility_priority_fee(
         raise InvalidInput("multiplier", "expected a decimal number of at least 0", multiplier)
     require("min_gas_price", "expected at least the base fee", min_gas_price, min_gas_price >= base_fee)
     return -(-(min_gas_price - base_fee) * numerator // denominator)
+
+
+# The form by which rooms that are not yet rebuilt call this check.
+_SIZE_PRODUCT = "variable_cost · compressed_size"
+
+
+@formula
+def _size_product(variable_cost: VariableCost, compressed_size: CompressedSize) -> WeiPerGas:
+    return long(_SIZE_PRODUCT, variable_cost * compressed_size)
+
+
+def _product(name: str, variable_cost: Any, compressed_size: Any) -> Any:
+    return _size_product(variable_cost, compressed_size)
