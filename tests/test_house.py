@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "checks": {"errors"},
     "integers": {"checks", "errors"},
     "exact": {"checks", "errors"},
-    "quantities": {"checks", "errors"},
+    "quantities": {"checks", "exact"},
     "formula": {"checks", "errors", "exact", "extras", "quantities"},
     "ethereum": GROUND,
     "sizes": GROUND | {"ethereum"},
