@@ -82,6 +82,19 @@ def methods_page() -> str:
     return "\n".join(parts)
 
 
+def quantities_page() -> str:
+    """The nomenclature: each name that a formula takes, with its unit and meaning."""
+    from tests.helpers.formulas import functions
+
+    rows = {
+        (name, quantity.unit, quantity.words)
+        for _, function in functions()
+        for name, quantity in getattr(function, "quantities", {}).items()
+    }
+    table = "\n".join(f"| `{name}` | {unit} | {words} |" for name, unit, words in sorted(rows))
+    return f"# Quantities\n\nThe numbers that formulas take.\n\n| name | unit | meaning |\n|---|---|---|\n{table}\n"
+
+
 def write_generated(_: Sphinx) -> None:
     """The pages that the code says, before the others are read."""
     os.environ["COLUMNS"] = "100"
@@ -89,6 +102,7 @@ def write_generated(_: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
     (folder / "methods.md").write_text(methods_page(), encoding="utf-8")
+    (folder / "quantities.md").write_text(quantities_page(), encoding="utf-8")
     reference.write(BUILT / "pages" / "api", gallery=HERE / "gallery")
 
 

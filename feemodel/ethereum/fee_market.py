@@ -54,7 +54,7 @@ TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 LARGEST_EXPONENT = 178  # e**178 > 2**256: the fee would not fit a block header
 
 
-class BlobGas(NamedTuple):
+class BlobLimits(NamedTuple):
     """The blob parameters in force: ints and a bool for one time, arrays for several."""
 
     target: Any  #: blob gas of a block at which the blob base fee does not change [gas]
@@ -123,18 +123,18 @@ class Schedule:
         """
         return Schedule(tuple(sorted((*self.rows, row), key=lambda other: other.timestamp)))
 
-    def parameters(self, timestamp: Any) -> BlobGas:
+    def parameters(self, timestamp: Any) -> BlobLimits:
         """Return the parameters in force at each time [s]; raises `InvalidInput` before the first row."""
         first, starts = self.rows[0], [row.timestamp for row in self.rows]
         reason = f"expected at least {first.timestamp:,}, the start of {first.name}, before which there were no blobs"
         require("timestamp", reason, timestamp, timestamp >= first.timestamp)
         rows = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
         if not isinstance(timestamp, Exact):
-            return BlobGas(*rows[bisect_right(starts, timestamp) - 1])
+            return BlobLimits(*rows[bisect_right(starts, timestamp) - 1])
         index = np.searchsorted(starts, timestamp.word, side="right") - 1
         *gas, reserve = (np.array(column)[index] for column in zip(*rows, strict=True))
         target, maximum, fraction = map(exact, gas)
-        return BlobGas(target, maximum, fraction, reserve)
+        return BlobLimits(target, maximum, fraction, reserve)
 
 
 MAINNET = Schedule(

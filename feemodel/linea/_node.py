@@ -14,7 +14,12 @@ from feemodel.exact import minimum
 from feemodel.formula import formula
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.quantities import BaseFee, WeiPerGas
+from feemodel.quantities import (
+    BaseFee,
+    MaxFee,
+    OfferedPrice,
+    WeiPerGas,
+)
 
 
 class Check(NamedTuple):
@@ -83,9 +88,9 @@ def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False,
 @formula
 def offered_price(
     *,
-    gas_price: WeiPerGas | None = None,
-    max_fee: WeiPerGas | None = None,
-    max_priority_fee: WeiPerGas | None = None,
+    gas_price: OfferedPrice | None = None,
+    max_fee: MaxFee | None = None,
+    max_priority_fee: MaxFee | None = None,
     base_fee: BaseFee = NODE.base_fee,
 ) -> WeiPerGas:
     """Price per gas that a transaction offers: its gas price, or `min(max_fee, base_fee + max_priority_fee)`.

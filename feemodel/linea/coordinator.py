@@ -21,16 +21,22 @@ from feemodel.exact import maximum, minimum, require
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import (
+    BlobFee,
+    BlobGas,
+    BlockCalldata,
+    Calldata,
     DivisorAboveZero,
+    ExecutionGas,
+    L1BaseFee,
     Margin,
     Ratio,
     RealByte,
-    RealByteAboveZero,
-    RealGas,
     RealGasAboveZero,
     RealWei,
     RealWeiPerByte,
     RealWeiPerGas,
+    SubmissionBytes,
+    Tip,
 )
 
 
@@ -94,13 +100,13 @@ def average_fees(
 
 @formula
 def variable_cost(
-    base_fee: RealWeiPerGas,
-    priority_fee: RealWeiPerGas,
-    blob_base_fee: RealWeiPerGas,
+    base_fee: L1BaseFee,
+    priority_fee: Tip,
+    blob_base_fee: BlobFee,
     *,
-    execution_gas: RealGas,
-    blob_gas: RealGas,
-    bytes_per_submission: RealByteAboveZero,
+    execution_gas: ExecutionGas,
+    blob_gas: BlobGas,
+    bytes_per_submission: SubmissionBytes,
     margin: Margin,
     fee_margin: RealWeiPerByte = 0.0,
     lower_bound: RealWeiPerByte | None = None,
@@ -257,9 +263,9 @@ def calldata_sum(
 
 @formula
 def calldata_pressure(
-    calldata: RealByte,
+    calldata: Calldata,
     *,
-    max_block_calldata: RealByteAboveZero = COORDINATOR.max_block_calldata,
+    max_block_calldata: BlockCalldata = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
 ) -> Ratio:
     """Calldata of the last blocks relative to the target: `clamp((calldata − target) / target, −1, 1)`.
@@ -280,9 +286,9 @@ def calldata_pressure(
 def calldata_variable_cost(
     variable_cost: RealWeiPerByte,
     latest_variable_cost: RealWeiPerByte,
-    calldata: RealByte,
+    calldata: Calldata,
     *,
-    max_block_calldata: RealByteAboveZero = COORDINATOR.max_block_calldata,
+    max_block_calldata: BlockCalldata = COORDINATOR.max_block_calldata,
     block_count: int = COORDINATOR.calldata_blocks,
     denominator: DivisorAboveZero = COORDINATOR.calldata_fee_denominator,
 ) -> RealWeiPerByte:

@@ -10,27 +10,30 @@ from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.linea.priority import _kernel, priority_fee
 from feemodel.quantities import (
+    BlobFee,
+    BlobGas,
     CompressedSize,
+    ExecutionGas,
     FixedCost,
     GasAboveZero,
+    L1BaseFee,
     Margin,
     PriorityFee,
-    RealByteAboveZero,
-    RealGas,
-    RealWeiPerGas,
+    SubmissionBytes,
+    Tip,
     VariableCost,
 )
 
 
 @formula
 def recorded_variable_cost(
-    base_fee: RealWeiPerGas,
-    blob_base_fee: RealWeiPerGas,
+    base_fee: L1BaseFee,
+    blob_base_fee: BlobFee,
     *,
-    tip: RealWeiPerGas = 0.0,
-    execution_gas: RealGas = COORDINATOR.execution_gas,
-    blob_gas: RealGas = COORDINATOR.blob_gas,
-    bytes_per_submission: RealByteAboveZero = COORDINATOR.bytes_per_submission,
+    tip: Tip = 0.0,
+    execution_gas: ExecutionGas = COORDINATOR.execution_gas,
+    blob_gas: BlobGas = COORDINATOR.blob_gas,
+    bytes_per_submission: SubmissionBytes = COORDINATOR.bytes_per_submission,
     cost_margin: Margin = COORDINATOR.margin,
 ) -> VariableCost:
     """Variable cost in a block's pricing record at given L1 fees: whole kwei, at most 2**32 − 1 kwei.
@@ -56,12 +59,12 @@ def priority_fee_from_l1(
     compressed_size: CompressedSize,
     gas: GasAboveZero,
     *,
-    base_fee: RealWeiPerGas,
-    blob_base_fee: RealWeiPerGas,
-    tip: RealWeiPerGas = 0.0,
-    execution_gas: RealGas = COORDINATOR.execution_gas,
-    blob_gas: RealGas = COORDINATOR.blob_gas,
-    bytes_per_submission: RealByteAboveZero = COORDINATOR.bytes_per_submission,
+    base_fee: L1BaseFee,
+    blob_base_fee: BlobFee,
+    tip: Tip = 0.0,
+    execution_gas: ExecutionGas = COORDINATOR.execution_gas,
+    blob_gas: BlobGas = COORDINATOR.blob_gas,
+    bytes_per_submission: SubmissionBytes = COORDINATOR.bytes_per_submission,
     cost_margin: Margin = COORDINATOR.margin,
     fixed_cost: FixedCost = 0,
     margin: Margin = 1.0,

@@ -30,19 +30,22 @@ from feemodel.exact import double, long, maximum, require, truncated_decimal
 from feemodel.formula import compiled, formula
 from feemodel.linea.parameters import NODE, VERIFICATION
 from feemodel.quantities import (
+    Adjustment,
     BaseFee,
-    ByteAboveZero,
     CompressedSize,
     FixedCost,
-    Gas,
     GasAboveZero,
+    GasPriceRatio,
     Margin,
     MinGasPrice,
+    OfferedPrice,
     PositiveMinGasPrice,
     PriorityFee,
     Ratio,
     Truth,
     VariableCost,
+    VerificationGas,
+    VerifiedBytes,
     WeiPerGas,
 )
 
@@ -131,7 +134,7 @@ def cost_before_margin(compressed_size: Any, gas: Any, variable_cost: Any, fixed
 
 @formula
 def profitable(
-    price: WeiPerGas,
+    price: OfferedPrice,
     compressed_size: CompressedSize,
     gas: GasAboveZero,
     *,
@@ -161,11 +164,11 @@ def verification_priority_fee(
     *,
     min_gas_price: MinGasPrice,
     base_fee: BaseFee = NODE.base_fee,
-    verification_gas_cost: Gas = VERIFICATION.gas_cost,
-    verification_capacity: ByteAboveZero = VERIFICATION.capacity,
-    gas_price_ratio: Ratio = VERIFICATION.gas_price_ratio,
+    verification_gas_cost: VerificationGas = VERIFICATION.gas_cost,
+    verification_capacity: VerifiedBytes = VERIFICATION.capacity,
+    gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
     margin: Margin = 1.0,
-    adjustment: WeiPerGas = 0,
+    adjustment: Adjustment = 0,
     version: str = "V1f",
     out: Any = None,
 ) -> PriorityFee:
@@ -203,11 +206,11 @@ def verification_breakdown(
     *,
     min_gas_price: MinGasPrice,
     base_fee: BaseFee = NODE.base_fee,
-    verification_gas_cost: Gas = VERIFICATION.gas_cost,
-    verification_capacity: ByteAboveZero = VERIFICATION.capacity,
-    gas_price_ratio: Ratio = VERIFICATION.gas_price_ratio,
+    verification_gas_cost: VerificationGas = VERIFICATION.gas_cost,
+    verification_capacity: VerifiedBytes = VERIFICATION.capacity,
+    gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
     margin: Margin = 1.0,
-    adjustment: WeiPerGas = 0,
+    adjustment: Adjustment = 0,
     version: str = "V1f",
 ) -> Breakdown:
     """Parts of the priority fee per gas in the verification-cost form, see `verification_priority_fee`.
@@ -235,14 +238,14 @@ def verification_breakdown(
 
 @formula
 def verification_margin(
-    price: WeiPerGas,
+    price: OfferedPrice,
     compressed_size: CompressedSize,
     gas: GasAboveZero,
     *,
     min_gas_price: PositiveMinGasPrice,
-    verification_gas_cost: Gas = VERIFICATION.gas_cost,
-    verification_capacity: ByteAboveZero = VERIFICATION.capacity,
-    gas_price_ratio: Ratio = VERIFICATION.gas_price_ratio,
+    verification_gas_cost: VerificationGas = VERIFICATION.gas_cost,
+    verification_capacity: VerifiedBytes = VERIFICATION.capacity,
+    gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
     size_adjustment: int = 0,
 ) -> Ratio:
     """Ratio revenue / cost; block selection in the first published version (V0) required a minimum ratio.

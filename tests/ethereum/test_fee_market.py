@@ -228,6 +228,16 @@ def test_before_the_first_row_there_are_no_blobs() -> None:
         one_row(fraction=0)
 
 
+@pytest.mark.parametrize("milliseconds", [1_767_747_671_000, [1_767_747_671, 1_767_747_671_000]])
+def test_a_time_in_milliseconds_is_refused(milliseconds: Any) -> None:
+    formulas = [
+        (blob_base_fee, (0,)), (reserve_binds, (0, 7)), (excess_branches, (0, 0)), (next_excess_blob_gas, (0, 0, 7)),
+    ]  # fmt: skip
+    for function, arguments in formulas:
+        with pytest.raises(InvalidInput, match=r"timestamp.*in seconds, not in milliseconds.* got 1767747671000"):
+            function(*arguments, milliseconds)
+
+
 def test_calldata_gas_and_its_floor() -> None:
     """The floor: go-ethereum's core/state_transition_test.go."""
     assert calldata_gas(3, 2) == 44

@@ -183,3 +183,23 @@ def test_without_a_tip_or_a_fixed_cost_there_is_none():
     """(7e7 · 65,250 + 4e6 · 131,072) / 131,072 = 38,847,259.5, and 38,847,000 · 128 div 21,000 = 236,781."""
     assert from_l1.recorded_variable_cost(70_000_000, 4_000_000) == 38_847_000
     assert from_l1.priority_fee_from_l1(128, 21_000, base_fee=70_000_000, blob_base_fee=4_000_000) == 236_781
+
+
+def test_the_operations_are_in_the_coordinators_order():
+    """WMAFeesCalculator and GasUsageRatioWeightedAverageFeesCalculator multiply sums before they divide."""
+    fee = coordinator.weighted_moving_average_fee(
+        [53_544_977_194, 15_145_071_185], [7_668_790_245], [0.48551203472487536],
+        base_fee_coefficient=0.1, priority_fee_coefficient=1.2,
+    )  # fmt: skip
+    assert fee == 10_717_055_412.499998
+    ratio, blob_fee = 0.48551203472487536, 7_668_790_245.0
+    price = coordinator.usage_weighted_gas_price(
+        [0.0], [0.0], [1.0], [blob_fee], [ratio], execution_gas=120_000, blob_gas=131_000
+    )
+    assert price == blob_fee * ratio * 0.1 * 131_000 / (ratio * 120_000)
+
+
+@pytest.mark.parametrize(("elapsed", "target"), [(1e200, 1.0), (1e308, 1e-308), (1.0, 5e-324)])
+def test_a_price_cap_that_no_double_holds_is_refused_by_name(elapsed, target):
+    with pytest.raises(InvalidInput, match="elapsed: expected a time at which the cap is a finite number"):
+        coordinator.dynamic_gas_price_cap(10**9, elapsed=elapsed, target=target)

@@ -105,3 +105,11 @@ def test_no_record_is_made_of_a_cost_that_is_none():
 def test_a_record_does_not_change():
     with pytest.raises(FrozenInstanceError):
         PricingRecord(1, 2, 3).fixed_cost = 5
+
+
+@pytest.mark.parametrize("cost", [[5, 6], np.array([5, 6]), True, "5", None, float("nan"), -1])
+def test_a_record_holds_three_numbers(cost):
+    for name in ("fixed_cost", "variable_cost", "eth_gas_price"):
+        with pytest.raises(InvalidInput, match=name):
+            PricingRecord(**{"fixed_cost": 1, "variable_cost": 1, "eth_gas_price": 1, name: cost})
+    assert PricingRecord(np.int64(5_000), np.float64(6_500.5), 1).to_bytes()[:9].hex() == "010000000500000006"
