@@ -270,7 +270,7 @@ def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidI
 
 def some(value: Any) -> bool:
     """Return whether any element is not 0."""
-    return bool((value != 0).any()) if isinstance(value, Exact) else value != 0
+    return value != 0 if type(value) is int else bool((value != 0).any())
 
 
 def element(value: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:

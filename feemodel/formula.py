@@ -86,29 +86,43 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     quantities = _quantities(function)
     if not quantities:
         return cast("Formula[P]", unannotated(function))
-    names = tuple(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names, optional = tuple(parameters), {name for name, one in parameters.items() if one.default is None}
     limits: dict[str, tuple[Any, float, float]] = {name: _limits(quantity) for name, quantity in quantities.items()}
+    in_order = [limits.get(name) for name in names]
+
+    def in_general(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if len(given) != len(args) + len(kwargs):
+            return function(*args, **kwargs)  # raises TypeError
+        for name, value in given.items():
+            if name in limits and limits[name][0] is float and type(value) is int and 0 <= value <= 2**53:
+                given[name] = float(value)
+        checked = {
+            name: quantity
+            for name, quantity in quantities.items()
+            if name not in optional or given.get(name) is not None
+        }
+        return _checked(function, checked, given)
 
     @wraps(function)
     def public(*args: P.args, **kwargs: P.kwargs) -> Any:
-        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-        if len(given) != len(args) + len(kwargs):
-            return function(*args, **kwargs)  # raises TypeError
+        # Python numbers within their bounds, which are most calls, cost no more than these comparisons.
         value: Any
-        for name, value in given.items():
+        for value, limit in zip(args, in_order, strict=False):
+            if limit is not None and (type(value) is not limit[0] or not limit[1] <= value <= limit[2]):
+                return in_general(*args, **kwargs)
+        for name, value in kwargs.items():
             limit = limits.get(name)
-            if limit is not None:
-                kind, low, high = limit
-                if kind is float and type(value) is int and 0 <= value <= 2**53:
-                    given[name] = value = float(value)
-                if type(value) is not kind or not low <= value <= high:
-                    return _checked(function, quantities, given)
-            elif name == "out" and value is not None:
-                return _checked(function, quantities, given)
+            if limit is None:
+                if name == "out" and value is not None:
+                    return in_general(*args, **kwargs)
+            elif type(value) is not limit[0] or not limit[1] <= value <= limit[2]:
+                return in_general(*args, **kwargs)
         try:
-            return function(**given)  # type: ignore[call-arg]
+            return function(*args, **kwargs)
         except OverflowError as error:
-            raise _named(error, function, given) from None
+            raise _named(error, function, {**dict(zip(names, args, strict=False)), **kwargs}) from None
 
     made = cast("Formula[P]", public)
     made.core, made.quantities = function, quantities
@@ -151,7 +165,7 @@ def _named(error: OverflowError, function: Callable[..., Any], arguments: Mappin
 
 def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
     """Compute a formula of arguments that are not all Python numbers within their bounds."""
-    out, parameters = given.pop("out", None), inspect.signature(function).parameters
+    out = given.pop("out", None)
     wrap: Wrap | None = None
     locate: Locate | None = None
     if not UNLABELLED.issuperset(map(type, given.values())):
@@ -162,9 +176,7 @@ def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
             result = _compiled(function, quantities, given, out)
             if result is None:
                 checked = {
-                    name: quantities[name].check(name, value)
-                    if name in quantities and not (value is None and parameters[name].default is None)
-                    else value
+                    name: quantities[name].check(name, value) if name in quantities else value
                     for name, value in given.items()
                 }
                 result = _computed(function, quantities, checked, out)
@@ -355,8 +367,6 @@ def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
     for name, annotation in function.__annotations__.items():
         if annotation in WRITTEN:  # `help` shows the short name, not the whole union type
             function.__annotations__[name] = WRITTEN[annotation]
-    if hasattr(function, "kernel"):
-        function = _with_kernel(function, names)
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -381,20 +391,6 @@ def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
             raise _overflow(function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
 
     return checked
-
-
-def _with_kernel(function: Callable[P, object], names: tuple[str, ...]) -> Callable[P, object]:
-    """Compute a formula by its compiled form, unless all arrays have one shape, which the formula computes itself."""
-
-    @wraps(function)
-    def either(*args: P.args, **kwargs: P.kwargs) -> Any:
-        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-        out = given.pop("out", None)
-        shapes = {value.shape for value in given.values() if isinstance(value, np.ndarray)}
-        result = _compiled(function, {}, given, out) if len(shapes) > 1 or out is not None else None
-        return function(*args, **kwargs) if result is None else result
-
-    return either
 
 
 def _check_shapes(arguments: Mapping[str, Any]) -> None:

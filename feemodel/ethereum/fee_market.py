@@ -125,16 +125,23 @@ class Schedule:
 
     def parameters(self, timestamp: Any) -> BlobLimits:
         """Return the parameters in force at each time [s]; raises `InvalidInput` before the first row."""
-        first, starts = self.rows[0], [row.timestamp for row in self.rows]
+        if not isinstance(timestamp, Exact) and timestamp >= self.rows[0].timestamp:
+            return BlobLimits(*_blob_gas(self.rows[bisect_right(self.rows, timestamp, key=_start) - 1]))
+        first = self.rows[0]
         reason = f"expected at least {first.timestamp:,}, the start of {first.name}, before which there were no blobs"
         require("timestamp", reason, timestamp, timestamp >= first.timestamp)
-        rows = [(r.target * GAS_PER_BLOB, r.maximum * GAS_PER_BLOB, r.update_fraction, r.reserve) for r in self.rows]
-        if not isinstance(timestamp, Exact):
-            return BlobLimits(*rows[bisect_right(starts, timestamp) - 1])
-        index = np.searchsorted(starts, timestamp.word, side="right") - 1
-        *gas, reserve = (np.array(column)[index] for column in zip(*rows, strict=True))
+        index = np.searchsorted([row.timestamp for row in self.rows], timestamp.word, side="right") - 1
+        *gas, reserve = (np.array(column)[index] for column in zip(*map(_blob_gas, self.rows), strict=True))
         target, maximum, fraction = map(exact, gas)
         return BlobLimits(target, maximum, fraction, reserve)
+
+
+def _start(row: BlobRules) -> int:
+    return row.timestamp
+
+
+def _blob_gas(row: BlobRules) -> tuple[int, int, int, bool]:
+    return row.target * GAS_PER_BLOB, row.maximum * GAS_PER_BLOB, row.update_fraction, row.reserve
 
 
 MAINNET = Schedule(
