@@ -293,7 +293,7 @@ def running_geth(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     alone = ["--nodiscover", "--maxpeers", "0", "--port", "0", "--authrpc.port", "0", "--ipcdisable", *more]
-    command = [program, *data, *alone, "--http", "--http.api", "eth", "--http.port", str(port)]
+    command = [program, *data, *alone, "--http", "--http.api", "eth,debug", "--http.port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             node, end = anvil.Node(f"http://127.0.0.1:{port}", pool), time.monotonic() + PATIENCE

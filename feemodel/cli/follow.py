@@ -43,7 +43,9 @@ class Options:
         None
     )
     exit_when_node_fails: Annotated[bool, flag("exit with 4 if the node fails (default: retry, with pauses)")] = False
-    confirmations: Annotated[int, whole("confirmations before a node's block is imported", "block")] = 2
+    confirmations: Annotated[
+        int | None, whole("later blocks that make a node's block final (default: what the node calls final)", "block")
+    ] = None
     interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0
 
 

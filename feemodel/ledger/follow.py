@@ -1,8 +1,8 @@
 """Import blocks into the store in order, and mark final blocks.
 
-Blocks come from a file or from a node with the Shomei plug-in. Depending on the finality rule, a block becomes final as
-soon as it is imported, after a given number of later blocks, or when the rollup's contract on L1 has finalized the
-block.
+Blocks come from a file or from a node; only blocks that are final on the node are imported. Depending on the finality
+rule, a block becomes final in the store as soon as it is imported, after a given number of later blocks, or when the
+rollup's contract on L1 has finalized the block.
 
 Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134. `LINEA_MAINNET_ROLLUP` is the address of
 the contract's mainnet proxy.
@@ -15,16 +15,18 @@ from typing import Any, Protocol, TypeAlias
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex
+from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex, to_quantity
 from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
 from feemodel.ledger.files import parse_trie_log_element
 from feemodel.ledger.store import Store, StoredBlock
+from feemodel.ledger.traces import traced_block
 
 LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
 CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
 STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
 LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
 DOUBLINGS = 30
+METHOD_NOT_FOUND = -32601  # JSON-RPC 2.0
 BLOCKS_A_REQUEST = 100  # maximum number of trie logs in a request; a full block has a trie log of about 1 MB
 
 #: Function that takes the head and returns the number of the newest final block, or `None` if no block is final.
@@ -86,29 +88,47 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
                 raise InvalidInput(where, f"expected the value in the ledger, {value:#x}", hex(after))
 
 
-def get_blocks(node: Caller, head: StoredBlock, *, confirmations: int = 0) -> Iterator[BlockChanges]:
-    """Yield the confirmed blocks after the head from a node with the Shomei plug-in.
+def get_blocks(node: Caller, store: Store, *, confirmations: int | None = None) -> Iterator[BlockChanges]:
+    """Yield the final blocks after the head of a store, from a node.
+
+    The changes are trie logs of the Shomei plug-in or, if the node does not have the plug-in, traces of transactions.
 
     Parameters
     ----------
-    head : newest imported block, which the node must still have.
-    confirmations : number of later blocks that must exist before a block is imported. Final blocks cannot be removed
-        from the store, not even after a reorganisation.
+    confirmations : number of later blocks that make a block final; `None` means the blocks that the node calls final.
+        Blocks cannot be removed from the store, not even after a reorganisation.
 
-    Raises `InvalidInput` if the node's block with the number of `head` is another block, and `UpstreamError` for an
+    Raises `InvalidInput` if the node's block with the number of the head is another block, and `UpstreamError` for an
     invalid response.
     """
-    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
-    # The head is requested again, to detect a reorganisation. Block 0 has no trie log and cannot be requested.
-    first = max(head.number, 1)
-    while first <= newest and head.number < newest:
+    head = store.head
+    if head is None:
+        raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
+    same = node.call("eth_getBlockByNumber", [to_quantity(head.number), False])
+    if same is not None and head.hash is not None and (found := hash_bytes(same["hash"], "hash")) != head.hash:
+        reason = (
+            f"expected {to_hex(head.hash)}, the hash of head {head.number} of the ledger (the chain was reorganised)"
+        )
+        raise InvalidInput("block hash", reason, to_hex(found))
+    first, newest = head.number + 1, _newest(node, confirmations)
+    while first <= newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
-        for block in _trie_logs(node, first, last):
-            if block.number != head.number:
-                yield block
-            else:
-                _check_hash(head, block, f"the hash of head {head.number} of the ledger (the chain was reorganised)")
+        try:
+            yield from _trie_logs(node, first, last)
+        except UpstreamError as error:
+            if getattr(error, "code", None) != METHOD_NOT_FOUND:
+                raise
+            for number in range(first, last + 1):
+                yield traced_block(node, store, number)
         first = last + 1
+
+
+def _newest(node: Caller, confirmations: int | None) -> int:
+    """Return the number of the newest final block of a node, or -1 if no block is final."""
+    if confirmations is not None:
+        return from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
+    final = node.call("eth_getBlockByNumber", ["finalized", False])
+    return -1 if final is None else from_quantity(final["number"], "number")
 
 
 def follow(
@@ -116,7 +136,7 @@ def follow(
     node: Caller,
     finality: Finality,
     *,
-    confirmations: int,
+    confirmations: int | None,
     interval: float,
     wait: Callable[[float], bool],
     on_failure: Callable[[UpstreamError, float], object] | None = None,
@@ -127,9 +147,9 @@ def follow(
     Parameters
     ----------
     store : ledger, open for writing.
-    node : node with the Shomei plug-in.
+    node : node with the Shomei plug-in, or with the `debug` methods.
     finality : rule that returns the newest final block.
-    confirmations : number of later blocks that must exist before a block is imported.
+    confirmations : number of later blocks that make a block final; `None` means the blocks that the node calls final.
     interval : pause between two requests for new blocks [s].
     wait : function that waits for the given time [s], and returns true to stop.
     on_failure : function that is called if the node fails, with the error and the pause before the next attempt [s].
@@ -140,12 +160,8 @@ def follow(
     """
     failures = 0
     while True:
-        head = store.head
-        if head is None:
-            raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
         try:
-            _check_not_behind(store, node, head)
-            import_blocks(store, get_blocks(node, head, confirmations=confirmations), finality, progress)
+            import_blocks(store, get_blocks(node, store, confirmations=confirmations), finality, progress)
             advance(store, finality)
             failures, pause = 0, interval
         except UpstreamError as error:
@@ -156,18 +172,6 @@ def follow(
             on_failure(error, pause)
         if wait(pause):
             return
-
-
-def _check_not_behind(store: Store, node: Caller, head: StoredBlock) -> None:
-    """Raise `InvalidInput` if the node's newest block is older than the head and is not in the store.
-
-    If the node's newest block is in the store, the node is merely behind the ledger, and no error is raised.
-    """
-    newest = from_quantity(node.call("eth_blockNumber"), "eth_blockNumber")
-    if not 0 < newest < head.number:  # block 0 has no trie log
-        return
-    (found,) = _trie_logs(node, newest, newest)
-    _check_hash(store.block(newest), found, f"the hash of block {newest} of the ledger (the chain was reorganised)")
 
 
 def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:

@@ -11,7 +11,7 @@ from ethereum_rlp import rlp
 
 from feemodel.cli.finality import check_rule, finality_rule, parse_finality
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import to_hex, to_quantity
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import (
@@ -41,6 +41,7 @@ class FakeNode:
 
     def __init__(self, blocks=0, words=None):
         self.blocks, self.words, self.calls, self.changes = blocks, words or {}, [], {}
+        self.final, self.hashes = None, {}
 
     def call(self, method, params=()):
         self.calls.append((method, *params))
@@ -49,6 +50,11 @@ class FakeNode:
         if method == "eth_call":
             assert params[1] == "finalized"
             return self.words[params[0]["data"]]
+        if method == "eth_getBlockByNumber":
+            number = self.final if params[0] == "finalized" else int(params[0], 16)
+            if number is None or number > self.blocks:
+                return None
+            return {"number": hex(number), "hash": self.hashes.get(number, to_hex(block_hash(number)))}
         first, last = params
         return [
             {"blockNumber": number, "blockHash": to_hex(block_hash(number)), "trieLog": to_hex(trie_log(number))}
@@ -78,21 +84,29 @@ def test_a_store_follows_a_node_and_goes_on_where_it_stopped(store):
     assert store.finalized == 230
     assert [store.account(number, address(1)).balance for number in (1, 5, 230)] == [1, 5, 230]
     ranges = [call[1:] for call in node.calls if call[0] == "shomei_getTrieLogsByRange"]
-    assert ranges == [(1, 5), (5, 104), (105, 204), (205, 230)]
+    assert ranges == [(1, 5), (6, 105), (106, 205), (206, 230)]
 
 
 def test_blocks_are_taken_when_they_are_confirmed(store):
     node = FakeNode(blocks=6)
-    assert import_blocks(store, get_blocks(node, store.head, confirmations=4), immediate) == 2
+    assert import_blocks(store, get_blocks(node, store, confirmations=4), immediate) == 2
     node.blocks = 3
-    assert import_blocks(store, get_blocks(node, store.head, confirmations=4), immediate) == 0
+    assert import_blocks(store, get_blocks(node, store, confirmations=4), immediate) == 0
+
+
+def test_only_blocks_that_the_node_calls_final_are_taken(store):
+    node = FakeNode(blocks=6)
+    assert import_blocks(store, get_blocks(node, store), immediate) == 0
+    node.final = 3
+    assert import_blocks(store, get_blocks(node, store), immediate) == 3
+    assert store.head.number == 3
 
 
 def test_a_reorganisation_of_the_node_stops_the_import(store):
     node = FakeNode(blocks=3)
     import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], immediate)
-    with pytest.raises(InvalidInput, match=r"hash of head 1 of the ledger \(the chain was reorganised"):
-        import_blocks(store, get_blocks(node, store.head), immediate)
+    with pytest.raises(InvalidInput, match=f"expected 0x{'00' * 32}, the hash of head 1 .*{to_hex(block_hash(1))}"):
+        import_blocks(store, get_blocks(node, store, confirmations=0), immediate)
     assert store.head.number == 1
 
 
@@ -100,11 +114,12 @@ def test_a_wrong_answer_of_the_node_is_refused(store):
     node = FakeNode(blocks=3)
     node.changes = {2: {"blockNumber": 3}}
     with pytest.raises(InvalidInput, match="expected 2, as in the trie log"):
-        import_blocks(store, get_blocks(node, store.head), immediate)
+        import_blocks(store, get_blocks(node, store, confirmations=0), immediate)
     node = FakeNode(blocks=3)
-    node.call = lambda method, params=(): "0x3" if method == "eth_blockNumber" else []
-    with pytest.raises(UpstreamError, match="expected 3 trie logs from block 1 on"):
-        list(get_blocks(node, store.head))
+    others = {"eth_blockNumber": "0x3", "eth_getBlockByNumber": None}
+    node.call = lambda method, params=(): others.get(method, [])
+    with pytest.raises(UpstreamError, match="expected 2 trie logs from block 2 on"):
+        list(get_blocks(node, store, confirmations=0))
 
 
 def test_following_needs_a_genesis(tmp_path):
@@ -148,10 +163,9 @@ def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(stor
     node.blocks = 3
     follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
     assert store.head.number == 5
-    other = FakeNode(blocks=3)
-    other.call = lambda method, params=(): to_quantity(3) if method == "eth_blockNumber" else node.call(method, [2, 2])
-    with pytest.raises(InvalidInput, match=r"hash of block 3 of the ledger \(the chain was reorganised"):
-        follow(store, other, immediate, confirmations=0, interval=0, wait=lambda interval: True)
+    node.blocks, node.hashes = 6, {5: to_hex(bytes(32))}
+    with pytest.raises(InvalidInput, match=r"the hash of head 5 of the ledger \(the chain was reorganised"):
+        follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
 
 
 def test_finality_is_chosen_by_words(store):

@@ -1,0 +1,192 @@
+"""`follow` on ordinary nodes: the state of a real anvil and a real geth, proven under roots that are computed here.
+
+geth is the program in FEEMODEL_GETH or on PATH. The oracle asks the node for the state after each block, and keeps its
+own list of leaves.
+"""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from eth_hash.auto import keccak
+from ethereum_rlp import rlp
+
+from benchmarks.peer_anvil import running_geth
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import from_hex, to_hex
+from feemodel.io._async_node import NodeError
+from feemodel.ledger import Store, check_proof, get_proof, import_genesis, read_genesis
+from feemodel.ledger.follow import follow, immediate
+from feemodel.ledger.maintenance import verify
+from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hash
+from feemodel.ledger.traces import BEACON_ROOTS, HISTORY, QUEUES, ROOTS
+from tests.helpers import anvil
+from tests.helpers.development import GENESIS, HOLDERS
+from tests.helpers.geth_differences import with_system_contracts
+from tests.ledger.test_tree import naive_root
+
+pytestmark = pytest.mark.system
+SENDER, COINBASE, RECIPIENTS = HOLDERS[0], bytes(20), [bytes([9]) * 19 + bytes([number]) for number in range(3)]
+STORES = "602035600035550000"[:16]  # sets slot calldata[0:32] to calldata[32:64]
+CREATION = f"6007600155600860025567{STORES}60005260086018f3"  # sets slots 1 and 2, and leaves that code
+DESTRUCTION = "33ff"  # a creation that destroys its account
+GETH = os.environ.get("FEEMODEL_GETH") or shutil.which("geth")
+
+
+class Peer:
+    """A node as `follow` calls it, which also sends transactions."""
+
+    def __init__(self, node, mines):
+        self.node, self.mines = node, mines
+
+    def call(self, method, params=()):
+        answer = self.node.ask(method, *params)
+        if "error" in answer:
+            raise NodeError(method, answer["error"]["code"], answer["error"]["message"])
+        return answer["result"]
+
+    def send(self, *transactions):
+        """Put transactions into blocks; return the number of the newest block."""
+        nonce = int(self.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
+        own = [{"from": to_hex(SENDER), "gas": "0x100000", "nonce": hex(nonce + n)} for n in range(len(transactions))]
+        hashes = [self.call("eth_sendTransaction", [base | one]) for base, one in zip(own, transactions, strict=True)]
+        if self.mines:
+            self.call("evm_mine")
+        end = time.monotonic() + 30
+        while not all(receipts := [self.call("eth_getTransactionReceipt", [one]) for one in hashes]):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert all(receipt["status"] == "0x1" for receipt in receipts), receipts
+        return max(int(receipt["blockNumber"], 16) for receipt in receipts)
+
+
+def created(nonce):
+    return keccak(rlp.encode([SENDER, nonce.to_bytes(8).lstrip(b"\0")]))[12:]
+
+
+def stores(contract, slot, value):
+    return {"to": to_hex(contract), "data": to_hex(slot.to_bytes(32) + value.to_bytes(32))}
+
+
+class Oracle:
+    """The lists of leaves of all trees, from the node's answers about accounts and slots that may have changed."""
+
+    def __init__(self, peer, scheme, addresses):
+        self.peer, self.scheme, self.addresses = peer, scheme, addresses
+        self.accounts, self.storage, self.next_free = {}, {}, 2
+
+    def state(self, address, block):
+        ask = [to_hex(address), hex(block)]
+        nonce, balance = (int(self.peer.call(f"eth_get{name}", ask), 16) for name in ("TransactionCount", "Balance"))
+        code = from_hex(self.peer.call("eth_getCode", ask))
+        return (nonce, balance, code) if nonce or balance or code else None
+
+    def root(self, block, slots):
+        """The root after a block that follows the one before; `slots` may have changed, by address."""
+        scheme = self.scheme
+        for address in sorted(self.addresses, key=scheme.account_key):
+            hkey, state = scheme.account_key(address), self.state(address, block)
+            index = next((index for index, (key, _) in self.accounts.items() if key == hkey), None)
+            if state is None:
+                if index is not None:
+                    del self.accounts[index]
+                    self.storage.pop(address, None)
+                continue
+            leaves, free = self.storage.get(address, ({}, 2))
+            for slot in sorted(slots.get(address, ()), key=lambda slot: scheme.word_hash(slot.to_bytes(32))):
+                value = int(self.peer.call("eth_getStorageAt", [to_hex(address), hex(slot), hex(block)]), 16)
+                key = scheme.word_hash(slot.to_bytes(32))
+                place = next((place for place, (one, _) in leaves.items() if one == key), None)
+                if value and place is None:
+                    place, free = free, free + 1
+                if value:
+                    leaves[place] = key, scheme.word_hash(value.to_bytes(32))
+                elif place is not None:
+                    del leaves[place]
+            self.storage[address] = leaves, free
+            nonce, balance, code = state
+            leaf = AccountLeaf(
+                nonce, balance, naive_root(scheme, leaves, free), scheme.code_hash(code),
+                keccak(code) if code else EMPTY_KECCAK, len(code),
+            )  # fmt: skip
+            if index is None:
+                index, self.next_free = self.next_free, self.next_free + 1
+            self.accounts[index] = hkey, account_hash(scheme, leaf.to_bytes())
+        return naive_root(scheme, self.accounts, self.next_free)
+
+
+def follows(peer, genesis: Path, path: Path, blocks):
+    """Import the blocks that the node calls final, and compare each root with the oracle's."""
+    listed = {account.address: account for account in read_genesis(genesis)}
+    nonce = int(peer.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
+    contract, lost, made = created(nonce), created(nonce + 3), created(nonce + 7)
+    peer.send({"data": f"0x{CREATION}"})
+    peer.send(stores(contract, 1, 0), {"to": to_hex(lost), "value": "0x5"})
+    peer.send({"data": f"0x{DESTRUCTION}", "value": "0x7"}, stores(contract, 3, 9), stores(contract, 1, 4))
+    peer.send({"to": to_hex(RECIPIENTS[0]), "value": "0x1"})
+    peer.send({"data": f"0x{CREATION}"}, stores(contract, 2, 0), stores(contract, 3, 0))
+    newest = peer.send({"to": to_hex(RECIPIENTS[1]), "value": "0x2"})
+    blocks()
+    miner = from_hex(peer.call("eth_getBlockByNumber", ["0x1", False])["miner"])
+    with Store(path) as store:
+        first = peer.call("eth_getBlockByNumber", ["0x0", False])
+        import_genesis(store, listed.values(), block_hash=from_hex(first["hash"]))
+        follow(store, peer, immediate, confirmations=None, interval=0, wait=lambda seconds: True)
+        assert store.head.number >= newest
+        assert verify(store).findings == []
+        oracle = Oracle(peer, store.scheme, {*listed, SENDER, miner, contract, lost, made, *RECIPIENTS[:2]})
+        for number in range(newest + 1):
+            header = peer.call("eth_getBlockByNumber", [hex(number), False])
+            moment = int(header["timestamp"], 16) % ROOTS
+            rings = {BEACON_ROOTS: [moment, moment + ROOTS], HISTORY: [(number - 1) % ROOTS]}
+            slots = {contract: [1, 2, 3], made: [1, 2, 3]} | {queue: range(4) for queue in QUEUES} | rings
+            if number == 0:
+                slots = {one.address: [int.from_bytes(slot) for slot in one.storage] for one in listed.values()}
+            root = oracle.root(number, slots)
+            assert store.block(number).root == root, f"block {number}"
+            for address in (SENDER, contract, lost, RECIPIENTS[0]):
+                proof = get_proof(store, to_hex(address), ["0x1", "0x2", "0x3"], hex(number))
+                proven = check_proof(proof, root=root, address=address, storage_keys=["0x1", "0x2", "0x3"])
+                state = oracle.state(address, number)
+                found = proven.account and (proven.account.nonce, proven.account.balance)
+                assert found == (state and state[:2])
+                for slot, value in proven.storage.items():
+                    assert value == int(peer.call("eth_getStorageAt", [to_hex(address), slot, hex(number)]), 16)
+        return contract
+
+
+def test_the_final_blocks_of_a_real_anvil(tmp_path):
+    if not anvil.binary().exists() and not anvil.needed():
+        pytest.skip("needs anvil: scripts/install-peers")
+    genesis = json.loads(GENESIS.read_bytes())
+    small = tmp_path / "genesis.json"
+    kept = {where: account for where, account in genesis["alloc"].items() if not account.get("code")}
+    small.write_text(json.dumps(genesis | {"alloc": kept}))
+    with anvil.running(small) as node:
+        peer = Peer(node, mines=True)
+        peer.call("anvil_impersonateAccount", [to_hex(SENDER)])
+        peer.call("evm_setAutomine", [False])
+        follows(peer, small, tmp_path / "ledger.db", lambda: peer.call("anvil_mine", [hex(70)]))
+        with Store(tmp_path / "other.db") as store:
+            import_genesis(store, read_genesis(small), block_hash=bytes(32))
+            with pytest.raises(InvalidInput, match=r"expected 0x0{64}, the hash of head 0 .*got '0x[0-9a-f]{64}'"):
+                follow(store, peer, immediate, confirmations=0, interval=0, wait=lambda seconds: True)
+
+
+@pytest.mark.skipif(GETH is None, reason="needs geth: FEEMODEL_GETH")
+def test_the_final_blocks_of_a_real_geth(tmp_path):
+    genesis = with_system_contracts(GETH, tmp_path)
+    with anvil.asking() as pool, running_geth(Path(GETH), tmp_path, pool, genesis, develops=True) as node:
+        peer = Peer(node, mines=False)
+
+        def finish():  # geth's development mode calls the blocks of whole epochs of 32 blocks final
+            newest = int(peer.call("eth_blockNumber"), 16)
+            while (final := peer.call("eth_getBlockByNumber", ["finalized", False])) is None or (
+                int(final["number"], 16) < newest
+            ):
+                peer.send({"to": to_hex(RECIPIENTS[1]), "value": "0x1"})
+
+        follows(peer, genesis, tmp_path / "ledger.db", finish)
