@@ -166,8 +166,12 @@ def dask_client() -> Iterator[Any]:
     except ImportError:
         yield None
         return
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=cores(), **options) as cluster, Client(cluster, set_as_default=False) as client:
+    cluster_of: Any = LocalCluster  # Dask's functions have no types
+    client_of: Any = Client
+    with (
+        cluster_of(cores(), threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        client_of(cluster, set_as_default=False) as client,
+    ):
         yield client
 
 

@@ -28,7 +28,8 @@ LISTED = (
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.rollups._balance", "feemodel.rollups._base_fee_bounds",
-    "feemodel.simulation._l1_columns", "feemodel.simulation.run",
+    "feemodel.simulation._l1_columns", "feemodel.simulation._metadata", "feemodel.simulation.draws",
+    "feemodel.simulation.run",
     "feemodel.simulation.forecast.mixing", "feemodel.simulation.forecast.methods",
     "feemodel.simulation.forecast.path_kernels", "feemodel.simulation.forecast.paths",
     "feemodel.simulation.forecast.regression", "feemodel.simulation.forecast.series",

@@ -34,8 +34,7 @@ NOT_CALLED = {
     "feemodel.simulation.forecast.recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
-    "feemodel.simulation.samples": {"WholeNumbers"},
-    "feemodel.simulation.statistics": {"Over", "Sums", "Table"},
+    "feemodel.simulation.statistics": {"Over"},
     "feemodel.simulation.scenarios": {"check_block_seconds", "check_scenario"},
 }  # fmt: skip
 #: What `backtest` refuses, `calibrate` hands to it, at 0.1 s a call.

@@ -58,14 +58,14 @@ CEILINGS = {
     "plots": 797,
     "rollups": 5_519,
     "server": 2_438,
-    "simulation": 9_152,
+    "simulation": 9_178,
     "sizes": 1_013,
     "top level": 2_616,
-    "package": 43_647,
-    "tests": 44_895,
+    "package": 43_673,
+    "tests": 44_905,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
-    "modules": 240,
+    "modules": 241,
     "exported names": 223,
 }
 SLACK = 100  # a ceiling follows every reduction down

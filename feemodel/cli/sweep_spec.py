@@ -81,7 +81,7 @@ def parse_sweep_spec(spec: Mapping[str, Any], folder: Path) -> SweepSpec:
         made.append(grid(**axes))
     if not made:
         raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(spec))
-    return SweepSpec(formula, joined(made), _reduction(spec))
+    return SweepSpec(formula, joined(*made), _reduction(spec))
 
 
 def _reduction(spec: Mapping[str, Any]) -> Over | None:

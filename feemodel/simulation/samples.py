@@ -4,56 +4,39 @@ Samples are a dictionary from inputs to DataArrays and numbers. `|` joins sample
 formula on all of them. Inputs with a common dimension vary together; other dimensions are combined with each other.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._processors import cores
-from feemodel.checks import check_indexes, check_limit, raise_first, real, real_scalar, whole, whole_scalar
+from feemodel.checks import check_indexes, check_limit, mapping, real, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.simulation.draws import (
+    LARGEST_SAMPLE,
+    Rng,
+    WholeNumbers,
+    columns_at,
+    described,
+    drawn_columns,
+    is_frozen,
+    seed_sequence,
+    sobol_points,
+    stream_of,
+)
 from feemodel.simulation.surfaces import Workload
 
 if TYPE_CHECKING:
     import xarray
 
-Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 Samples: TypeAlias = "dict[str, xarray.DataArray | int | float | str]"
 
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
-LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
-LARGEST_SAMPLE = 1 << 30  # maximum number of draws or points; also the number of points of SciPy's Sobol sequence
-HALF_CELL = 0.5**31  # half of 2**-30; the distance between Sobol points is 2**-30
 SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 TRANSACTION = "transaction"  # name of the dimension of a workload
 ROW = "row"  # name of the dimension of rows, unless a name is given
-
-
-@dataclass(frozen=True, eq=False)
-class WholeNumbers:
-    """Distribution whose draws and quantiles are rounded to int64, as created by `whole_numbers`."""
-
-    distribution: Any
-
-    def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
-        """Return random draws, rounded to int64."""
-        return _rounded(self.distribution.rvs(size=size, random_state=random_state))
-
-    def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the quantiles at the given probabilities, rounded to int64."""
-        return _rounded(self.distribution.ppf(share))
-
-
-def _rounded(values: Any) -> NDArray[np.int64]:
-    nearest = np.rint(np.asarray(values, dtype=np.float64))
-    if not (np.abs(nearest) < LARGEST_EXACT).all():  # also raises for NaN
-        raise ValueError("expected whole numbers below 2**53, which doubles represent exactly")
-    return nearest.astype(np.int64)
 
 
 def rows(**columns: Any) -> Samples:
@@ -141,7 +124,7 @@ def grid(**axes: Any) -> Samples:
     """
     if not axes:
         raise InvalidInput("grid", "expected at least one axis, such as margin=[1.0, 1.2]", axes)
-    return joined(map(_listed, axes, axes.values()))
+    return joined(*map(_listed, axes, axes.values()))
 
 
 def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
@@ -176,7 +159,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
         _arrays(SAMPLE, columns_at(name, within, unit[:, index]), {"range": described(within), **_seed_text(seed)})
         for index, (name, within) in enumerate(varied.items())
     ]
-    return joined([*drawn, *map(_listed, constant, constant.values())])
+    return joined(*drawn, *map(_listed, constant, constant.values()))
 
 
 def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samples:
@@ -213,7 +196,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     def block(start: int) -> list[dict[str, NDArray[Any]]]:
         """Draw the rows of one block; each block has its own random stream, so blocks can be drawn in any order."""
         stream, size = stream_of(seed, start // DRAW_BLOCK), min(DRAW_BLOCK, number - start)
-        return [_drawn(name, of, stream, size) for name, of in choices.items()]
+        return [drawn_columns(name, of, stream, size) for name, of in choices.items()]
 
     with ThreadPoolExecutor(cores()) as pool:
         blocks = list(pool.map(block, range(0, number, DRAW_BLOCK)))
@@ -225,158 +208,26 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
         )
         for index, of in enumerate(choices.values())
     ]
-    return joined([*drawn, *map(_listed, constant, constant.values())])
-
-
-def seed_sequence(rng: Rng) -> np.random.SeedSequence:
-    """Return the seed sequence from which all random streams of an experiment are spawned.
-
-    >>> seed_sequence(5).entropy
-    5
-    """
-    if isinstance(rng, np.random.SeedSequence):
-        return rng
-    if isinstance(rng, np.random.Generator):
-        seeds = rng.bit_generator.seed_seq
-        if not isinstance(seeds, np.random.SeedSequence):
-            raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-        return seeds.spawn(1)[0]  # calls with the same generator return different seeds
-    return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
-
-
-def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
-    """Return the random stream of a seed with the given key, however many streams were spawned from the seed.
-
-    >>> int(stream_of(seed_sequence(5), 3).integers(100)), int(stream_of(seed_sequence(5), 3).integers(100))
-    (22, 22)
-    """
-    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
-
-
-def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """Return scrambled Sobol points in [0, 1), of shape (count, inputs); raises `InvalidInput` for other counts.
-
-    >>> sobol_points(4, 2, stream_of(seed_sequence(5))).shape
-    (4, 2)
-    """
-    from scipy.stats import qmc
-
-    number = whole_scalar("count", count, minimum=1)
-    if number & (number - 1) or number > LARGEST_SAMPLE:
-        nearest = LARGEST_SAMPLE if number > LARGEST_SAMPLE else 1 << round(math.log2(number))
-        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
-    return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(number.bit_length() - 1))
-
-
-def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Convert Sobol points, multiples of 2**-30 in [0, 1), to values of a range, a distribution or rows.
-
-    Each point stands for the interval of length 2**-30 that starts at the point. For a distribution, the result is the
-    quantile at the middle of the point's interval. The quantile at the point 0 itself would be infinite for an
-    unbounded distribution, and below the minimum for a discrete distribution.
-
-    >>> columns_at("gas", (1, 3), np.array([0.0, 0.5, 0.999]))
-    {'gas': array([1, 2, 3])}
-    """
-    if isinstance(within, Mapping):
-        count = _length(within)
-        at = np.minimum((unit * count).astype(np.int64), count - 1)
-        return {column: array.to_numpy()[at] for column, array in within.items()}
-    if is_frozen(within):
-        return {name: _finite_numbers(name, within, lambda: within.ppf(unit + HALF_CELL), len(unit))}
-    low, high = checked_range(name, within)
-    if isinstance(low, int) and isinstance(high, int):
-        # All points are below 1, but `unit * (high - low + 1)` may be rounded up to high − low + 1.
-        return {name: np.minimum(low + np.floor(unit * (high - low + 1)).astype(np.int64), high)}
-    return {name: np.asarray(low + unit * (high - low))}
-
-
-def _finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int) -> NDArray[Any]:
-    """Call `make`, which draws values from a distribution, and check that the values are `count` finite numbers."""
-    try:
-        column = np.asarray(make())
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        raise InvalidInput(name, f"expected a distribution of finite numbers ({error})", described(within)) from None
-    if column.shape != (count,) or column.dtype.kind not in "iuf":
-        reason = f"expected a distribution of scalars, not of {column.dtype} arrays of shape {column.shape}"
-        raise InvalidInput(name, reason, described(within))
-    if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
-        raise_first(name, f"expected a distribution of finite numbers, not {described(within)}", column, ~finite)
-    # SciPy returns quantiles as doubles, even for a discrete distribution.
-    discrete = column.dtype.kind == "f" and hasattr(getattr(within, "dist", None), "pmf")
-    if discrete and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():
-        return column.astype(np.int64)
-    return column
-
-
-def checked_range(name: str, within: Any) -> tuple[Any, Any]:
-    """Return the ends of a range after checking them.
-
-    >>> checked_range("margin", (1, 2.5))
-    (1.0, 2.5)
-    """
-    if not isinstance(within, tuple) or len(within) != 2:
-        raise InvalidInput(name, "expected a range (low, high)", within)
-    both_whole = all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in within)
-    check: Any = whole if both_whole else real_scalar
-    low, high = (check(name, end, minimum=None) for end in within)
-    if not (low <= high if both_whole else low < high):
-        raise InvalidInput(name, "expected a range (low, high) with low below high", within)
-    if both_whole and not (low >= -(2**63) and high < 2**63 and high - low < 2**63):
-        raise InvalidInput(name, "expected a range of 64-bit integers, less than 2**63 wide", within)
-    if not math.isfinite(high - low):
-        raise InvalidInput(name, "expected a range whose width is finite", within)
-    return low, high
-
-
-def described(within: Any) -> str:
-    """Return a range, a distribution, choices or rows as text.
-
-    >>> described((1.0, 2.0))
-    '1.0 to 2.0'
-    """
-    if isinstance(within, tuple):
-        return f"{within[0]} to {within[1]}"
-    if isinstance(within, np.ndarray):
-        return f"one of {within.size:,} values" if within.size > 20 else f"one of {within.tolist()}"
-    if isinstance(within, Mapping):
-        return f"one of {_length(within):,} rows of {', '.join(within)}"
-    if isinstance(within, WholeNumbers):
-        return f"{described(within.distribution)}, rounded"
-    frozen = getattr(within, "dist", None)
-    if frozen is None:
-        return repr(within)
-    arguments = [*map(repr, within.args), *(f"{name}={value!r}" for name, value in within.kwds.items())]
-    return f"{frozen.name}({', '.join(arguments)})"
-
-
-def is_frozen(value: Any) -> bool:
-    """Return whether a value is a frozen `scipy.stats` distribution.
-
-    >>> is_frozen((1.0, 2.0))
-    False
-    """
-    return hasattr(value, "rvs") and hasattr(value, "ppf")
-
-
-def _drawn(name: str, of: Any, stream: np.random.Generator, size: int) -> dict[str, NDArray[Any]]:
-    if isinstance(of, Mapping):
-        at = stream.integers(0, _length(of), size)
-        return {column: array.to_numpy()[at] for column, array in of.items()}
-    if isinstance(of, np.ndarray):
-        return {name: of[stream.integers(0, of.size, size)]}
-    return {name: _finite_numbers(name, of, partial(of.rvs, size=size, random_state=stream), size)}
+    return joined(*drawn, *map(_listed, constant, constant.values()))
 
 
 def _split(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Separate the inputs that are drawn from those that are listed."""
+    for name, value in values.items():
+        _check_rows(name, value)
     drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
     return drawn, {name: value for name, value in values.items() if name not in drawn}
+
+
+def _check_rows(name: str, value: Any) -> None:
+    if isinstance(value, Mapping) and not (value and all(getattr(one, "dims", ()) == (ROW,) for one in value.values())):
+        raise InvalidInput(name, "expected numbers, or a result of rows", value)
 
 
 def _listed(name: str, value: Any) -> Samples:
     import xarray
 
+    _check_rows(name, value)
     if (
         isinstance(value, (xarray.DataArray, np.ndarray))
         and value.ndim == 0
@@ -399,14 +250,15 @@ def _listed(name: str, value: Any) -> Samples:
     return {name: xarray.DataArray(column, dims=name, coords={name: column}, name=name)}
 
 
-def joined(parts: Iterable[Samples]) -> Samples:
+def joined(*parts: Samples) -> Samples:
     """Join samples; unlike `|`, this raises `InvalidInput` for an input that is in two of them.
 
-    >>> joined([{"gas": 21_000}, {"margin": 1.2}])
+    >>> joined({"gas": 21_000}, {"margin": 1.2})
     {'gas': 21000, 'margin': 1.2}
     """
     made: Samples = {}
     for part in parts:
+        mapping("parts", part)
         if twice := part.keys() & made.keys():
             raise InvalidInput("samples", "expected each input only once", sorted(twice))
         made |= part
@@ -419,10 +271,6 @@ def _arrays(dim: str, columns: Mapping[str, NDArray[Any]], attributes: Mapping[s
     import xarray
 
     return {name: xarray.DataArray(values, dims=dim, name=name, attrs=attributes) for name, values in columns.items()}
-
-
-def _length(table: Mapping[str, Any]) -> int:
-    return int(next(iter(table.values())).size)
 
 
 def _seed_text(seed: np.random.SeedSequence) -> dict[str, str]:

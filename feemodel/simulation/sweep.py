@@ -5,7 +5,7 @@ most 1,048,576 evaluations for each worker.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, nullcontext
 from difflib import get_close_matches
 from functools import partial
@@ -17,7 +17,7 @@ import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from feemodel.checks import whole_scalar
+from feemodel.checks import mapping, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.simulation._metadata import versions, with_metadata
@@ -125,7 +125,7 @@ def sweep(
             return {}
         return found
 
-    def in_threads() -> Iterator[Arrays]:
+    def in_threads() -> Generator[Mapping[str, NDArray[Any]], None, None]:
         yield evaluate(task(0))  # its type is the type of the arrays to which the threads write
         if len(cuts) > 1:
             yield from in_order(write, range(1, len(cuts)), executor=None, workers=workers)
@@ -150,7 +150,7 @@ def sweep(
             result.add(cut, part)
             report(prod(piece.stop - piece.start for piece in cut))
     about = {"function": name} | getattr(function, "attributes", {})
-    return _dataset(about, samples, dims, result, UNITS | dict(units or {}))
+    return _dataset(about, samples, dims, result, UNITS | dict(mapping("units", units) if units is not None else {}))
 
 
 def _evaluate(
@@ -327,7 +327,7 @@ def _dataset(
         described = {f"{name}_{key}": text for key, text in value.attrs.items() if key not in NOT_LISTED}
         seeds += [value.attrs["seed"]] if "seed" in value.attrs else []
         if set(value.dims) <= set(kept):
-            coordinates |= {key: held.variable for key, held in value.coords.items() if key != name}
+            coordinates |= {str(key): held.variable for key, held in value.coords.items() if key != name}
             coordinates[name] = (value.dims, value.to_numpy(), unit)
         elif not described:
             described = {f"{name}_values": f"{value.size:,} from {value.min().item()} to {value.max().item()}"}

@@ -186,7 +186,6 @@ LOOPED = {
     "loop, blob or calldata": lambda: loop(posting=Posting(kind="blob-or-calldata")),
     "loop, another layer": lambda: loop(posting=Posting(kind="alternative-layer", layer_cost_per_mib=1e15)),
     "loop, clairvoyant": lambda: loop(posting=Posting(kind="clairvoyant", deadline=7_200.0)),
-    "loop, by forecast": lambda: loop(posting=Posting(kind="forecast", deadline=7_200.0, delay_cost=0.25)),
     "loop, all costs": lambda: loop(
         posting=Posting(kind="price-cap", cap=PriceCap(tip="constant", from_first_byte=False, time_of_day=False)),
         costs=Costs(finalization_gas=66_500.0, finalization_gas_per_blob=100.0, finalize_seconds=7_200.0,
@@ -204,7 +203,6 @@ LOOPED = {
         l1_fees=month(), pricing=Fixed(price=1e8), demand=answering(), outputs=("recovery", "mean_wait")
     )(pricing_price=np.array([9e7, 2e8])),
     "finality, price cap": lambda: price_of_finality(month(), Posting(kind="price-cap")),
-    "finality, by forecast": lambda: price_of_finality(month(), Posting(kind="forecast", deadline=7_200.0)),
     "finality, clairvoyant": lambda: price_of_finality(month(), replace(Posting(kind="clairvoyant", deadline=3_600.0))),
 }  # fmt: skip
 

@@ -234,7 +234,7 @@ def test_an_interrupted_run_goes_on_with_the_same_result(tmp_path):
 
     assert kept == 2
     assert whole.identical(resumed)
-    with pytest.raises(InvalidInput, match="not of another experiment"):
+    with pytest.raises(InvalidInput, match="expected a folder of this run"):
         simulate(HISTORY, LineaPricing(margin=2.0), finished=FinishedFolder(tmp_path), **drawn)
 
 

@@ -12,7 +12,8 @@ import feemodel
 from feemodel.cli.sweep_spec import parse_sweep_spec
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.kernels import sweep_priority_fee
-from feemodel.simulation.samples import DRAW_BLOCK, columns_at, grid, joined, monte_carlo, rows, sobol, whole_numbers
+from feemodel.simulation.draws import columns_at
+from feemodel.simulation.samples import DRAW_BLOCK, grid, joined, monte_carlo, rows, sobol, whole_numbers
 from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
 from feemodel.simulation.sweep import sweep
@@ -143,7 +144,7 @@ def test_a_whole_range_is_met_from_low_to_high(unit, low, width):
         (lambda: grid(margin=True), "margin"),
         (lambda: grid(t=WORKLOAD, gas=[1]), "samples: expected each input only once, got .*gas"),
         (lambda: grid(t=WORKLOAD, u=WORKLOAD), "samples: expected each input only once"),
-        (lambda: joined([grid(gas=1), grid(gas=[1, 2])]), "samples: expected each input only once, got .*gas"),
+        (lambda: joined(grid(gas=1), grid(gas=[1, 2])), "samples: expected each input only once, got .*gas"),
         (
             lambda: grid(t=Workload("odd", np.array([1, 2]), np.array([1]))),
             "gas: expected one value for each of 2 sizes",
@@ -158,6 +159,9 @@ def test_a_whole_range_is_met_from_low_to_high(unit, low, width):
         (lambda: monte_carlo(0, x=stats.norm()), "count: expected an integer of at least 1, got 0"),
         (lambda: monte_carlo(8, x=1.0), "monte_carlo: expected at least one distribution"),
         (lambda: monte_carlo(8, x=[]), "x: expected at least one value"),
+        (lambda: monte_carlo(8, x={}), "x: expected numbers, or a result of rows"),
+        (lambda: sobol(8, x={"a": [1.0]}), "x: expected numbers, or a result of rows"),
+        (lambda: grid(x={}), "x: expected numbers, or a result of rows"),
         (lambda: monte_carlo(8, x=stats.norm(np.inf)), r"x\[0\]: expected a distribution of finite numbers"),
         (lambda: monte_carlo(8, rng=-1, x=stats.norm()), "rng"),
         (lambda: monte_carlo(8, x=stats.norm(scale=-1)), r"x: expected a distribution .* got 'norm\(scale=-1\)'"),

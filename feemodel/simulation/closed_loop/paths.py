@@ -60,9 +60,9 @@ from feemodel.simulation.closed_loop.observations import (
     empty_record,
     records,
 )
+from feemodel.simulation.draws import stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.samples import stream_of
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,
