@@ -1,11 +1,12 @@
 """`feemodel calibrate`: the smallest margin for which the probability of a loss stays below a bound."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from feemodel.checks import share
 from feemodel.cli.backtest import (
     BacktestArguments,
-    Count,
     Hours,
     Kind,
     Scenario,
@@ -17,12 +18,15 @@ from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, HOUR, FileOptions, Sizing, Workers, default_of, one_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.simulation._calibrate import calibrate
 
 if TYPE_CHECKING:
     from feemodel.simulation._calibrate import Calibration
 
 CURVE_POINTS = 201
+LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
+MaybeCount: TypeAlias = Annotated[int | None, whole("number of paths (default: 10 / probability of a loss)", minimum=1)]
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Drawn(Scenario):
     """L1 fees of a calibration, which needs many paths."""
 
     scenario: Kind = "bootstrap"
-    paths: Count = 200
+    paths: MaybeCount = None  # type: ignore[assignment]
     hours: Hours = 24.0
 
 
@@ -61,6 +65,9 @@ def command(
         raise InvalidInput("scenario", reason, scenario.scenario)
     if histories is not None and scenario.scenario != "bootstrap":
         raise InvalidInput("histories", "expected only with --scenario bootstrap", histories)
+    bound = share("loss_probability", loss_probability)
+    if scenario.paths is None:
+        scenario = replace(scenario, paths=math.ceil(LOSING_PATHS / bound))
     made = read_experiment(scenario, traffic, files, sizing)
     terms = {
         "loss_probability": loss_probability, "confidence": confidence, "vary": vary, "counted": counted,
@@ -82,11 +89,21 @@ def command(
     low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
     rows = [] if found.margin is None else [(vary, f"{found.margin:.3f}", low, high, f"{found.losing:,}")]
     title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
+    title = f"Assumed: {_assumed(made, scenario)}.\n{title}"
     columns = ("margin", "value", f"{found.confidence:.0%} from", "to", "paths with a loss")
     return Answer(
         data | {"loss_curve": curve, "histories": drawn}, [Table(title, columns, rows)], notes, file=curve,
         code=0 if found.margin is not None else 1,
     )  # fmt: skip
+
+
+def _assumed(made: BacktestArguments, scenario: Scenario) -> str:
+    """Return what the margin depends on most, as text."""
+    rule, posting = made.rule, made.posting
+    shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
+    bounded = "no bounds" if rule.lower_bound is rule.upper_bound is None else "bounds"
+    drawn = f", blocks of {scenario.block_hours:g} h" if scenario.scenario == "bootstrap" else ""
+    return f"{shared}, no finalization, tip {posting.submission.tip / WEI_PER_GWEI:g} gwei, {bounded}{drawn}"
 
 
 def _drawn_histories(

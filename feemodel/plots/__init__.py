@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from feemodel.plots._forecast import plot_recommended_price as plot_recommended_price
     from feemodel.plots._simulation import plot_charges as plot_charges
     from feemodel.plots._simulation import plot_fee_fan as plot_fee_fan
+    from feemodel.plots._simulation import plot_margins as plot_margins
     from feemodel.plots._simulation import plot_path as plot_path
     from feemodel.plots._simulation import plot_recovery_over_time as plot_recovery_over_time
     from feemodel.plots._simulation import plot_tornado as plot_tornado

@@ -3,7 +3,7 @@
 The figure of a backtest has a caption that states how transactions were resampled and which L1 fees were used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -241,6 +241,58 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     if logarithmic:
         log_ticks(ax.xaxis)
     return _caption(finished(ax, grid="x", loc="lower right"), swings)
+
+
+def plot_margins(found: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+    """Plot the margin under each combination of assumptions, with its interval (log axis).
+
+    Parameters
+    ----------
+    found : result of `feemodel.simulation.margins`.
+    ax : axes to draw on; `None` makes a new figure.
+
+    Returns
+    -------
+    The axes.
+
+    >>> import xarray
+    >>> from matplotlib.figure import Figure
+    >>> found = xarray.Dataset(
+    ...     {name: (("bounds", "tip"), [[value]]) for name, value in (("margin", 1.2), ("low", 1.1), ("high", 1.4))},
+    ...     {"bounds": [True], "tip": [1e8]},
+    ... )
+    >>> [label.get_text() for label in plot_margins(found, Figure().subplots()).get_yticklabels()]
+    ['with bounds']
+    """
+    ax = axes_or_new(ax)
+    several = [str(name) for name in found["margin"].dims if found.sizes[name] > 1 or name == "bounds"]
+    rows = found.stack(combination=[str(name) for name in found["margin"].dims])
+    labels = [
+        ", ".join(
+            _ASSUMED[name](value) for name, value in zip(found["margin"].dims, values, strict=True) if name in several
+        )
+        for values in rows["combination"].to_numpy()
+    ]
+    margin, low, high = (rows[name].to_numpy() for name in ("margin", "low", "high"))
+    places = np.arange(len(labels))
+    ax.errorbar(margin, places, xerr=[margin - low, np.nan_to_num(high - margin)], fmt="o", color=BLUE, markersize=4,
+                label="margin and its interval")  # fmt: skip
+    ax.axvline(1.0, color="black", linewidth=0.8)
+    ax.set_yticks(places, labels)
+    ax.set(xscale="log", xlabel="margin of the estimate")
+    ax.invert_yaxis()
+    log_ticks(ax.xaxis)
+    return finished(ax, grid="x")
+
+
+_ASSUMED: dict[str, Callable[[float], str]] = {
+    "bounds": lambda value: "with bounds" if value else "without bounds",
+    "stream_ratio": lambda value: "no sharing" if value == 1.0 else f"stream {value:.2f}",
+    "finalization_gas": lambda value: f"finalization {value:,.0f} gas" if value else "no finalization",
+    "tip": lambda value: f"tip {value / WEI_PER_GWEI:g} gwei",
+    "block_seconds": lambda value: f"blocks of {value / 3_600:g} h",
+    "horizon": lambda value: f"{value / 3_600:g} h",
+}
 
 
 def _trailing(values: RealArray) -> RealArray:

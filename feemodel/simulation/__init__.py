@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.closed_loop.paths import Bootstrap as Bootstrap
     from feemodel.simulation.closed_loop.simulator import Experiment as Experiment
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
+    from feemodel.simulation.margin import margins as margins
     from feemodel.simulation.policies.arbitrum import ArbitrumPricing as ArbitrumPricing
     from feemodel.simulation.policies.arbitrum_execution import ArbitrumExecution as ArbitrumExecution
     from feemodel.simulation.policies.eip1559 import Eip1559 as Eip1559

@@ -121,6 +121,18 @@ def test_calibrate_prints_a_margin_with_its_interval(capsys):
     assert found["l1_fees"].startswith("stationary block bootstrap")
 
 
+def test_calibrate_names_its_assumptions_first_and_draws_as_many_paths_as_the_probability_needs(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    options = ["--arrival-rate", "0.3", "--hours", "6", "--stream-ratio", "0.52", "--upper-bound", "none"]
+    assert (
+        main(["calibrate", "--loss-probability", "0.5", *options, "--lower-bound", "none", "--tip", "1000000000"]) == 0
+    )
+    first, second = capsys.readouterr().out.splitlines()[:2]
+
+    assert first == "Assumed: stream 0.52 of the sizes, no finalization, tip 1 gwei, no bounds, blocks of 24 h."
+    assert second.startswith("P(loss) at most 50.00% over 20 paths of 6 h")
+
+
 def test_calibrate_says_that_no_margin_does(capsys):
     arguments = ["calibrate", *QUICK, "--paths", "5", "--vary", "margin", "--upper-bound", "90000001"]
     arguments += ["--stream-ratio", "10"]

@@ -48,12 +48,6 @@ def test_a_neighbouring_constant_changes_no_loss_by_more_than_the_page_says(
         assert abs(change) <= 0.021
 
 
-def test_an_even_horizon_of_half_a_day_loses_what_the_page_says(month, learned, monkeypatch):
-    monkeypatch.setattr(mixing, "EVEN_HORIZON", 12 * 6)
-
-    assert changes(month, learned)[2] == pytest.approx(0.053, abs=5e-4)
-
-
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_another_ridge_changes_no_loss_by_more_than_the_page_says(month, learned, monkeypatch, factor):
     monkeypatch.setattr(methods, "RIDGE", factor * methods.RIDGE)

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from benchmarks.recommend import LOSS, daily
 from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_shipped_l1_fees
-from feemodel.simulation.forecast.distribution import beginning_of, history_of
+from feemodel.simulation.forecast.distribution import _beginning, history_of
 from feemodel.simulation.forecast.paths import driven
 from feemodel.simulation.forecast.recommend import FAMILIES, SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
@@ -57,7 +57,7 @@ def contains(seed):
     ahead = continued(last - cycle(bins - 1), bins, 147, 1_000, rng)
     prices = np.column_stack((np.full(1_000, last), ahead))
     paths = driven(
-        {"base_fee": prices, "blob_base_fee": prices - np.log(16)}, beginning_of(history, rules.update_fraction), rules,
+        {"base_fee": prices, "blob_base_fee": prices - np.log(16)}, _beginning(history, rules.update_fraction), rules,
         every=10, stream=rng,
     )  # fmt: skip
     cost = submission.cost(paths.base_fee.astype(float), submission.tip, paths.blob_base_fee.astype(float))

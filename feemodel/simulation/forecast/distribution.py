@@ -151,7 +151,7 @@ def forecast(
             name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
         }
         rules = MAINNET.at(int(history.newest))
-        sampled = driven(prices, beginning_of(history, rules.update_fraction), rules, every=every, stream=noise)
+        sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
         tip = history.tip_of(submission)
         cost = submission.cost(sampled.base_fee.astype(float), tip, sampled.blob_base_fee.astype(float))
         at = np.searchsorted(sampled.elapsed, bins * float(BIN)).clip(max=len(sampled.elapsed) - 1)
@@ -266,7 +266,7 @@ def _checked_quantiles(quantiles: Any) -> RealArray:
     return found
 
 
-def beginning_of(history: History, update_fraction: int) -> Beginning:
+def _beginning(history: History, update_fraction: int) -> Beginning:
     """Return the first block of the paths.
 
     If the newest row has a gas used ratio, compute the base fee from this ratio.
