@@ -120,11 +120,15 @@ _decode_call = msgspec.json.Decoder(_Call).decode
 _decode_batch = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def _call_of(raw: msgspec.Raw) -> _Call | None:
-    """Return a call of a batch, or `None` for a value that is not a call."""
+def _call_of(body: bytes | msgspec.Raw) -> _Call | None:
+    """Return a call, or `None` for a value that is not a call. Of members with the same name, the last one counts."""
     try:
-        return _decode_call(raw)
-    except msgspec.ValidationError:
+        return _decode_call(body)
+    except msgspec.ValidationError:  # raised for any of several members with the same name
+        value = _decode(body)
+    try:
+        return _decode_call(_encode(value))
+    except (msgspec.ValidationError, OverflowError):
         return None
 
 
@@ -158,15 +162,13 @@ class Dispatcher:
         try:
             if body.lstrip(b" \t\r\n")[:1] == b"[":
                 return await self._answer_batch(_decode_batch(body))
-            return await self._answer_call(_decode_call(body))
-        except msgspec.ValidationError:
-            return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
+            return await self._answer_call(_call_of(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
 
     async def _answer_call(self, call: _Call | None, excess: str | None = None) -> bytes | None:
         """Return the response to one call; `excess` is the error message if its batch has exceeded a limit."""
-        if call is None or call.params[:1] not in (b"[", b"{", b"n"):
+        if call is None or bytes(memoryview(call.params)[:1]) not in (b"[", b"{", b"n"):
             return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
         began, method = perf_counter(), self._methods.get(call.method)
         label = call.method if method is not None or call.method in FORWARDED else self._other
@@ -182,6 +184,8 @@ class Dispatcher:
                 result = method.function(*method.decoded(call.params))
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
+            if type(error) in (msgspec.DecodeError, UnicodeDecodeError):  # the parameters are not JSON
+                raise
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
             ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
         seconds = perf_counter() - began

@@ -165,11 +165,6 @@ def test_what_is_wrong_is_said_in_these_words(client, asked, error):
             -32600,
             "Invalid Request: a batch holds 1 to 1,000 calls, this one 1,001",
         ),
-        (
-            b'{"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "id": 2}',
-            -32700,
-            "Parse error: the request: expected each name only once, got 'id'",
-        ),
         (b'{"jsonrpc": "2.0"}', -32600, "Invalid Request"),
     ],
 )
