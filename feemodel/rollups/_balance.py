@@ -102,7 +102,7 @@ def arbitrum_sendable(
     ...                   price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
     (9997602000000000, 2398000000000, 109000)
     """
-    charge = arbitrum._poster_charge(brotli_size, price_per_unit, lowest_base_fee)
+    charge = arbitrum.poster_charge.core(brotli_size, price_per_unit=price_per_unit, gas_price=lowest_base_fee)
     return sendable(balance, gas_limit=execution_gas + int(charge.gas), max_fee_per_gas=max_fee_per_gas)
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import INT64_MAX, UINT64_MAX, ArrayLike, instance, whole, whole_scalar
+from feemodel.checks import INT64_MAX, UINT64_MAX, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
 from feemodel.integers import Whole, add, multiply_divide
+from feemodel.quantities import Divisor, Wei
 from feemodel.rollups.arbitrum import BIPS, VERSIONS
 
 MINIMUM = -(2**256)  # lower limit of a surplus; a surplus may be negative [wei]
@@ -133,20 +134,13 @@ def reported(
 
 
 @formula
-def equilibrium_price(wei_spent: ArrayLike, units: ArrayLike, *, per_unit_reward: ArrayLike = PER_UNIT_REWARD) -> Whole:
-    """Return the price at which fees equal costs, if there is no surplus: ⌈wei_spent / units⌉ + per_unit_reward.
-
-    Parameters
-    ----------
-    wei_spent : cost of posting a batch [wei].
-    units : units charged to the transactions of the batch, at least 1 [unit].
-    per_unit_reward : reward per unit [wei / unit].
+def equilibrium_price(wei_spent: Wei, units: Divisor, *, per_unit_reward: Wei = PER_UNIT_REWARD) -> Wei:
+    """Return the price per unit at which fees equal costs, if there is no surplus: ⌈wei_spent / units⌉ + reward.
 
     >>> equilibrium_price(16_000_000, 1_600)
     10010
     """
-    charged_units, spent = whole("units", units, minimum=1), whole("wei_spent", wei_spent, unit="wei")
-    return _equilibrium_price(spent, charged_units, whole("per_unit_reward", per_unit_reward, unit="wei"))
+    return (wei_spent + units - 1) // units + per_unit_reward
 
 
 def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = PER_UNIT_REWARD) -> Whole:

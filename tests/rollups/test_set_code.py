@@ -35,7 +35,6 @@ from feemodel.explorer.methods import explorer_methods
 from feemodel.linea._measure import fee_bytes
 from feemodel.rollups import (
     Now,
-    arbitrum,
     arbitrum_l1_pricing,
     max_send,
     optimism,
@@ -149,7 +148,7 @@ def expected_l1_fees() -> dict:
     price = 16 * 5_227 * L1["base_fee"] + 1_014_213 * L1["blob_base_fee"]
     op = max(10**8, 836_500 * FastLz().size(RAW) - 42_585_600) * price // 10**12
     batch = 210_000 * L1["base_fee"] + 131_072 * L1["blob_base_fee"]
-    unit = arbitrum_l1_pricing.equilibrium_price(batch, arbitrum.poster_units(126_976))
+    unit = arbitrum_l1_pricing.equilibrium_price(batch, 16 * 126_976)
     posted = unit * 16 * Brotli().size(RAW) // 20_000_000 * 20_000_000
     curie, now = chain("scroll").at("2025-05-01"), chain("scroll").at()
     per_byte = now["exec_scalar"] * L1["base_fee"] + now["blob_scalar"] * L1["blob_base_fee"]
