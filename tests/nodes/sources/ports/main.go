@@ -391,13 +391,14 @@ func mantleBeforeArsia(words []string) string {
 // Price, gas used, gas target, minimum.
 func starknetPrice(words []string) string {
 	price, used, target, least := lines.Whole(words[0]), lines.Small(words[1]), lines.Small(words[2]), lines.Whole(words[3])
+	most := less(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
 	if price.Cmp(least) < 0 {
 		return lower(sum(price, divided(price, big.NewInt(333))), least).String()
 	}
 	distance := unsigned(max(used, target) - min(used, target))
 	change := divided(times(price, distance), times(unsigned(target), big.NewInt(48)))
 	if used > target {
-		return higher(sum(price, change), least).String()
+		return lower(higher(sum(price, change), least), most).String()
 	}
 	return higher(less(price, change), least).String()
 }
