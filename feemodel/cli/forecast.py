@@ -6,6 +6,7 @@ from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import FLAT, History, Paths, Seed, default_of, one_of, text
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.progress import reporting
 from feemodel.simulation.forecast.distribution import forecast
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ def command(
     paths: Paths = default_of(forecast, "paths"),
     seed: Seed = 1,
     fee: Annotated[str, one_of("fee in the figure", ("base_fee", "blob_base_fee"))] = "base_fee",
+    as_json: bool = False,
 ) -> Answer:
     """Forecast the distribution of L1 fees: quantiles, and a fan chart."""
     history = l1.read()
-    found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
+    with reporting(not as_json, None, "drawing paths"):
+        found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
     levels = [f"{level:.0%}" for level in found["quantile"].to_numpy().tolist()]
     tables = []
     for name, (meaning, unit, scale) in VARIABLES.items():

@@ -9,6 +9,7 @@ from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.progress import reporting
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.surfaces import Submission
 
@@ -36,14 +37,16 @@ def command(
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
+    as_json: bool = False,
 ) -> Answer:  # fmt: skip
     """Recommend a chain's fee parameters for a probability of a loss or a margin, from a forecast."""
     if loss_probability is not None and margin is not None:
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
-    found = recommend(
-        l1.read(), family=family, loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
-        submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
-    )  # fmt: skip
+    with reporting(not as_json, None, "drawing paths"):
+        found = recommend(
+            l1.read(), family=family, loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
+            submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
+        )  # fmt: skip
     rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
     heads = ("parameter", "unit", "value", "from", "to")
     table = Table(f"Recommended for {found.family}, with 90 % intervals", heads, rows, left=2)

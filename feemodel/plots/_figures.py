@@ -8,7 +8,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
+from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -110,13 +110,14 @@ def plot_distributions(
     return finished(ax, plain="x")
 
 
-def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = None) -> Axes:
+def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset", ax: Axes | None = None) -> Axes:
     """Plot the fee under each rule, with its L1 part and its L2 part (log axis). The lowest fee is at the top.
 
     Parameters
     ----------
-    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule. If a part of the fee is 0, no dot is drawn
-        for the part, because the axis is logarithmic.
+    rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule; or the result of `feemodel.rollups.compare`,
+        of which the mean over transactions and time is drawn in ETH, without chains that have no fee. If a part of the
+        fee is 0, no dot is drawn for the part, because the axis is logarithmic.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -133,13 +134,15 @@ def plot_comparison(rows: Sequence[tuple[str, float, float]], ax: Axes | None = 
     [2.0, 7.0]
     """
     ax = axes_or_new(ax)
+    if hasattr(rows, "data_vars"):
+        rows = _mean_fees(rows)
     ordered = sorted(rows, key=lambda row: row[1] + row[2])
     position = np.arange(len(ordered))
     total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
     parts = np.array([[l1, l2] for _, l1, l2 in ordered], dtype=float) / WEI_PER_GWEI
     parts[parts <= 0.0] = np.nan
     ax.hlines(position, np.fmin(np.nanmin(parts, axis=1), total), total, color="#cccccc", linewidth=1.5, zorder=1)
-    ax.plot(total, position, "|", color="black", markersize=14, markeredgewidth=2, label="total")
+    ax.plot(total, position, "|", color=rcParams["text.color"], markersize=14, markeredgewidth=2, label="total")
     for column, colour, marker, label in ((0, BLUE, "o", "L1 part (data)"), (1, ORANGE, "D", "L2 part (execution)")):
         ax.plot(parts[:, column], position, marker, color=colour, markersize=6, label=label)
     for y, value in zip(position, total, strict=True):
@@ -198,6 +201,13 @@ def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: in
     log_ticks(ax.yaxis, span=100)
     ax.set_xticks(range(len(chains)), chains)
     return finished(ax, grid="y", fontsize=7, loc="upper left")
+
+
+def _mean_fees(fees: "xarray.Dataset") -> list[tuple[str, float, float]]:
+    """Return the name of each chain with a fee, and the mean parts of its fee in wei of ETH."""
+    parts = [(fees[part].mean(("transaction", "time")) / fees["token_per_eth"]).values for part in ("l1_fee", "l2_fee")]
+    rows = zip(fees["chain"].values.tolist(), *parts, strict=True)
+    return [(name, float(l1), float(l2)) for name, l1, l2 in rows if np.isfinite(l1 + l2)]
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -16,6 +16,7 @@ from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.plots import plot_comparison, plot_path, plot_recovery
+from feemodel.rollups import compare
 from feemodel.simulation import Fixed, simulate
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees
@@ -57,6 +58,16 @@ def test_a_comparison_is_drawn_as_dots_where_bars_would_have_no_origin():
     assert (total.get_xdata().tolist(), execution.get_xdata().tolist()) == ([5.0, 7.0], [5.0, 4.0])
     assert np.isnan(data.get_xdata()[0])
     assert data.get_xdata()[1] == 3.0
+
+
+def test_a_comparison_of_chains_is_drawn_as_it_comes():
+    transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100], "linea_size": [128, 128]}
+    fees = compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "op-mainnet/jovian"])
+    ax = plot_comparison(fees)
+    total = ((fees.l1_fee + fees.l2_fee).isel(transaction=0, time=0) / 1e9).values
+
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["op-mainnet", "linea"]
+    assert ax.get_lines()[0].get_xdata().tolist() == pytest.approx(sorted(total))
 
 
 def test_other_things_than_axes_are_named():
