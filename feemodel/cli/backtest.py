@@ -19,11 +19,12 @@ from feemodel.cli.parameters import (
     real_number,
     text,
     whole,
+    whole_number,
 )
 from feemodel.cli.subjects import read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH, from_typed
+from feemodel.ethereum._quantities import WEI_PER_ETH
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.closed_loop.demand import Demand
 
@@ -65,7 +66,7 @@ class BacktestArguments(NamedTuple):
 def _bound(name: str, typed: str) -> float | None:
     if typed == "none":
         return None
-    found = from_typed(typed)
+    found = whole_number(typed)
     if found is None or found < 0:
         raise InvalidInput(name, "expected a whole number of at least 0, or none", typed)
     return float(found)

@@ -56,7 +56,7 @@ def number(quantity: Any, words: str = "", **options: Any) -> Parameter:
     assert known is not None
 
     def read(name: str, typed: str) -> int | float:
-        found = real_number(typed) if known.double else from_typed(typed[: LONGEST + 1])
+        found = real_number(typed) if known.double else whole_number(typed)
         if found is None:
             raise InvalidInput(name, f"expected a {'' if known.double else 'whole '}number", typed[:LONGEST])
         return checked(known, name, found)
@@ -94,6 +94,15 @@ def real(words: str, unit: str = "1", *, above: float | None = None, least: floa
         return found
 
     return option(read, words + ("" if unit == "1" else f" [{unit}]"))
+
+
+def whole_number(text: str) -> int | None:
+    """Parse a whole number of at most `LONGEST` characters; return `None` for any other text.
+
+    >>> whole_number("30_000_000"), whole_number("9" * 101)
+    (30000000, None)
+    """
+    return from_typed(text) if len(text) <= LONGEST else None
 
 
 def real_number(text: str) -> float | None:
@@ -156,7 +165,7 @@ def flag(words: str) -> Parameter:
 
 def plausible_base_fee(name: str, typed: str) -> int:
     """Parse an L1 base fee in wei. Numbers from 1 to 999 are refused, because they are probably in gwei."""
-    found = from_typed(typed[: LONGEST + 1])
+    found = whole_number(typed)
     if found is None or found < 0:
         raise InvalidInput(name, "expected a whole number of at least 0", typed[:LONGEST])
     if 0 < found < MINIMUM["base_fee"]:

@@ -125,7 +125,7 @@ backtest --l1-columns time
 backtest --arrival-rate 1e6
   2 --arrival-rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000.0
 backtest --quantile 0.5 --quantile 2
-  2 --quantile: expected shares from 0 to 1, got 2.0
+  2 --quantile: expected levels from 0 to 1, got 2.0
 backtest --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
