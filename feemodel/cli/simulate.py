@@ -114,6 +114,8 @@ def expanded(words: Sequence[str]) -> list[str]:
     added = []
     for name, value in read_toml(path).items():
         check_known("the simulation file", name, [*known, *TABLES_OF_FILE])
+        if name in TABLES_OF_FILE and not isinstance(value, dict):
+            raise InvalidInput(name, f"expected a table [{name}]", value)
         if name in TABLES_OF_FILE or f"--{name}" in given:
             continue
         if isinstance(value, (dict, list)) or isinstance(value, bool) is not (name == "poisson"):
