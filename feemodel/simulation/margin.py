@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import sequence
+from feemodel.checks import sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.progress import Progress, reporting
@@ -83,6 +83,7 @@ def margins(
     for name, given in values.items():
         if not given:
             raise InvalidInput(name, "expected at least one value", given)
+    values["finalization_gas"] = [whole_scalar("finalization_gas", gas, unit="gas") for gas in finalization_gas]
     shape = tuple(len(given) for given in values.values())
     found = np.full((3, int(np.prod(shape))), np.nan)
     plain = PricingRule()

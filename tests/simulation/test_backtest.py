@@ -430,3 +430,8 @@ def test_a_result_has_dates_units_meanings_seed_and_versions():
     assert [name for name, one in found.variables.items() if not one.attrs.get("long_name")] == []
     assert [name for name, one in found.data_vars.items() if not one.attrs.get("units")] == []
     assert (found.attrs["seed"], found.attrs["feemodel"]) == ("5", feemodel.__version__)
+
+
+def test_reversed_bounds_are_refused_when_the_rule_is_made():
+    with pytest.raises(InvalidInput, match=r"lower_bound: expected at most the upper bound, 1,000,000,000"):
+        PricingRule(lower_bound=2e9, upper_bound=1e9)
