@@ -49,6 +49,14 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
+def _value(raw: bytes | msgspec.Raw) -> Any:
+    """Return a JSON value; raises `DecodeError`, also for a number that is out of range."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError as error:
+        raise msgspec.DecodeError(str(error)) from None
+
+
 class Method:
     """A function with the types of its parameters, which come from its annotations.
 
@@ -79,7 +87,7 @@ class Method:
         try:
             return msgspec.structs.astuple(self._decode(params))
         except msgspec.ValidationError:
-            return self.arguments(_decode(params) or [])  # named parameters, or an error that names the parameter
+            return self.arguments(_value(params) or [])  # named parameters, or an error that names the parameter
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
@@ -125,7 +133,7 @@ def _call_of(body: bytes | msgspec.Raw) -> _Call | None:
     try:
         return _decode_call(body)
     except msgspec.ValidationError:  # raised for any of several members with the same name
-        value = _decode(body)
+        value = _value(body)
     try:
         return _decode_call(_encode(value))
     except (msgspec.ValidationError, OverflowError):
@@ -177,7 +185,7 @@ class Dispatcher:
             if excess is not None:
                 raise CallError(LIMIT_EXCEEDED, excess)
             if method is None:
-                result = await self._elsewhere(call.method, _decode(call.params) or [])
+                result = await self._elsewhere(call.method, _value(call.params) or [])
             elif method.is_async:
                 result = await method.function(*method.decoded(call.params))
             else:
