@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.ledger.database import Database
+from feemodel.ledger.hashing import pieces
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, plain_suffix
 
 LEVELS = 4  # levels of the binary tree in a node
@@ -30,7 +31,7 @@ NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
 ENTRY_SIZE = HASH_SIZE + NUMBER_SIZE
 
 NODES_KEPT = (
-    8_192  # number of nodes that are cached for proofs, about 1.5 kB each; a proof is otherwise three times slower
+    8_192  # number of nodes that are cached for proofs, about 4 kB each; a proof is otherwise three times slower
 )
 PAGES_KEPT = 8_192  # number of pages that are cached, about 0.5 kB each; a proof would read five to eight pages
 LEAF_COLUMNS = "hkey, previous, following, hval, value"
@@ -58,9 +59,10 @@ class Leaf:
 
 
 class Node(NamedTuple):
-    """Node: its levels of 16, 8, 4 and 2 hashes, the row numbers of its children, and its own hash."""
+    """Node: hashes of its children, pairs of hashes of each level, row numbers of its children, and its own hash."""
 
-    levels: list[bytes]
+    hashes: list[bytes]
+    pairs: list[list[bytes]]
     rows: list[int]
     digest: bytes
 
@@ -94,6 +96,7 @@ class Rows:
         self.database, self.scheme = database, scheme
         self._plain = plain_suffix(scheme)
         self._pages: dict[int, tuple[int, bytes]] = {}
+        self.proven: dict[tuple[bytes, int], Any] = {}  # newest proven leaves by root and index, see `Tree.prove`
         self.node = lru_cache(NODES_KEPT)(self._node)
 
     @cached_property
@@ -119,7 +122,8 @@ class Rows:
         """Return a node with all its hashes; see `nodes`. The newest 8,192 nodes are cached as `node`."""
         [row] = self.nodes(np.array([number]), height)
         levels = inner_levels(self.scheme, row["hash"].tobytes())
-        return Node(levels, row["row"].tolist(), self.scheme.digest(levels[-1]))
+        pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
+        return Node(pieces(levels[0], HASH_SIZE), pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
 
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
@@ -146,6 +150,7 @@ class Rows:
     def forget(self) -> None:
         """Drop cached rows after a transaction was rolled back, because new rows will get the same numbers."""
         self._pages.clear()
+        self.proven.clear()
         self.node.cache_clear()
 
     def add_nodes(self, height: int, nodes: NDArray[Any]) -> Numbers:
