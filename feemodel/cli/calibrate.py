@@ -69,7 +69,7 @@ def command(
     if scenario.paths is None:
         scenario = replace(scenario, paths=math.ceil(LOSING_PATHS / bound))
     made = read_experiment(scenario, traffic, files, sizing)
-    terms = {
+    terms: dict[str, Any] = {
         "loss_probability": loss_probability, "confidence": confidence, "vary": vary, "counted": counted,
         "highest": highest, "workers": workers, "progress": not as_json,
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """`feemodel chains`: known chains, the rows of one chain, and rows that have not been checked for a long time."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import check_known, text, whole
@@ -33,7 +33,7 @@ def command(
     if chain is not None:
         return _timeline(known[chain])
     found = [(one, one.at()) for one in known.values()]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token, "since": parameters.since,
          "unknown": list(parameters.unknown), "archived": one.archived}
         for one, parameters in found
@@ -46,7 +46,7 @@ def command(
     return Answer(rows, [Table(f"{len(rows)} chains", columns, cells, left=4)], file=_joined(rows))
 
 
-def _joined(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+def _joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {name: ", ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
     ]

@@ -119,6 +119,7 @@ def _create(path: Path, options: Options, blocks: "Iterator[BlockChanges]") -> N
 def _import_genesis(store: "ledger.Store", options: Options) -> None:
     from feemodel.ledger.files import read_genesis_chain_id
 
+    assert options.genesis is not None  # the caller has checked it
     if (head := store.head) is not None:
         reason = f"expected only for a new ledger, but {store.path} has the head block {head.number}"
         raise InvalidInput("--genesis", reason, options.genesis)

@@ -44,7 +44,8 @@ def command(
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
     with reporting(not as_json, None, "drawing paths"):
         found = recommend(
-            l1.read(), family=family, loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
+            l1.read(), family=family,  # type: ignore[arg-type]
+            loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
             submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
         )  # fmt: skip
     rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]

@@ -154,7 +154,8 @@ def command(
         raise InvalidInput("block_hours", "expected only with --paths above 1", experiment.block_hours)
     drawn = None
     if experiment.paths > 1:
-        own = {} if experiment.block_hours is None else {"block_seconds": experiment.block_hours * HOUR}
+        hours = experiment.block_hours
+        own: dict[str, Any] = {} if hours is None else {"block_seconds": hours * HOUR}
         drawn = Bootstrap(paths=experiment.paths, **own)
     found = simulate(
         made.l1_fees if drawn is None else _on_steps(made.l1_fees, experiment.step),
@@ -207,7 +208,7 @@ def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> Simulatio
     if options.level == FIT:
         pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
     elif options.level != 1.0:
-        pricing = replace(pricing, level=options.level)
+        pricing = replace(pricing, level=options.level)  # type: ignore[type-var]
     return SimulationArguments(l1_fees, pricing, posting, answering, costs)
 
 

@@ -36,7 +36,7 @@ class Verb(NamedTuple):
             for name, parameter in inspect.signature(self.function).parameters.items()
             if name not in ("file", "picture", "as_json", "overwrite")
         ]
-        added = dict(COMMON)
+        added: dict[str, tuple[Any, Any]] = dict(COMMON)
         if self.out is not None:
             words = f"write {self.what}" + (f" to {' or '.join(self.out)}" if self.out else "")
             added["out"] = (Annotated[str | None, text(words, "FILE")], None)
@@ -129,10 +129,10 @@ def naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str
         name = error.name.partition("[")[0]
         option = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
         return said if option is None else str(type(error)(option[0], error.reason, error.value))
-    for option, value in typed.values():
+    for named, value in typed.values():
         files = {value, str(Path(value))} if isinstance(value, str) else ()
-        if option.startswith("--") and any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
-            return f"{option} {said}"
+        if named.startswith("--") and any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
+            return f"{named} {said}"
     return said
 
 

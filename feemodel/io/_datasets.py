@@ -75,7 +75,7 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 
 def _check_alone(path: PathLike) -> None:
     """Raise `UnreadableFile` if HDF5 would read data of the file from other files."""
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     def check(group: h5py.Group) -> None:
         for name in group:

@@ -146,7 +146,8 @@ def _receipts_by_nonce(run: Mapping[str, Any], sent: list[dict[str, Any]]) -> li
         place = (
             as_integer(f"receipts[{index}].{name}", receipt.get(name)) for name in ("blockNumber", "transactionIndex")
         )
-        waiting.setdefault(_address(receipt, "from"), []).append((*place, receipt))
+        block, position = place
+        waiting.setdefault(_address(receipt, "from"), []).append((block, position, receipt))
     for queue in waiting.values():
         queue.sort(key=lambda row: row[:2])
     found: list[Mapping[str, Any]] = [{}] * len(sent)
