@@ -49,7 +49,9 @@ def _linea_variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fe
         base, terms["priority_fee"], blob, terms["blob_gas"], terms["execution_gas"], terms["pricing_margin"],
         terms["bytes_per_submission"],
     )  # fmt: skip
-    return _recorded_cost(coordinator._bounded(real("fee", cost), terms["lower_bound"], terms["upper_bound"]))
+    bounded = coordinator._bounded(real("fee", cost), terms["lower_bound"], terms["upper_bound"])
+    recorded: Whole = _recorded_cost(bounded)
+    return recorded
 
 
 def _linea_rule(parameters: Parameters) -> Rule:
