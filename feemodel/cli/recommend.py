@@ -21,7 +21,7 @@ FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
 
 @verb(out=TABLES, figure=True, what="the parameters")
 def command(
-    family: Annotated[str, one_of("family of the chain's fee rule", FAMILIES)],
+    family: Annotated[Any, one_of("family of the chain's fee rule", FAMILIES)],
     /,
     *,
     loss_probability: Annotated[float | None, real("probability that fees do not pay for posting (default: 0.05)")]

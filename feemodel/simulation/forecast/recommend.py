@@ -16,6 +16,7 @@ import xarray as xr
 
 from feemodel.checks import (
     RealArray,
+    WholeArray,
     above_zero,
     check_int64,
     check_plausible,
@@ -225,7 +226,7 @@ def _submission(family: str, given: Submission | None) -> Submission:
     return found
 
 
-def _interval(values: RealArray, level: float, days: RealArray, rng: np.random.Generator) -> RealArray:
+def _interval(values: RealArray, level: float, days: WholeArray, rng: np.random.Generator) -> RealArray:
     """Return a quantile of the paths' values between the ends of its interval: low, quantile, high.
 
     The Bayesian bootstrap weighs days, whose errors several paths repeat, and the paths of a day. The standard
