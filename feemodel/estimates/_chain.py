@@ -17,8 +17,9 @@ from typing import Any
 
 from feemodel.checks import UINT256_MAX
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum._hashes import keccak256, rlp_encoded
+from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
+from feemodel.ethereum._transaction import rlp_encoded
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState

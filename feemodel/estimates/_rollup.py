@@ -8,7 +8,7 @@ from feemodel._records import printed_as_table
 from feemodel.checks import choice, flag
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
-from feemodel.ethereum._transaction import FORMS
+from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import check_tolerance, gas_estimate
@@ -17,7 +17,6 @@ from feemodel.execution._search import TOLERANCE
 from feemodel.execution._state import CallState
 from feemodel.linea._measure import fee_transaction
 from feemodel.linea.pricing_forms import Form
-from feemodel.linea.priority import Breakdown
 from feemodel.sizes._codecs import Codec, get_codec
 from feemodel.sizes._lzss import packed_size
 
@@ -41,31 +40,43 @@ class Measuring:
         object.__setattr__(self, "form", choice("form", form, FORMS))
         object.__setattr__(self, "packed", flag("packed", packed))
 
-    def size(self, call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> int:
-        """Return the compressed size of a call, as `feemodel.linea.fee_size` does [byte]; arguments are not checked.
+    def priced(
+        self, call: Call, gas_limit: int, *, form: Form, margin: float, nonce: int, chain_id: int
+    ) -> "RollupEstimate":
+        """Return the estimate of a call whose gas limit is known: its measured size, and the fee for this size.
 
         Parameters
         ----------
-        call : the call to measure.
-        gas : gas limit of the fee transaction [gas].
+        call, gas_limit : the call, and the gas over which the fee for its bytes is spread [gas]; not checked.
+        form : pricing form with its costs and the base fee.
+        margin : factor by which the priority fee of an estimate is multiplied [1].
         nonce, chain_id : values for a call without a nonce or a chain id.
-        base_fee : base fee of the block [wei / gas].
-
-        >>> Measuring().size(Call(to=b"\x11" * 20, value=1), gas=21_000, nonce=0, base_fee=7, chain_id=59_144)
-        25
         """
-        measured = fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=self.form)
+        named = {"gas": gas_limit, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
+        if self.form == "signed":
+            measured = fee_transaction(call, **named, form=self.form)
+        else:
+            fields = filled(call, **named)
+            if self.form == "unsigned":
+                measured = encoded(fields)
+            else:
+                fields.to = fields.to or ZERO_ADDRESS
+                measured = (call.sender or ZERO_ADDRESS) + encoded(fields)
         size = self.codec.size(measured)
-        return int(packed_size(size)) if self.packed else size
+        size = int(packed_size(size)) if self.packed else size
+        return RollupEstimate(
+            gas_limit=gas_limit, base_fee=form.base_fee, priority_fee=form.fee(size, gas_limit, margin),
+            compressed_size=size,
+        )  # fmt: skip
 
 
 @printed_as_table
 class RollupEstimate(NamedTuple):
-    """Result of `rollup_estimateGas`, with the compressed size and the parts of the fee."""
+    """Result of `rollup_estimateGas`, with the compressed size."""
 
     gas_limit: int  #: [gas]
     base_fee: int  #: [wei / gas]
-    fee: Breakdown  #: parts of the priority fee [wei / gas]
+    priority_fee: int  #: [wei / gas]
     compressed_size: int  #: [byte]
 
 
@@ -103,8 +114,7 @@ def rollup_estimate(
 
     Returns
     -------
-    RollupEstimate : the gas limit [gas], the base fee and the parts of the priority fee [wei / gas], and the
-        compressed size [byte].
+    RollupEstimate : the gas limit [gas], the base fee and the priority fee [wei / gas], and the compressed size [byte].
 
     Raises
     ------
@@ -119,7 +129,7 @@ def rollup_estimate(
     >>> estimate = rollup_estimate(
     ...     {"from": sender, "to": sender}, CallState(accounts={}), form=form, margin=1.2, overrides=fund
     ... )
-    >>> estimate.compressed_size, estimate.fee.total, estimate.gas_limit
+    >>> estimate.compressed_size, estimate.priority_fee, estimate.gas_limit
     (25, 37428571, 21000)
     """
     measuring, checked = Measuring(codec, measured, packed), check_tolerance(tolerance)
@@ -127,31 +137,10 @@ def rollup_estimate(
     runner, sender = engine_of(engine), parsed.sender
     check_rollup_call(parsed, limits := limits or runner.limits)
     prepared = node_named(search).prepare(parsed, call_state.overridden(overrides), tolerance=checked, limits=limits)
-    return priced(
+    return measuring.priced(
         parsed, gas_estimate(prepared, runner).gas_limit, form=form, margin=margin,
         nonce=0 if sender is None else call_state.account(sender).nonce, chain_id=call_state.chain_id,
-        measuring=measuring,
     )  # fmt: skip
-
-
-def priced(
-    call: Call, gas_limit: int, *, form: Form, margin: float, nonce: int, chain_id: int, measuring: Measuring
-) -> RollupEstimate:
-    """Return the estimate of a call whose gas limit is known: its measured size, and the fee for it.
-
-    Parameters
-    ----------
-    call : the call.
-    gas_limit : the gas limit; the fee for the bytes is divided by this gas [gas].
-    form : pricing form with its costs and the base fee.
-    margin : factor by which the priority fee of an estimate is multiplied [1].
-    nonce, chain_id : values for a call without a nonce or a chain id.
-    measuring : settings for measuring the transaction for which the fee is computed.
-    """
-    size = measuring.size(call, gas=gas_limit, nonce=nonce, base_fee=form.base_fee, chain_id=chain_id)
-    return RollupEstimate(
-        gas_limit=gas_limit, base_fee=form.base_fee, fee=form.parts(size, gas_limit, margin), compressed_size=size
-    )
 
 
 def check_rollup_call(call: Call, limits: Limits) -> None:

@@ -1,11 +1,7 @@
-"""Keccak-256, RLP, ECDSA signatures, and the authorizations of EIP-7702."""
+"""Keccak-256, and the fields of signatures and of EIP-7702 authorizations."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
-
-from feemodel.errors import InvalidInput
-
-SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+from typing import NamedTuple
 
 _digest: Callable[[bytes], bytes]
 try:
@@ -56,63 +52,3 @@ class Authorization(NamedTuple):
     y_parity: int
     r: int
     s: int
-
-    def authority(self) -> bytes | None:
-        """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
-        if self.y_parity > 1 or not 0 < self.s <= SECP256K1_ORDER // 2:
-            return None
-        digest = keccak256(b"\x05" + rlp_encoded([self.chain_id, self.address, self.nonce]))
-        try:
-            return signer(digest, Signature(self.y_parity, self.r, self.s))
-        except InvalidInput:
-            return None
-
-
-def rlp_encoded(item: Any) -> bytes:
-    """Return the RLP encoding of an integer, of bytes, or of a sequence of items; `None` is encoded as no bytes.
-
-    Source: the Yellow Paper, appendix B.
-
-    >>> rlp_encoded([1_024, b"dog", (0, None)]).hex()
-    'ca82040083646f67c28080'
-    """
-    if item is None:
-        item = b""
-    elif isinstance(item, int):
-        item = item.to_bytes((item.bit_length() + 7) // 8)
-    if isinstance(item, bytes):
-        if len(item) == 1 and item[0] < 0x80:
-            return item
-        first, content = 0x80, item
-    else:
-        first, content = 0xC0, b"".join(map(rlp_encoded, item))
-    if len(content) < 56:
-        return (first + len(content)).to_bytes() + content
-    size = len(content).to_bytes((len(content).bit_length() + 7) // 8)
-    return (first + 55 + len(size)).to_bytes() + size + content
-
-
-def signer(digest: bytes, signature: Signature) -> bytes:
-    """Return the address whose key signed a hash.
-
-    Parameters
-    ----------
-    digest : the hash, 32 bytes.
-    signature : signature whose `v` is the y parity, 0 or 1.
-
-    Returns
-    -------
-    bytes of length 20.
-
-    Raises
-    ------
-    InvalidInput : a signature from which no key can be recovered.
-    """
-    from coincurve import PublicKey
-
-    try:
-        compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
-        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput("signature", "expected a signature from which a key can be recovered", signature) from error
-    return keccak256(key.format(compressed=False)[1:])[12:]

@@ -12,6 +12,7 @@ Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, Self
 
 from ethereum_rlp import rlp
@@ -24,7 +25,7 @@ from feemodel.ethereum._call import BLOB, AccessList, Call, as_bytes
 from feemodel.ethereum._call import DYNAMIC_FEE as DYNAMIC_FEE
 from feemodel.ethereum._call import LEGACY as LEGACY
 from feemodel.ethereum._call import SET_CODE as SET_CODE
-from feemodel.ethereum._hashes import Authorization, Signature, keccak256, rlp_encoded, signer
+from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._quantities import address_bytes, to_hex
 from feemodel.ethereum.fee_market import (
     FLOOR_GAS_PER_TOKEN,
@@ -150,7 +151,25 @@ class Transaction:
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
 
-def encoded(transaction: Transaction, signature: Signature | None = None) -> bytes:
+def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> SimpleNamespace:
+    """Return the fields of the transaction made from a call, see `fill`, without a check.
+
+    >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
+    7
+    """
+    kind, price, chain = DYNAMIC_FEE, 0, chain_id if call.chain_id is None else call.chain_id
+    if call.max_fee is None and call.max_priority_fee is None and call.max_fee_per_blob_gas is None:
+        kind = LEGACY if call.access_list is None else ACCESS_LIST
+        price = base_fee if call.gas_price is None else call.gas_price
+    return SimpleNamespace(
+        type=kind, chain_id=call.chain_id if kind == LEGACY else chain,
+        nonce=nonce if call.nonce is None else call.nonce, gas_price=price,
+        max_priority_fee=call.max_priority_fee or 0, max_fee=call.max_fee or 0, gas_limit=gas, to=call.to,
+        value=call.value or 0, data=call.data, access_list=call.access_list or (),
+    )  # fmt: skip
+
+
+def encoded(transaction: Transaction | SimpleNamespace, signature: Signature | None = None) -> bytes:
     """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed.
 
     >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
@@ -163,6 +182,30 @@ def encoded(transaction: Transaction, signature: Signature | None = None) -> byt
         items += (transaction.chain_id, b"", b"")  # EIP-155
     body = rlp_encoded(items)
     return body if transaction.type == LEGACY else bytes([transaction.type]) + body
+
+
+def rlp_encoded(item: Any) -> bytes:
+    """Return the RLP encoding of an integer, of bytes, or of a sequence of items; `None` is encoded as no bytes.
+
+    Source: the Yellow Paper, appendix B.
+
+    >>> rlp_encoded([1_024, b"dog", (0, None)]).hex()
+    'ca82040083646f67c28080'
+    """
+    if item is None:
+        item = b""
+    elif isinstance(item, int):
+        item = item.to_bytes((item.bit_length() + 7) // 8)
+    if isinstance(item, bytes):
+        if len(item) == 1 and item[0] < 0x80:
+            return item
+        first, content = 0x80, item
+    else:
+        first, content = 0xC0, b"".join(map(rlp_encoded, item))
+    if len(content) < 56:
+        return (first + len(content)).to_bytes() + content
+    size = len(content).to_bytes((len(content).bit_length() + 7) // 8)
+    return (first + 55 + len(size)).to_bytes() + size + content
 
 
 def fill(
@@ -204,7 +247,6 @@ def fill(
     gas, chain_id = whole_scalar("gas", gas, minimum=1, unit="gas"), whole_scalar("chain_id", chain_id)
     nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
     chain: int | None = chain_id if call.chain_id is None else call.chain_id
-    has_fees = (call.max_fee, call.max_priority_fee, call.max_fee_per_blob_gas) != (None, None, None)
     price, max_fee = call.gas_price or 0, call.max_fee or 0
     if call.sent:
         kind = call.type or LEGACY
@@ -218,14 +260,10 @@ def fill(
             raise InvalidInput(
                 "call.gasPrice", "expected maxFeePerGas in a call with authorizations (type 4)", call.gas_price
             )
-        if not has_fees:
+        if call.max_fee is None and call.max_priority_fee is None:
             max_fee = base_fee
-    elif has_fees:
-        kind, price = DYNAMIC_FEE, 0
     else:
-        kind = LEGACY if call.access_list is None else ACCESS_LIST
-        price = base_fee if call.gas_price is None else call.gas_price
-        chain = call.chain_id if kind == LEGACY else chain
+        return Transaction(**vars(filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)))
     return Transaction(
         type=kind,
         chain_id=chain,
@@ -372,6 +410,32 @@ def created_address(sender: bytes, nonce: int) -> bytes:
     'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
     """
     return keccak256(rlp_encoded([address_bytes(sender, "sender"), whole_scalar("nonce", nonce)]))[12:]
+
+
+def signer(digest: bytes, signature: Signature) -> bytes:
+    """Return the address whose key signed a hash.
+
+    Parameters
+    ----------
+    digest : the hash, 32 bytes.
+    signature : signature whose `v` is the y parity, 0 or 1.
+
+    Returns
+    -------
+    bytes of length 20.
+
+    Raises
+    ------
+    InvalidInput : a signature from which no key can be recovered.
+    """
+    from coincurve import PublicKey
+
+    try:
+        compact = signature.r.to_bytes(32, "big") + signature.s.to_bytes(32, "big") + bytes([signature.v])
+        key = PublicKey.from_signature_and_message(compact, digest, hasher=None)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput("signature", "expected a signature from which a key can be recovered", signature) from error
+    return keccak256(key.format(compressed=False)[1:])[12:]
 
 
 def intrinsic_gas(call: Call | Transaction) -> int:

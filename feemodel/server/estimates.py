@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
-from feemodel.estimates._rollup import Measuring, check_rollup_call, priced
+from feemodel.estimates._rollup import Measuring, check_rollup_call
 from feemodel.estimates.json_types import (
     MAX_BLOCKS,
     Address,
@@ -21,10 +21,9 @@ from feemodel.estimates.json_types import (
     read_overrides,
 )
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
-from feemodel.ethereum._call import Call, as_integer
+from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
-from feemodel.execution._limits import Limits
 from feemodel.io._async_node import Call as NodeCall
 from feemodel.io._async_node import NodeError
 from feemodel.io._polled import quantity_in
@@ -94,31 +93,11 @@ def estimate_options(*given: Any) -> EstimateOptions:
     )
 
 
-class Estimates:
-    """The fee of `rollup_estimateGas`, once the source of gas has told a call's gas limit."""
-
-    def __init__(self, pricing: CurrentPrices, measuring: Measuring, limits: Limits) -> None:
-        self._pricing, self._measuring, self._limits = pricing, measuring, limits
-
-    async def _priced(self, call: Call, gas_limit: int, nonce: int, chain_id: int, blocks: int | None) -> Estimate:
-        prices = self._pricing.now if blocks is None else self._pricing.upper_bound(blocks)
-        work = partial(priced, call, gas_limit, form=prices.form, margin=prices.preset.estimate_margin, nonce=nonce,
-                       chain_id=chain_id, measuring=self._measuring)  # fmt: skip
-        is_long = len(call.data) > LONG or bool(call.access_list)  # some codecs may take seconds
-        found = await asyncio.to_thread(work) if is_long else work()
-        return Estimate(
-            gas_limit=hex(found.gas_limit),
-            base_fee_per_gas=hex(found.base_fee),
-            priority_fee_per_gas=hex(int(found.fee.total)),
-        )
-
-
-class ChainEstimates(Estimates):
+class ChainEstimates:
     """`rollup_estimateGas` on the server's own chain, whose calls `executor` executes."""
 
     def __init__(self, executor: Executor, pricing: CurrentPrices, measuring: Measuring) -> None:
-        super().__init__(pricing, measuring, executor.limits)
-        self._executor = executor
+        self._executor, self._pricing, self._measuring = executor, pricing, measuring
 
     async def estimate(
         self,
@@ -130,24 +109,29 @@ class ChainEstimates(Estimates):
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         asked = estimate_options(stateOverride, overrides, options)
         parsed, chain_state, executor = call.call(), self._executor.chain.call_state, self._executor
-        check_rollup_call(parsed, self._limits)
+        check_rollup_call(parsed, executor.limits)
         call_state, tolerance = executor.state(asked.block, asked.overrides), executor.settings.tolerance
-        prepared = _BESU.prepare(parsed, call_state, tolerance=tolerance, limits=self._limits)
+        prepared = _BESU.prepare(parsed, call_state, tolerance=tolerance, limits=executor.limits)
         gas_limit = await executor.gas_limit(prepared)
         # An override of the nonce is ignored.
         nonce = 0 if parsed.sender is None else chain_state.account(parsed.sender).nonce
-        return await self._priced(parsed, gas_limit, nonce, chain_state.chain_id, asked.blocks)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        work = partial(self._measuring.priced, parsed, gas_limit, form=prices.form, nonce=nonce,
+                       margin=prices.preset.estimate_margin, chain_id=chain_state.chain_id)  # fmt: skip
+        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
+        found = await asyncio.to_thread(work) if is_long else work()
+        return Estimate(hex(found.gas_limit), hex(found.base_fee), hex(found.priority_fee))
 
 
-class NodeEstimates(Estimates):
+class NodeEstimates:
     """`rollup_estimateGas` with the gas estimated by a node, and the fee computed by this server.
 
     Each estimate also requests the newest block of the node, `upstream`.
     """
 
     def __init__(self, upstream: Upstream, pricing: CurrentPrices, measuring: Measuring, settings: Settings) -> None:
-        super().__init__(pricing, measuring, limits_of(settings))
-        self._upstream = upstream
+        self._upstream, self._pricing, self._measuring = upstream, pricing, measuring
+        self._limits = limits_of(settings)
 
     async def estimate(
         self,
@@ -174,7 +158,12 @@ class NodeEstimates(Estimates):
         gas_limit = quantity_in("eth_estimateGas", gas)
         if not gas_limit:
             raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
-        return await self._priced(parsed, gas_limit, nonce, chain_id, asked.blocks)
+        prices = self._pricing.now if asked.blocks is None else self._pricing.upper_bound(asked.blocks)
+        work = partial(self._measuring.priced, parsed, gas_limit, form=prices.form, nonce=nonce,
+                       margin=prices.preset.estimate_margin, chain_id=chain_id)  # fmt: skip
+        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
+        found = await asyncio.to_thread(work) if is_long else work()
+        return Estimate(hex(found.gas_limit), hex(found.base_fee), hex(found.priority_fee))
 
 
 def _in_hex(value: Any) -> Any:

@@ -30,7 +30,7 @@ def test_it_has_gas_limit_and_fees(engine):
     expected = feemodel.priority_fee(
         found.compressed_size, 21_000, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2
     )
-    assert found.fee.total == expected
+    assert found.priority_fee == expected
 
 
 def test_it_measures_the_fee_transaction(engine):
@@ -44,7 +44,7 @@ def test_either_form_prices_it():
     form = VerificationCost(min_gas_price=100_000_000)
     found = rollup_estimate(call(), STATE, form=form, margin=1.2)
 
-    assert found.fee.total == form.parts(found.compressed_size, 21_000, 1.2).total
+    assert found.priority_fee == form.parts(found.compressed_size, 21_000, 1.2).total
 
 
 @pytest.mark.parametrize(

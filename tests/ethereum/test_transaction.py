@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
-from feemodel.ethereum._hashes import Signature, rlp_encoded
+from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import (
     FORMS,
     LINEA_CHAIN_ID,
@@ -22,6 +22,7 @@ from feemodel.ethereum._transaction import (
     measured_form,
     parse_sender_unsigned,
     parse_transaction,
+    rlp_encoded,
 )
 from feemodel.linea._measure import fee_transaction
 from tests.helpers.development import minimal

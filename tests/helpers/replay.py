@@ -123,7 +123,7 @@ def _object(row: Comparison) -> dict[str, Any]:
         "estimateFailure": row.failure,
         "signedSize": row.size,
         "compressedSize": None if estimate is None else estimate.compressed_size,
-        "priorityFeePerGas": None if estimate is None else int(estimate.fee.total),
+        "priorityFeePerGas": None if estimate is None else estimate.priority_fee,
         "paidPriorityFeePerGas": offered(row.step) - row.step.block.base_fee,
         "wallet": row.wallet,
         "stages": {verdict.check.name: verdict.accepted for verdict in row.stages},

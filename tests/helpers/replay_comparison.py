@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.estimates._rollup import Measuring, RollupEstimate, priced
+from feemodel.estimates._rollup import Measuring, RollupEstimate
 from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
@@ -141,9 +141,9 @@ def compare_transactions(
             size = packed_size(size) if measuring.packed else size
         estimate = None
         if gas is not None and form is not None and size is not None:
-            estimate = priced(
+            estimate = measuring.priced(
                 call_of(transaction), gas.gas_limit, form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
-                chain_id=replay.chain_id, measuring=measuring,
+                chain_id=replay.chain_id,
             )  # fmt: skip
         stages: tuple[Verdict, ...] = ()
         if outcome is not None and form is not None and size is not None:
@@ -187,7 +187,7 @@ def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
 def _wallet(transaction: ReplayTransaction, estimate: RollupEstimate) -> str | None:
     paid = (transaction.max_priority_fee, transaction.max_fee)
     for wallet in WALLETS:
-        fees = wallet_fees(int(estimate.fee.total), base_fee=estimate.base_fee, wallet=wallet)
+        fees = wallet_fees(int(estimate.priority_fee), base_fee=estimate.base_fee, wallet=wallet)
         if (fees.max_priority_fee, fees.max_fee) == paid:
             return wallet.name
     return None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import BLOB, SET_CODE, Call
-from feemodel.ethereum._transaction import created_address
+from feemodel.ethereum._hashes import Authorization, Signature, keccak256
+from feemodel.ethereum._transaction import created_address, rlp_encoded, signer
 from feemodel.execution._clients import parse_message
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
@@ -24,6 +25,7 @@ from tests.helpers.captures import Replay, ReplayBlock, ReplayState, ReplayTrans
 
 Accounts = Mapping[bytes, Account]
 
+SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _DELEGATION = bytes.fromhex("ef0100")  # prefix of the address in the code of a delegated account, EIP-7702
 
 
@@ -157,6 +159,18 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
     return after
 
 
+def authority_of(authorization: Authorization) -> bytes | None:
+    """Return the address of the account that signed, 20 bytes; `None` if the signature is not valid."""
+    if authorization.y_parity > 1 or not 0 < authorization.s <= SECP256K1_ORDER // 2:
+        return None
+    signed = [authorization.chain_id, authorization.address, authorization.nonce]
+    try:
+        signature = Signature(v=authorization.y_parity, r=authorization.r, s=authorization.s)
+        return signer(keccak256(b"\x05" + rlp_encoded(signed)), signature)
+    except InvalidInput:
+        return None
+
+
 def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
     """Return the accounts after the delegations of a transaction; a delegation persists if the transaction reverts."""
     if not transaction.authorizations:
@@ -166,7 +180,7 @@ def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_
         transaction.sender: replace(accounts.get(transaction.sender, EMPTY), nonce=transaction.nonce + 1),
     }
     for authorization in transaction.authorizations:
-        authority, nonce, address = authorization.authority(), authorization.nonce, authorization.address
+        authority, nonce, address = authority_of(authorization), authorization.nonce, authorization.address
         if authority is None or authorization.chain_id not in (0, chain_id):
             continue
         account = after.get(authority, EMPTY)

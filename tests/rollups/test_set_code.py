@@ -47,6 +47,7 @@ from feemodel.rollups import (
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import all_rules, rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
+from tests.helpers.replays import authority_of
 
 # Signed by viem 2.57.20, and byte for byte the same by ethers 6.17.0, with the keys 0x46… (sender) and 0x47…
 RAW = bytes.fromhex(
@@ -124,7 +125,7 @@ def test_the_encoding_is_the_specification_s_and_is_read_back(one):
 def test_a_transaction_of_two_libraries_is_read_to_the_byte():
     assert PARSED.signed() == RAW == encode_transaction(specified(PARSED))
     assert PARSED.sender() == SENDER == recover_sender(U64(10), specified(PARSED))
-    assert [one.authority() for one in PARSED.authorizations] == [OTHER, SENDER]
+    assert [authority_of(one) for one in PARSED.authorizations] == [OTHER, SENDER]
     assert fill(parse_call(SENT), gas=90_000, chain_id=1, set_code=True).signed() == RAW
     # 21,000, 4 and 16 for each byte of calldata, 2,400 + 1,900, and 25,000 each
     assert intrinsic_gas(PARSED) == 21_000 + 4 * 31 + 16 * 5 + 4_300 + 50_000

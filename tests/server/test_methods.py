@@ -196,13 +196,13 @@ def test_each_field_of_an_override_holds_for_its_call(client, overrides, result)
     ],
 )
 def test_a_long_call_is_measured_in_a_thread(client, call, in_loop, monkeypatch):
-    threads, measure = [], Measuring.size
+    threads, measure = [], Measuring.priced
 
     def noted(*arguments, **named):
         threads.append(threading.current_thread())
         return measure(*arguments, **named)
 
-    monkeypatch.setattr(Measuring, "size", noted)
+    monkeypatch.setattr(Measuring, "priced", noted)
     client.result("rollup_estimateGas", call)
     assert [thread is threading.current_thread() for thread in threads] == [in_loop]
 
