@@ -76,14 +76,6 @@ def install_command(module: str) -> str:
 
     In a checkout of the repository, the command installs the extra from the checkout; elsewhere, from a release.
 
-    Parameters
-    ----------
-    module : full name of the module.
-
-    Returns
-    -------
-    str.
-
     >>> install_command("no_extra_has_this.module").endswith("pip install no_extra_has_this")
     True
     """

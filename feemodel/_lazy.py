@@ -18,15 +18,6 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     The package `lazy_loader` is not used, for three reasons: it would add two dependencies, it reads the names from a
     second file (`__init__.pyi`), and its error messages do not name a missing extra.
 
-    Parameters
-    ----------
-    package : full name of the package.
-
-    Returns
-    -------
-    The two functions. `__getattr__` raises `AttributeError` for an unknown name, and `MissingExtra` for a name whose
-    module needs a package that is not installed.
-
     >>> get, names = lazy_names("feemodel.rollups")
     >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
     ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True, True)

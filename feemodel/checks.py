@@ -54,21 +54,6 @@ else:  # type variables have defaults since Python 3.13
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
     """Check and return an integer, or integers as an int64 array; a float is not valid even if its value is whole.
 
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-    minimum : smallest valid integer, `None` for no limit.
-    unit : unit of the value, for the error.
-
-    Returns
-    -------
-    int for a scalar, an int64 array otherwise: the checked value.
-
-    Raises
-    ------
-    InvalidInput : a value that is not an integer, or is below the minimum.
-    Int64Overflow : an array element that does not fit int64.
-
     >>> whole("gas", 21_000), whole("gas", [1, 2])
     (21000, array([1, 2]))
     """
@@ -99,20 +84,6 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
 
 def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float | RealArray:
     """Check and return a finite double, or finite doubles as a float64 array.
-
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-    minimum : smallest valid number, `None` for no limit.
-    unit : unit of the value, for the error.
-
-    Returns
-    -------
-    float for a scalar, a float64 array otherwise: the checked value.
-
-    Raises
-    ------
-    InvalidInput : a value that is not a finite number, or is below the minimum.
 
     >>> real("margin", 1), real("margin", [1, 2])
     (1.0, array([1., 2.]))
@@ -147,20 +118,6 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
 def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, unit: str = "") -> int:
     """Check and return one integer in a range; an array is not valid.
 
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-    minimum, maximum : smallest and largest valid integer; a maximum of `None` is no limit.
-    unit : unit of the value, for the error.
-
-    Returns
-    -------
-    int.
-
-    Raises
-    ------
-    InvalidInput : a value that is not an integer in the range.
-
     >>> whole_scalar("nonce", 5)
     5
     """
@@ -174,20 +131,6 @@ def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None
 
 def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float:
     """Check and return one finite double of at least a minimum; an array is not valid.
-
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-    minimum : smallest valid number, `None` for no limit.
-    unit : unit of the value, for the error.
-
-    Returns
-    -------
-    float.
-
-    Raises
-    ------
-    InvalidInput : a value that is not a finite number, or is below the minimum.
 
     >>> real_scalar("margin", 1)
     1.0
@@ -216,19 +159,6 @@ def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
 
 def choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Check and return a name that must be one of the choices.
-
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-    choices : valid names, which the error lists.
-
-    Returns
-    -------
-    str.
-
-    Raises
-    ------
-    InvalidInput : a value that is not one of the choices.
 
     >>> choice("codec", "zstd", ("zstd", "brotli"))
     'zstd'
@@ -262,18 +192,6 @@ def sequence(name: str, value: Any, of: str = "") -> tuple[Any, ...]:
 def mapping(name: str, value: Any) -> Mapping[Any, Any]:
     """Check and return a mapping, such as a dict.
 
-    Parameters
-    ----------
-    name, value : name of the argument and its value.
-
-    Returns
-    -------
-    the value.
-
-    Raises
-    ------
-    InvalidInput : a value that is not a mapping.
-
     >>> mapping("gas", {"limit": 21_000})
     {'limit': 21000}
     """
@@ -294,17 +212,6 @@ def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, 
 
 def check_limit(number: float, what: str, highest: int, advice: str = "") -> None:
     """Raise `LimitExceeded` for a number above its limit.
-
-    Parameters
-    ----------
-    number : the number.
-    what : name of the things that are counted, for the error.
-    highest : largest valid number.
-    advice : text at the end of the error, such as what to do.
-
-    Raises
-    ------
-    LimitExceeded : a number above the limit.
 
     >>> check_limit(5, "points", 3)
     Traceback (most recent call last):
@@ -417,7 +324,7 @@ def raise_first(
 
 
 def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
-    if isinstance(value, (str, bytes, dict)) or value is None:
+    if isinstance(value, (str, bytes, bytearray, dict)) or value is None:
         raise InvalidInput(name, expected, value)
     try:
         array = np.asarray(value)

@@ -206,7 +206,7 @@ def truncated(name: str, value: Any) -> Any:
     2
     """
     if isinstance(value, np.ndarray):
-        return exact(_in_a_word(name, value).astype(np.int64))
+        return _truncated(name, value)
     return int(_finite(name, value))
 
 
@@ -217,17 +217,20 @@ def truncated_decimal(name: str, value: Any) -> Any:
     (2, 99999999999999991611392, 100000000000000000000000)
     """
     if isinstance(value, np.ndarray):
-        word = _in_a_word(name, value).astype(np.int64)
+        result = _truncated(name, value)
+        if max(-result.low, result.high) < DOUBLE_EXACT:
+            return result
         for index in zip(*np.nonzero(abs(value) >= DOUBLE_EXACT), strict=True):
-            word[index] = int(Decimal(repr(float(value[index]))))
-        return exact(word)
+            result.word[index] = int(Decimal(repr(float(value[index]))))
+        return exact(result.word)
     return int(value) if abs(value) < DOUBLE_EXACT else int(Decimal(repr(_finite(name, value))))
 
 
-def _in_a_word(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    if values.size and not (values.max() < 2.0**63 and values.min() >= -(2.0**63)):
+def _truncated(name: str, values: NDArray[np.float64]) -> Exact:
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    if not (low >= -(2.0**63) and high < 2.0**63):
         require(name, NO_ROOM, values, (values < 2.0**63) & (values >= -(2.0**63)), Int64Overflow)
-    return values
+    return Exact(values.astype(np.int64), int(low), int(high))
 
 
 def _finite(name: str, value: float) -> float:

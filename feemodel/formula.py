@@ -48,6 +48,7 @@ PIECE = 1 << 15  # number of elements that are computed at a time, so that all i
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
+PLAIN = (np.ndarray, np.memmap)
 UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
 ARRAYS = (np.ndarray, list, tuple)
 WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike | None"}
@@ -195,25 +196,22 @@ def _compiled(
 ) -> Any:
     """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
     kernel = getattr(function, "kernel", None)
-    if kernel is None or not has_numba():
-        return None
-    arrays = [value for value in given.values() if type(value) in (np.ndarray, np.memmap)]
+    numbers = [value for name, value in given.items() if name in quantities]
+    arrays = [value for value in numbers if type(value) in PLAIN]
+    if kernel is None or not has_numba() or not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
+        return None  # the checks convert lists, masked arrays and other subclasses
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not arrays:
+    if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED):
         return None
-    inputs = {
-        name: value
-        if type(value) in (np.ndarray, np.memmap) or name not in quantities
-        else quantities[name].check(name, value)
-        for name, value in given.items()
-    }
     if out is not None:
         _check_out(out, shape)
+    inputs = {
+        name: quantities[name].check(name, value) if name in quantities and type(value) not in PLAIN else value
+        for name, value in given.items()
+    }
     # The compiled form must not overwrite its inputs, because the formula reads them again if it proves nothing.
     direct = out is not None and out.flags.c_contiguous and not any(np.may_share_memory(out, a) for a in arrays)
     result = out if direct else np.empty(shape, dtype=np.int64)
-    if any(isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap) for value in given.values()):
-        return None  # a masked array, or another subclass, which the checks convert
     if not kernel()(inputs, result):
         return None
     return result if out is None or direct else _written(result, out)

@@ -186,8 +186,8 @@ def test_integers_of_every_kind_are_the_same_numbers(formula):
 
 
 BAD = [
-    True, None, "8", b"8", {}, {8}, 1j, Decimal(8), Fraction(8), math.nan, math.inf, -1, np.datetime64(8, "s"),
-    pd.NA, object(), np.str_("8"), (item for item in [8]),
+    True, None, "8", b"8", bytearray(b"8"), {}, {8}, 1j, Decimal(8), Fraction(8), math.nan, math.inf, -1,
+    np.datetime64(8, "s"), pd.NA, object(), np.str_("8"), (item for item in [8]),
 ]  # fmt: skip
 
 

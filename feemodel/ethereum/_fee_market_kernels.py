@@ -18,14 +18,6 @@ EXACT = 2.0**61  # maximum of update_fraction · e**(excess / update_fraction) a
 def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
     """Base fee of the next block for a given gas target, see `feemodel.ethereum.fee_market.next_base_fee`.
 
-    Parameters
-    ----------
-    base_fee : base fee of the parent [wei / gas].
-    gas_used : gas used by the parent [gas].
-    target : gas target by which the change of the base fee is divided, at least 1 [gas].
-    compared_target : gas target with which the gas used is compared; equal to `target` except for EIP-4396 [gas].
-    denominator : base fee change denominator of EIP-1559, a parameter of the chain, 8 on Ethereum [1].
-
     >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
     1012500000
     """

@@ -40,15 +40,6 @@ class Implausible(NamedTuple):
 def implausible(column: str, values: RealArray) -> Implausible | None:
     """Return the first fee of a column that is probably not in wei; `None` if all fees are plausible.
 
-    Parameters
-    ----------
-    column : name of the column: "base_fee", "blob_base_fee" or "tip".
-    values : array of any shape; NaN is ignored [wei / gas].
-
-    Returns
-    -------
-    Implausible or `None`.
-
     >>> implausible("base_fee", np.array([30.0, 90.0])).expected  # gwei
     'from 1,000 wei to 10,000,000 gwei'
     >>> implausible("blob_base_fee", np.array([1.0, 1.0])) is None

@@ -7,6 +7,8 @@ Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EI
 ethereum/go-ethereum at 02b73d4 (2026-08-20): consensus/misc/eip1559, consensus/misc/eip4844, params/config.go.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -113,7 +115,7 @@ class Schedule:
         self.parameters(time)
         return self.rows[bisect_right([row.timestamp for row in self.rows], time) - 1]
 
-    def with_row(self, row: BlobRules) -> "Schedule":
+    def with_row(self, row: BlobRules) -> Schedule:
         """Return a new schedule with one more row, in order of time.
 
         >>> from dataclasses import replace

@@ -4,6 +4,8 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), linea-besu/plugins/li
 ProfitabilityValidator, ProfitableTransactionSelector.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

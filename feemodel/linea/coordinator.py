@@ -6,6 +6,8 @@ record (`feemodel.linea.extra_data`) rounds to whole numbers.
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/gas-pricing.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import math
 from collections.abc import Sequence
 from functools import reduce

@@ -9,6 +9,8 @@
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), MinerExtraDataV1.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 from dataclasses import dataclass
 from typing import Self
 

@@ -1,5 +1,7 @@
 """Priority fee from L1 fees in one step: base fee and blob base fee → variable cost → pricing record → fee."""
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import sys
 from typing import Any
 

@@ -17,6 +17,8 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 8c046a76 (V1f, 2024-03-06), 3d56714c (V2, 2024-05-30); Consensys/linea-monorepo at cb180134 (2026-06-12).
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple

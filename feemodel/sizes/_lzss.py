@@ -6,6 +6,8 @@ Consensys/linea-monorepo. Since May 2025, nodes measure the size after packing i
 nodes compress the sender and the unsigned transaction. Before February 2026, nodes compressed the signed transaction.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import hashlib
 import os
 import warnings
@@ -15,18 +17,18 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Protocol, cast, overload
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
 from feemodel._extras import has_native
-from feemodel.checks import WholeArray, raise_first, whole
-from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, unreadable
+from feemodel.errors import InvalidInput, LimitExceeded, unreadable
+from feemodel.formula import formula
+from feemodel.quantities import CompressedSize
 from feemodel.sizes._lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
 FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
-_LARGEST_PACKED = 2**59  # maximum size [byte]; the number of bits of a larger size would not fit in an int64
 CHUNK = 512  # number of payloads per call of the compiled function, together at most 128 MiB
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
@@ -84,7 +86,7 @@ class Lzss:
             raise LimitExceeded(f"dictionary: more than the maximum of {LONGEST_DICTIONARY:,} bytes")
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> "Lzss":
+    def from_file(cls, path: str | os.PathLike[str]) -> Lzss:
         """Create the codec with the dictionary in a file.
 
         Warns with `UnknownDictionary` if the dictionary is not one of `PUBLISHED_DICTIONARIES`.
@@ -118,7 +120,7 @@ class Lzss:
         """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other dictionary."""
         return PUBLISHED_DICTIONARIES.get(self.sha256)
 
-    def __reduce__(self) -> tuple[type["Lzss"], tuple[bytes]]:
+    def __reduce__(self) -> tuple[type[Lzss], tuple[bytes]]:
         return type(self), (self.dictionary,)  # the native package's index of the dictionary cannot be pickled
 
     def size(self, data: Payload) -> int:
@@ -182,25 +184,9 @@ def complete_dictionary(dictionary: bytes) -> bytes:
     return dictionary if all(byte in dictionary for byte in RESERVED) else dictionary + RESERVED
 
 
-@overload
-def packed_size(size: int) -> int: ...
-@overload
-def packed_size(size: WholeArray) -> WholeArray: ...
-def packed_size(size: int | WholeArray) -> int | WholeArray:
+@formula
+def packed_size(size: CompressedSize) -> CompressedSize:
     """Size after packing into field elements: `32 * ceil(8 * size / 254)`.
-
-    Parameters
-    ----------
-    size : size before packing, an int of at least 0 or an array of such integers [byte].
-
-    Returns
-    -------
-    int for a scalar, an int64 array otherwise [byte].
-
-    Raises
-    ------
-    InvalidInput : a size that is negative or not an integer.
-    Int64Overflow : a size of more than 2**59 in an array.
 
     Source: Consensys/linea-monorepo, prover/lib/compressor/blob (2025-05-15).
 
@@ -209,7 +195,4 @@ def packed_size(size: int | WholeArray) -> int | WholeArray:
     >>> packed_size(103), packed_size(128)
     (128, 160)
     """
-    size = whole("size", size, unit="bytes")
-    if not isinstance(size, int) and (large := size > _LARGEST_PACKED).any():
-        raise_first("size", "expected at most 2**59 bytes in an array", size, large, Int64Overflow)
     return -(-8 * size // FIELD_ELEMENT_BITS) * FIELD_ELEMENT_BYTES

@@ -164,6 +164,15 @@ def test_a_given_array_may_overlap_an_input(count, shift):
     assert np.array_equal(expected, out)
 
 
+def test_a_list_or_a_masked_array_beside_large_arrays_broadcasts():
+    size = np.full(KERNEL_THRESHOLD, 128)
+    fees = priority_fee(size, [[21_000], [42_000]], variable_cost=10**9)
+
+    assert (fees.shape, fees[0, 7], fees[1, 7]) == ((2, KERNEL_THRESHOLD), 6_095_238, 3_047_619)
+    with pytest.raises(InvalidInput, match=r"gas\[3\]: expected .* that is not masked"):
+        priority_fee(size, np.ma.masked_equal(np.arange(KERNEL_THRESHOLD) + 21_000, 21_003), variable_cost=10**9)
+
+
 def test_large_arrays_are_exact_where_the_kernel_is_not():
     size = np.full(KERNEL_THRESHOLD, 128)
     size[7] = 2**40

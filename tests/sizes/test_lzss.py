@@ -380,5 +380,6 @@ def test_sizes_that_cannot_be_packed(size):
 
 def test_packed_sizes_that_do_not_fit_an_array():
     assert packed_size(2**62) == 32 * -(-(2**65) // 254)
-    with pytest.raises(Int64Overflow, match=r"size\[1\].*2\*\*59"):
-        packed_size([1, 2**59 + 1])
+    assert packed_size([1, 2**59 + 1, 2**62]).tolist() == [packed_size(size) for size in (1, 2**59 + 1, 2**62)]
+    with pytest.raises(Int64Overflow, match=r"size\[1\]: expected a result of at most 2\*\*63 - 1"):
+        packed_size([1, 2**63 - 1])
