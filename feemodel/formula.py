@@ -198,10 +198,10 @@ def _compiled(
     kernel = getattr(function, "kernel", None)
     numbers = [value for name, value in given.items() if name in quantities]
     arrays = [value for value in numbers if type(value) in PLAIN]
-    if kernel is None or not has_numba() or not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
+    if kernel is None or not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
         return None  # the checks convert lists, masked arrays and other subclasses
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED):
+    if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not has_numba():
         return None
     if out is not None:
         _check_out(out, shape)
