@@ -70,5 +70,6 @@ TESTS: dict[str, list[str]] = {
         "tests/simulation/test_sweep.py",
     ],
     "sizes/_fastlz": ["tests/sizes/test_fastlz.py"],
+    "sizes/_lzss": ["tests/sizes/test_lzss.py"],
     "sizes/_lzss_plain": ["tests/sizes/test_lzss.py"],
 }
