@@ -98,9 +98,8 @@ class PricingRule:
         for name in ("tip", "lower_bound", "upper_bound"):
             check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
         if self.lower_bound is not None and self.upper_bound is not None and self.lower_bound > self.upper_bound:
-            raise InvalidInput(
-                "lower_bound", f"expected at most the upper bound, {self.upper_bound:,}", self.lower_bound
-            )
+            reason = f"expected at least the lower bound, {self.lower_bound:,}"
+            raise InvalidInput("upper_bound", reason, self.upper_bound)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
 

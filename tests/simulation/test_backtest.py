@@ -433,5 +433,5 @@ def test_a_result_has_dates_units_meanings_seed_and_versions():
 
 
 def test_reversed_bounds_are_refused_when_the_rule_is_made():
-    with pytest.raises(InvalidInput, match=r"lower_bound: expected at most the upper bound, 1,000,000,000"):
+    with pytest.raises(InvalidInput, match="upper_bound: expected at least the lower bound, 2,000,000,000"):
         PricingRule(lower_bound=2e9, upper_bound=1e9)
