@@ -32,7 +32,7 @@ def command(
     horizon: Annotated[
         list[str], text("time ahead, a multiple of ten minutes up to 7d; may be repeated (default: 10min 1h 6h 24h)")
     ] = (),  # type: ignore[assignment]
-    method: Annotated[str, one_of("method", METHODS)] = default_of(forecast, "method"),
+    method: Annotated[Any, one_of("method", METHODS)] = default_of(forecast, "method"),
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(forecast, "paths"),
     seed: Seed = 1,

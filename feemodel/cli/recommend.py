@@ -44,7 +44,7 @@ def command(
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
     with reporting(not as_json, None, "drawing paths"):
         found = recommend(
-            l1.read(), family=family,  # type: ignore[arg-type]
+            l1.read(), family=family,
             loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
             submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
         )  # fmt: skip

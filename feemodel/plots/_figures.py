@@ -134,9 +134,8 @@ def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset",
     [2.0, 7.0]
     """
     ax = axes_or_new(ax)
-    if hasattr(rows, "data_vars"):
-        rows = _mean_fees(rows)
-    ordered = sorted(rows, key=lambda row: row[1] + row[2])
+    named = rows if isinstance(rows, Sequence) else _mean_fees(rows)
+    ordered = sorted(named, key=lambda row: row[1] + row[2])
     position = np.arange(len(ordered))
     total = np.array([l1 + l2 for _, l1, l2 in ordered]) / WEI_PER_GWEI
     parts = np.array([[l1, l2] for _, l1, l2 in ordered], dtype=float) / WEI_PER_GWEI
