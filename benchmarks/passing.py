@@ -87,7 +87,7 @@ def main() -> None:
         "each; medians; ratios are of calls a second, with their range; p99 in ms; µs is the server's processor time"
     )
     with TemporaryDirectory(prefix="feemodel-geth-") as name, anvil.asking() as pool:
-        if (geth := built_geth(Path(name))) is not None:
+        if (geth := built_geth()) is not None:
             genesis = Path(name) / "genesis.json"
             genesis.write_text(json.dumps(with_system_contracts()))
             with running_geth(geth, Path(name), pool, genesis, develops=True) as node:

@@ -41,6 +41,7 @@ TOLERANCE = 0.015
 SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel serve`
 PEER = "anvil, exact"
 GETH, GETH_VERSION = "geth, 1.5 %", "v1.17.10"
+NODES = Path(__file__).resolve().parents[1] / "out" / "nodes"
 KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # public development key of the first holder
 REFERENCE = "reference alone, 1.5 %"
 
@@ -248,7 +249,7 @@ def beside_anvil() -> None:
         nodes = {name: anvil.Node(stack.enter_context(served(*flags)).address, pool) for name, flags in SERVERS.items()}
         nodes[PEER] = stack.enter_context(anvil.running(GENESIS))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feemodel-geth-")))
-        geth = built_geth(folder)
+        geth = built_geth()
         if geth is not None:
             nodes[GETH] = stack.enter_context(running_geth(geth, folder, pool))
         time.sleep(SETTLE)
@@ -258,18 +259,21 @@ def beside_anvil() -> None:
                 report(name, measured(kind, nodes, Path(folder)))
 
 
-def built_geth(folder: Path) -> Path | None:
-    """Build geth from its Go module; if this fails, print a line and return `None`."""
+def built_geth() -> Path | None:
+    """Return geth, built once from its Go module; if this fails, print a line and return `None`."""
+    program = NODES / f"geth-{GETH_VERSION}" / "geth"
+    if program.exists():
+        return program
     if shutil.which("go") is None:
         print("  not measured: geth needs go on PATH")
         return None
     module = f"github.com/ethereum/go-ethereum/cmd/geth@{GETH_VERSION}"
-    environment = os.environ | {"GOBIN": str(folder), "GOFLAGS": "-mod=mod"}
+    environment = os.environ | {"GOBIN": str(program.parent), "GOFLAGS": "-mod=mod"}
     built = subprocess.run(["go", "install", module], env=environment, capture_output=True, text=True, check=False)
     if built.returncode:
         print(f"  not measured: geth did not build: {built.stderr.strip().splitlines()[-1]}")
         return None
-    return folder / "geth"
+    return program
 
 
 @contextmanager

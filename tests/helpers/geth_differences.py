@@ -220,7 +220,7 @@ def main() -> bool:
     kinds: Counter[str] = Counter()
     with ExitStack() as stack:
         folder, pool = Path(stack.enter_context(TemporaryDirectory())), stack.enter_context(anvil.asking())
-        program = built_geth(folder)
+        program = built_geth()
         if program is None:
             raise MissingTool("geth: not built")
         genesis = with_system_contracts(program, folder)

@@ -1,20 +1,16 @@
 """`follow` on ordinary nodes: the state of a real anvil and a real geth, proven under roots that are computed here.
 
-geth is the program in FEEMODEL_GETH or on PATH. The oracle asks the node for the state after each block, and keeps its
-own list of leaves.
+The oracle asks the node for the state after each block, and keeps its own list of leaves.
 """
 
 import json
-import os
-import shutil
 import time
-from pathlib import Path
 
 import pytest
 from eth_hash.auto import keccak
 from ethereum_rlp import rlp
 
-from benchmarks.peer_anvil import running_geth
+from benchmarks.peer_anvil import built_geth, running_geth
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.io._async_node import NodeError
@@ -33,7 +29,6 @@ SENDER, COINBASE, RECIPIENTS = HOLDERS[0], bytes(20), [bytes([9]) * 19 + bytes([
 STORES = "602035600035550000"[:16]  # sets slot calldata[0:32] to calldata[32:64]
 CREATION = f"6007600155600860025567{STORES}60005260086018f3"  # sets slots 1 and 2, and leaves that code
 DESTRUCTION = "33ff"  # a creation that destroys its account
-GETH = os.environ.get("FEEMODEL_GETH") or shutil.which("geth")
 
 
 class Peer:
@@ -118,7 +113,7 @@ class Oracle:
         return naive_root(scheme, self.accounts, self.next_free)
 
 
-def follows(peer, genesis: Path, path: Path, blocks):
+def follows(peer, genesis, path, blocks):
     """Import the blocks that the node calls final, and compare each root with the oracle's."""
     listed = {account.address: account for account in read_genesis(genesis)}
     nonce = int(peer.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
@@ -176,10 +171,13 @@ def test_the_final_blocks_of_a_real_anvil(tmp_path):
                 follow(store, peer, immediate, confirmations=0, interval=0, wait=lambda seconds: True)
 
 
-@pytest.mark.skipif(GETH is None, reason="needs geth: FEEMODEL_GETH")
 def test_the_final_blocks_of_a_real_geth(tmp_path):
-    genesis = with_system_contracts(GETH, tmp_path)
-    with anvil.asking() as pool, running_geth(Path(GETH), tmp_path, pool, genesis, develops=True) as node:
+    program = built_geth()
+    if program is None:
+        assert not anvil.needed(), "geth is not built"
+        pytest.skip("needs Go, to build geth")
+    genesis = with_system_contracts(program, tmp_path)
+    with anvil.asking() as pool, running_geth(program, tmp_path, pool, genesis, develops=True) as node:
         peer = Peer(node, mines=False)
 
         def finish():  # geth's development mode calls the blocks of whole epochs of 32 blocks final
