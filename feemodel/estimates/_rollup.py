@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import choice, flag
+from feemodel.checks import choice, flag, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
 from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
@@ -49,7 +49,7 @@ class Measuring:
         ----------
         call, gas_limit : the call, and the gas over which the fee for its bytes is spread [gas]; not checked.
         form : pricing form with its costs and the base fee.
-        margin : factor by which the priority fee of an estimate is multiplied [1].
+        margin : factor by which the priority fee of an estimate is multiplied; not checked [1].
         nonce, chain_id : values for a call without a nonce or a chain id.
         """
         named = {"gas": gas_limit, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
@@ -136,6 +136,7 @@ def rollup_estimate(
     parsed = call if isinstance(call, Call) else parse_call(call)
     runner, sender = engine_of(engine), parsed.sender
     check_rollup_call(parsed, limits := limits or runner.limits)
+    margin = real_scalar("margin", margin)
     prepared = node_named(search).prepare(parsed, call_state.overridden(overrides), tolerance=checked, limits=limits)
     return measuring.priced(
         parsed, gas_estimate(prepared, runner).gas_limit, form=form, margin=margin,

@@ -46,8 +46,8 @@ class CostPerByte(Form):
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
     def __post_init__(self) -> None:
-        whole_scalar("fixed_cost", self.fixed_cost, unit="wei")
-        whole_scalar("variable_cost", self.variable_cost, unit="wei")
+        for name in ("fixed_cost", "variable_cost"):
+            object.__setattr__(self, name, whole_scalar(name, getattr(self, name), unit="wei"))
 
     def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
         """Return the parts of the priority fee, see `feemodel.breakdown`."""
@@ -56,9 +56,9 @@ class CostPerByte(Form):
         return parts
 
     def fee(self, compressed_size: int, gas: int, margin: float) -> int:
-        """Return the priority fee of one transaction [wei / gas]."""
+        """Return the priority fee of one transaction [wei / gas]; the arguments are not checked."""
         costs = {"variable_cost": self.variable_cost, "fixed_cost": self.fixed_cost}
-        return int(priority_fee(compressed_size, gas, **costs, margin=margin))
+        return int(priority_fee.core(compressed_size, gas, **costs, margin=margin))
 
     def required_price(self, fee: Any) -> Any:
         """Return the price that a transaction must offer: the priority fee plus the base fee [wei / gas]."""

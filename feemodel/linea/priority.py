@@ -103,7 +103,8 @@ def priority_fee(
     >>> priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     43314285
     """
-    before_margin = cost_before_margin(compressed_size, gas, variable_cost, fixed_cost)
+    size_part = long("variable_cost · compressed_size", variable_cost * compressed_size) // gas
+    before_margin = long("size part + fixed_cost", size_part + fixed_cost)
     return truncated_decimal("fee", margin * double(before_margin))
 
 
@@ -123,15 +124,9 @@ def breakdown(
     >>> breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
     """
-    before_margin = cost_before_margin(compressed_size, gas, variable_cost, fixed_cost)
-    fee = truncated_decimal("fee", margin * double(before_margin))
-    return Breakdown(fixed=fixed_cost, size=before_margin - fixed_cost, margin=fee - before_margin)
-
-
-def cost_before_margin(compressed_size: Any, gas: Any, variable_cost: Any, fixed_cost: Any) -> Any:
-    """Return the cost-per-byte fee before its margin [wei / gas], in a node's signed 64-bit integers."""
-    size_part = long("variable_cost · compressed_size", variable_cost * compressed_size) // gas
-    return long("size part + fixed_cost", size_part + fixed_cost)
+    fee = priority_fee.core(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
+    size = variable_cost * compressed_size // gas
+    return Breakdown(fixed=fixed_cost, size=size, margin=fee - size - fixed_cost)
 
 
 @formula
