@@ -27,9 +27,6 @@ def main(elements: int = ELEMENTS) -> None:
         with ThreadPoolExecutor(cores()) as pool:
             list(pool.map(block, range(0, elements, BLOCK)))
 
-    def numpy_form() -> None:
-        priority.cost_per_byte(size, gas, COSTS["variable_cost"], COSTS["fixed_cost"], COSTS["margin"])
-
     seconds = interleaved(
         {
             "add, new array": lambda: add(np.empty(elements, dtype=np.int64)),
@@ -42,8 +39,6 @@ def main(elements: int = ELEMENTS) -> None:
         print(f"   {name:28} {per_item(runs, elements):>9} an element")
     print(f"   priority_fee / add, new arrays    {ratio(seconds, 'priority_fee, new array', 'add, new array')}")
     print(f"   priority_fee / add, given arrays  {ratio(seconds, 'priority_fee, given array', 'add, given array')}")
-    seconds = interleaved({"NumPy form": numpy_form, "add": lambda: add(out)}, rounds=2, warm_up=0)
-    print(f"   NumPy form {per_item(seconds['NumPy form'], elements)}, / add {ratio(seconds, 'NumPy form', 'add')}")
 
 
 if __name__ == "__main__":
