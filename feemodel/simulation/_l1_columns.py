@@ -12,6 +12,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import SCALES, implausible
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
 from feemodel.ethereum.l1_table import l1_table
+from feemodel.exact import exact
 
 FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
@@ -167,7 +168,7 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
             raise_first("gas_used", "expected at most the gas limit, and a gas limit above 0", used, ~good)
         ratios["gas_used_ratio"] = used / limit
     if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
-        maximum = np.asarray(MAINNET.parameters(seconds.astype(np.int64))[1])
+        maximum = MAINNET.parameters(exact(seconds.astype(np.int64))).maximum.word
         blob_gas = _column("blob_gas_used", known["blob_gas_used"])
         if (above := blob_gas > maximum).any():
             raise_first("blob_gas_used", "expected at most the blob gas of a full block", blob_gas, above)
