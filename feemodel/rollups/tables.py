@@ -1,7 +1,7 @@
 """Tables of transaction sizes, of fees under the rules of rollups, and of the parameters of chains."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -75,7 +75,7 @@ def measured_sizes(
     senders: Sequence[bytes] | None = None,
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
-    columns: Collection[str] | None = None,
+    columns: Sequence[str] = MEASURED,
 ) -> dict[str, WholeArray]:
     """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use.
 
@@ -91,7 +91,7 @@ def measured_sizes(
         [byte].
     linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
         `Lzss(dictionary)`.
-    columns : columns of `MEASURED` that are measured; `None`: all.
+    columns : columns of `MEASURED` that are measured.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def measured_sizes(
         "linea_size": linea_sizes,
         "pubdata": lambda: np.broadcast_to(published, (count,)),
     }
-    return {name: measure() for name, measure in measures.items() if columns is None or name in columns}
+    return {choice("columns", name, MEASURED): measures[name]() for name in sequence("columns", columns)}
 
 
 def sizes_table(
@@ -542,6 +542,9 @@ def _chosen(
         return [*map(_priced, found), *refused]
     if at is not None:
         timestamp("at", at)
+    mapping("chains", chains)
+    for name in mapping("parameters", parameters):
+        choice("parameters", name, chains)
     chosen = []
     for one in sequence("rules", rules):
         if isinstance(one, Rule):
@@ -584,7 +587,7 @@ def _inputs(
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
     transactions, l1_fees = _plain(transactions), _plain(l1_fees)
     if is_transaction_table(transactions):
-        transactions = measured_sizes(transactions, columns=needed)
+        transactions = measured_sizes(transactions, columns=[name for name in needed if name in MEASURED])
     check_table("transactions", transactions)
     table = {name: _column(name, transactions[name]) for name in needed if name in transactions}
     samples = _samples(l1_fees)
