@@ -19,7 +19,7 @@ Format of a file:
     assumed = []                    # parameters of this row whose values are assumptions
     keeps = []                      # parameters that this upgrade does not change, according to its specification
 
-A file for `feemodel.rollups.read_rules` can have rows of several chains, in tables such as `[[linea.rows]]`.
+A file for `feemodel.rollups.read_chains` can have rows of several chains, in tables such as `[[linea.rows]]`.
 """
 
 import re
