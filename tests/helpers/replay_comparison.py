@@ -109,7 +109,7 @@ def compare_transactions(
 
     Parameters
     ----------
-    replay : the captured blocks, see `feemodel.io.read_replay`.
+    replay : the captured blocks, see `tests.helpers.captures.read_replay`.
     codec, measured, packed : codec, encoding and rounding with which the node measured sizes at the time of the blocks,
         see `feemodel.fee_size`. The costs come from the pricing record of each block; without a record there is no fee.
     engine : "auto", "native", "reference", or an engine object such as `EnginePool(...)`.

@@ -63,7 +63,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 
     Parameters
     ----------
-    replay : the captured blocks, see `feemodel.io.read_replay`.
+    replay : the captured blocks, see `tests.helpers.captures.read_replay`.
     before : the transaction: its block number, and its index in the block.
     fork : name of the rules, such as "london"; `None` for the rules of the capture.
 
