@@ -62,7 +62,7 @@ INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill 
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
 CONFIDENCE = 0.9  # confidence level of the intervals of the parameters
 DRAWS = 400  # number of resampled sets of paths, for the intervals
-# The forecast itself errs. Set by hand, so that about 85 to 90 % of the intervals of a small trial held the right factor.
+# For the error of the forecast itself. Set by hand: in a small trial, 85 to 90 % of the intervals held the factor.
 MODEL_ERROR = 2.0
 
 
