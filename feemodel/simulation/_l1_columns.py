@@ -215,8 +215,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     if (outside := ~(np.abs(seconds) <= LATEST_SECOND)).any():
         reason = f"expected seconds since 1970, at most {LATEST_SECOND:,} (not milliseconds)"
         raise_first(name, reason, seconds, outside)
-    falls = np.append(False, np.diff(seconds) <= 0)
-    if falls.any():
+    if (falls := np.append(False, np.diff(seconds) <= 0)).any():
         previous = seconds[np.argmax(falls) - 1]
         reason = f"expected increasing times without duplicates; the previous row is at {previous:.12g}"
         raise_first(name, reason, seconds, falls)
