@@ -2,14 +2,17 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from feemodel._extras import need
 from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import Workers, text
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UpstreamError
 
 if TYPE_CHECKING:
     import xarray
@@ -27,7 +30,6 @@ def command(
     as_json: bool = False,
 ) -> Answer:
     """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
-    from feemodel.cli.executor import dask_client
     from feemodel.cli.sweep_spec import read_sweep_spec
     from feemodel.simulation.sweep import sweep
 
@@ -85,3 +87,28 @@ def _ranges(result: "xarray.Dataset") -> dict[str, tuple[float, float, float]]:
         str(name): (float(values.min()), float(values.mean()), float(values.max()))
         for name, values in result.data_vars.items()
     }
+
+
+TIMEOUT = 5  # seconds until a scheduler that does not answer is an error
+
+
+@contextmanager
+def dask_client(address: str | None) -> Iterator[Any]:
+    """Yield a client of the Dask scheduler at an address, or `None` without an address: the tasks run in threads."""
+    if address is None:
+        yield None
+        return
+    need("--dask", "distributed")
+    import distributed
+
+    client_of: Any = distributed.Client
+    try:
+        client = client_of(address, timeout=TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UpstreamError(f"{address}: no Dask scheduler answers ({error})") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=TIMEOUT)
+        except TimeoutError:
+            raise UpstreamError(f"{address}: the Dask cluster has no workers") from None
+        yield client

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from feemodel.explorer.methods import POLICY as POLICY
+    from feemodel.explorer.methods import STATIC as STATIC
     from feemodel.explorer.methods import Explorer as Explorer
     from feemodel.explorer.methods import explorer_methods as explorer_methods
-    from feemodel.explorer.page import POLICY as POLICY
-    from feemodel.explorer.page import STATIC as STATIC
 
 __getattr__, __dir__ = lazy_names(__name__)

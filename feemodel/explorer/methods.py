@@ -6,6 +6,7 @@ quantities; negative integers have a minus sign. Bytes and ratios are plain numb
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -34,6 +35,21 @@ from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import Form, form_of
 from feemodel.simulation.recovery import Revenue
 from feemodel.sizes import Codec, get_codec
+
+STATIC = Path(__file__).with_name("static")
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "img-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+
 
 MAX_POINTS = 500  # of a curve
 CURVE = ("axis", "from", "to", "points", "scale", "at")

@@ -24,6 +24,7 @@ from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.linea._explanation import explain as explain
+    from feemodel.linea._explanation import wallet_fees as wallet_fees
     from feemodel.linea._measure import fee_bytes as fee_bytes
     from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from feemodel.linea._node import verdicts as verdicts
     from feemodel.linea._price_cap import cap_multiplier as cap_multiplier
     from feemodel.linea._price_cap import tip_within_caps as tip_within_caps
-    from feemodel.linea._wallets import wallet_fees as wallet_fees
     from feemodel.linea.coordinator import average_fees as average_fees
     from feemodel.linea.coordinator import bounded as bounded
     from feemodel.linea.coordinator import calldata_pressure as calldata_pressure

@@ -16,8 +16,7 @@ from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
 from feemodel.explorer.inputs import FORMS, POINTS, names_of
-from feemodel.explorer.methods import MAX_POINTS, explorer_methods
-from feemodel.explorer.page import STATIC
+from feemodel.explorer.methods import MAX_POINTS, STATIC, explorer_methods
 from feemodel.explorer.presets import DAY
 from feemodel.explorer.subject import MAX_BYTES
 from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees

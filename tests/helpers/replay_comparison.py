@@ -14,8 +14,8 @@ from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estim
 from feemodel.execution._limits import Limits
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import TOLERANCE
+from feemodel.linea._explanation import WALLETS, wallet_fees
 from feemodel.linea._node import Verdict, node_checks, verdicts
-from feemodel.linea._wallets import WALLETS, wallet_fees
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import CostPerByte

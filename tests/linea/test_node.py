@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.linea._explanation import WALLETS, wallet_fees
 from feemodel.linea._node import node_checks, offered_price, pool_checks, verdicts
-from feemodel.linea._wallets import WALLETS, wallet_fees
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 

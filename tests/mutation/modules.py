@@ -37,7 +37,6 @@ TESTS: dict[str, list[str]] = {
         "feemodel/simulation/closed_loop/_costs.py",
         "tests/simulation/test_closed_loop.py",
     ],
-    "simulation/closed_loop/_execution": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/closed_loop/finality": [
         "feemodel/simulation/closed_loop/finality.py",
         "tests/simulation/test_closed_loop.py",
@@ -46,8 +45,11 @@ TESTS: dict[str, list[str]] = {
         "feemodel/simulation/closed_loop/_l1_steps.py",
         "tests/simulation/test_closed_loop.py",
     ],
-    "simulation/closed_loop/loop": ["tests/simulation/test_closed_loop.py"],
-    "simulation/forecast/path_kernels": ["tests/simulation/test_forecast_paths.py"],
+    "simulation/closed_loop/loop": [
+        "tests/simulation/test_closed_loop.py",
+        "tests/simulation/test_closed_loop_policies.py",
+    ],
+    "simulation/forecast/paths": ["tests/simulation/test_forecast_paths.py"],
     "simulation/_path_kernels": ["tests/simulation/test_scenarios.py", "tests/simulation/test_backtest.py"],
     "simulation/policies/arbitrum": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/policies/arbitrum_execution": ["tests/simulation/test_closed_loop_policies.py"],

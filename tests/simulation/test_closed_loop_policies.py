@@ -16,9 +16,9 @@ from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism,
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
 from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop import observations as at
-from feemodel.simulation.closed_loop._execution import announce_execution
 from feemodel.simulation.closed_loop._pricing import checked_pricing
 from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.loop import announce_execution
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing

@@ -12,7 +12,7 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.simulation.forecast.distribution import horizon_bins
-from feemodel.simulation.forecast.path_kernels import follow
+from feemodel.simulation.forecast.paths import follow
 from feemodel.simulation.scenarios import check_scenario, replay
 
 

@@ -7,8 +7,7 @@ import pytest
 import urllib3
 
 from feemodel.explorer.inputs import SOURCES
-from feemodel.explorer.methods import explorer_methods
-from feemodel.explorer.page import POLICY, STATIC
+from feemodel.explorer.methods import POLICY, STATIC, explorer_methods
 from tests.helpers.browser import Tab
 from tests.system.start import serving
 
@@ -38,7 +37,7 @@ def test_every_file_of_the_page_is_served_and_nothing_beside_them(page_server):
         assert response.headers["x-content-type-options"] == "nosniff"
         if "." in name:
             assert response.headers["content-type"].partition(";")[0] == KINDS[name.rpartition(".")[2]]
-    for name in ("uplot", "", "%2e%2e", "%2e%2e/page.py", "%2e%2e%2fpage.py", "a%00b", "%5c..%5cpage.py"):
+    for name in ("uplot", "", "%2e%2e", "%2e%2e/methods.py", "%2e%2e%2fmethods.py", "a%00b", "%5c..%5cmethods.py"):
         assert get("GET", f"{page_server.address}/static/{name}").status == 404, name
 
 

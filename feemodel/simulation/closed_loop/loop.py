@@ -16,7 +16,28 @@ from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
 from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
-from feemodel.simulation.closed_loop._execution import announce_execution, settle_execution
+from feemodel.simulation.policies import arbitrum_execution, eip1559
+from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET_BY_POLICY
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def announce_execution(execution, price):  # type: ignore[no-untyped-def]
+    """Set the execution prices of a step, unless the policy has set them."""
+    terms = execution.terms
+    if terms.rule != SET_BY_POLICY:
+        price.per_gas = terms.per_gas + terms.further_per_gas
+        price.per_transaction = terms.per_transaction
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def settle_execution(path):  # type: ignore[no-untyped-def]
+    """Update the execution price at the end of a step, from the gas that the transactions of the step used."""
+    rule = path.execution.terms.rule
+    if rule == BLOCK_BY_BLOCK:
+        eip1559.settle(path.execution, path.settled)
+    elif rule == BACKLOGS:
+        arbitrum_execution.settle(path.execution, path.settled)
+
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT = range(6)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, which was a Thursday
