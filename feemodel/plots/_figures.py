@@ -18,7 +18,6 @@ from feemodel.checks import instance
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray
 
 # Colours of Okabe and Ito, which colour-blind readers can distinguish.
@@ -151,55 +150,6 @@ def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset",
     ax.set_yticks(position, [name for name, _, _ in ordered])
     ax.invert_yaxis()
     return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
-
-
-def plot_days(table: "pd.DataFrame", ax: Axes | None = None, *, transactions: int) -> Axes:
-    """Plot the mean fee of a transaction for each chain and day: a dot for the total, and a dash for the data fee.
-
-    Parameters
-    ----------
-    table : table of `feemodel.rollups.compare_days` with fees in wei. Chains whose fees are not in ETH are left out.
-    ax : axes to draw on; `None` makes a new figure.
-    transactions : number of transactions that a row of the table covers; the mean fee is the row's fee /
-        `transactions`.
-
-    Returns
-    -------
-    The axes.
-
-    Raises
-    ------
-    InvalidInput : `ax` is not an `Axes`.
-
-    >>> import pandas as pd
-    >>> from matplotlib.figure import Figure
-    >>> row = {"day": "2026-01-08", "chain": "linea", "token": "ETH", "without": "", "source": "median of the day",
-    ...        "base_fee": 10**9, "total": 6 * 10**9, "data_fee": 2 * 10**9}
-    >>> ax = plot_days(pd.DataFrame([row]), Figure().subplots(), transactions=2)
-    >>> [line.get_ydata().tolist() for line in ax.get_lines()][:2]  # total and data fee [gwei]
-    [[3.0], [1.0]]
-    """
-    ax = axes_or_new(ax)
-    days = list(dict.fromkeys(table["day"]))
-    table = table[(table["without"] == "") & (table["token"] == "ETH")]
-    chains = list(dict.fromkeys(table["chain"]))
-    width = 0.8 / len(days)
-    for position, (day, colour) in enumerate(zip(days, cycle(COLOURS), strict=False)):
-        rows = table[table["day"] == day].set_index("chain")
-        x = np.array([chains.index(name) for name in rows.index]) + (position - (len(days) - 1) / 2) * width
-        total, data = (rows[part].astype(float) / transactions / WEI_PER_GWEI for part in ("total", "data_fee"))
-        first = rows.iloc[0]
-        label = f"{day}: L1 base fee {first['base_fee'] / WEI_PER_GWEI:.3g} gwei ({first['source']})"
-        ax.vlines(x, data.where(data > 0, total), total, color=colour, alpha=0.4, linewidth=1.5)
-        ax.plot(x, total, "o", color=colour, markersize=7, label=label)
-        ax.plot(x, data.where(data > 0), "_", color=colour, markersize=11, markeredgewidth=2.5)
-    ax.plot([], [], "_", color=GREY, markersize=11, markeredgewidth=2.5, label="part of the fee for L1 data")
-    ax.set(yscale="log", ylabel="mean fee of a transaction [gwei]", xlim=(-0.6, len(chains) - 0.4))
-    low, high = ax.get_ylim()
-    ax.set_ylim(low / 3, high**1.25 / low**0.25)  # room for the legend
-    log_ticks(ax.yaxis, span=100)
-    ax.set_xticks(range(len(chains)), chains)
-    return finished(ax, grid="y", fontsize=7, loc="upper left")
 
 
 def _mean_fees(fees: "xarray.Dataset") -> list[tuple[str, float, float]]:

@@ -10,7 +10,6 @@ sizes_table : the transaction sizes as a table
 comparison : total fees of a set of transactions under each rule
 compare : the fee of each transaction under each rule, as a table
 compare_sums : sums of fees at many samples of L1 fees
-compare_days : total fees on several days
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, mantle, starknet : fee formulas of a chain, with the results of
     the chain's nodes
 arbitrum_l1_pricing : Arbitrum's price of L1 data
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
-    from feemodel.rollups.tables import compare_days as compare_days
     from feemodel.rollups.tables import compare_sums as compare_sums
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import measured_sizes as measured_sizes

@@ -419,65 +419,6 @@ def in_eth(total: int, one: Rule) -> int | None:
     return None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
 
 
-def compare_days(
-    transactions: "Mapping[str, Any] | pd.DataFrame", l1_fees: "Mapping[str, Any] | pd.DataFrame"
-) -> "pd.DataFrame":
-    """Compute the total fee of the same transactions on several days, with the rules and the L1 fees of each day.
-
-    Parameters
-    ----------
-    transactions : table with `length` and the columns that the rules use, such as the result of `sizes_table`; or a
-        table of `feemodel.io.read_transactions`, whose transactions are then measured.
-    l1_fees : table with one row per day: `day` (ISO 8601), `base_fee`, `blob_base_fee` [wei / gas], and `source`, the
-        origin of the fees.
-
-    Returns
-    -------
-    DataFrame : one row per day and chain. The columns are `day`, `chain`, `rule`, `token`; the sums `data_fee`,
-        `execution_fee` and `total` of all transactions [wei of the token]; the L1 fees `base_fee` and `blob_base_fee`
-        [wei / gas] and their `source`; and `without`, the reason why a chain has no rule on that day. For a chain
-        without a rule, the columns of fees are empty.
-
-    Raises
-    ------
-    InvalidInput : a day or fee that is missing or not valid, a missing column, a table without rows, a blob
-        transaction, or a transaction of type 4 under a rule without fees for type 4.
-    Int64Overflow : a fee does not fit into 64 bits.
-    MissingExtra : pandas is not installed.
-
-    >>> transfer = {"gas": [21_000], "length": [110], "pubdata": [200]} | dict.fromkeys(
-    ...     ["zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size", "linea_size"], [100])
-    >>> fees = {"day": ["2024-03-20"], "base_fee": [10**10], "blob_base_fee": [1], "source": ["assumed"]}
-    >>> compare_days(transfer, fees)[["rule", "data_fee"]].head(2).to_dict("list")
-    {'rule': ['op-mainnet/ecotone', 'base/ecotone'], 'data_fee': [27360000101, 22020000082]}
-    """
-    need("compare_days", "pandas")
-    import pandas as pd
-
-    if is_transaction_table(transactions):
-        transactions = measured_sizes(cast("pd.DataFrame", transactions))
-    names, rows = ("day", "base_fee", "blob_base_fee", "source"), []
-    check_table("l1_fees", l1_fees, names)
-    known_fees = {name: np.atleast_1d(whole(name, l1_fees[name], unit="wei")) for name in names[1:3]}
-    try:
-        columns_of_days = [np.atleast_1d(np.asarray(known_fees.get(name, l1_fees[name]), object)) for name in names]
-    except (TypeError, ValueError):
-        raise InvalidInput("l1_fees", "expected columns with one value per day", l1_fees) from None
-    shapes = [column.shape for column in columns_of_days]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 1 or not shapes[0][0]:
-        raise InvalidInput("l1_fees", "expected columns of equal length, at least 1", shapes)
-    for day, base_fee, blob_base_fee, source in zip(*columns_of_days, strict=True):
-        rules, without = rules_at(day)
-        known = {"day": day, "base_fee": int(base_fee), "blob_base_fee": int(blob_base_fee), "source": source}
-        fees = {name: known[name] for name in ("base_fee", "blob_base_fee")}
-        for row in comparison(transactions, **fees, rules=rules):
-            parts = {"token": row.token, "data_fee": row.l1_fee, "execution_fee": row.l2_fee, "total": row.total}
-            rows.append(known | {"chain": row.rule.partition("/")[0], "rule": row.rule, **parts, "without": ""})
-        rows += [known | {"chain": name, "without": str(reason)} for name, reason in without.items()]
-    columns = ("day", "chain", "rule", "token", "data_fee", "execution_fee", "total", *names[1:], "without")
-    return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object)
-
-
 def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     """Return the dated parameters of chains as a table.
 
