@@ -6,7 +6,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,20 @@ from feemodel.cli.output import Answer
 from feemodel.cli.parameters import FLAT, Store, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum._quantities import address_bytes, from_quantity, to_hex
+from feemodel.io._address import check_address, without_secrets
+from feemodel.ledger.follow import (
+    LINEA_MAINNET_ROLLUP,
+    Caller,
+    Finality,
+    L1Finality,
+    advance,
+    depth,
+    follow,
+    immediate,
+    import_blocks,
+    never,
+)
 
 if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
@@ -56,8 +70,6 @@ def command(*, store: Store, source: Annotated[Options, FLAT] = Options()) -> An
     Without a source of blocks, this command prints the head of the ledger. Blocks that the ledger already has are
     compared with the ledger and skipped. After an error, the blocks before the failed block remain imported.
     """
-    from feemodel.cli.finality import check_rule, finality_rule
-
     options = source
 
     sources = {"blocks": options.blocks, "trie_logs": options.trie_logs, "node": options.node}
@@ -132,16 +144,7 @@ def _import_genesis(store: "ledger.Store", options: Options) -> None:
 
 
 def _import(store: "ledger.Store", options: Options, blocks: "Iterator[BlockChanges]") -> None:
-    from feemodel.cli.finality import finality_rule, parse_finality
-    from feemodel.ethereum._quantities import from_quantity
     from feemodel.io import Node
-    from feemodel.ledger.follow import (
-        LINEA_MAINNET_ROLLUP,
-        advance,
-        follow,
-        import_blocks,
-        never,
-    )
 
     words: list[str] | None = options.finality
     if words is not None and (rule := finality_rule(words, options.contract)) != store.finality:
@@ -226,3 +229,73 @@ def _wait(seconds: float) -> bool:
     """Sleep. Always return `False`, so that the caller's loop continues until an interrupt ends it."""
     time.sleep(seconds)
     return False
+
+
+def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
+    """Return a finality rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with a contract address.
+
+    The URL of the node is left out, because it may contain a password.
+
+    Raises `InvalidInput` for an unknown rule, and for a contract if the rule is not l1.
+
+    >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
+    ('depth 2', 'l1')
+    """
+    if contract is not None and list(words[:1]) != ["l1"]:
+        raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
+    match words:
+        case ["immediate"]:
+            return "immediate"
+        case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
+            return f"depth {int(count)}"
+        case ["l1", url]:
+            check_address("--finality", url)
+            return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
+    raise InvalidInput("--finality", "expected immediate, depth N or l1 URL", " ".join(map(without_secrets, words)))
+
+
+def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:
+    """Raise `InvalidInput` if the options conflict with the rule stored in the ledger.
+
+    Parameters
+    ----------
+    stored : rule of the ledger, or `None` if the ledger has no rule.
+    words : words after `--finality`, or `None` if this option is not given.
+    change : whether the user gave `--change-finality`, so that `words` may replace the stored rule.
+    contract : address of the rollup's contract on L1, or `None` if it is not given.
+    """
+    if words is None:
+        if contract is not None:
+            raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
+        if change:
+            raise InvalidInput("--change-finality", "expected only with --finality RULE", change)
+        if stored is not None and stored.startswith("l1"):
+            reason = f"expected l1 URL: the ledger's rule is {stored}, and no address of a node is stored"
+            raise InvalidInput("--finality", reason, words)
+    elif (rule := finality_rule(words, contract)) != stored and stored is not None and not change:
+        reason = f"expected {stored}, the rule of this ledger; --change-finality replaces it"
+        raise InvalidInput("--finality", reason, rule)
+
+
+def parse_finality(
+    words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
+) -> Callable[[ledger.Store], Finality]:
+    """Return a function that creates the finality rule of a ledger from the words after `--finality`.
+
+    Parameters
+    ----------
+    words : words after `--finality`: `immediate`, `depth N` or `l1 URL`.
+    connect : function that returns the node at a URL.
+    contract : address of the rollup's contract on L1.
+
+    Raises `InvalidInput` for an unknown rule.
+    """
+    finality_rule(words)
+    match words:
+        case ["immediate"]:
+            return lambda store: immediate
+        case ["depth", count]:
+            return lambda store: depth(int(count))
+        case _:
+            node = connect(words[1])
+            return lambda store: L1Finality(store, node, contract=contract)

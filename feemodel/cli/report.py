@@ -13,7 +13,7 @@ from feemodel.ethereum._transaction import Transaction, fill
 
 if TYPE_CHECKING:
     from feemodel.io._gas_reports import Use
-    from feemodel.rollups._report import Payment
+    from feemodel.rollups.tables import Payment
 
 STATISTICS = ("min", "mean", "median", "max")
 WITHIN_0_1 = "expected a number from 0 to 1"
@@ -61,8 +61,7 @@ def command(
     Functions of a gas report are priced with example arguments, deployments with the init code of the artifacts.
     """
     from feemodel.io._gas_reports import read_project
-    from feemodel.rollups._report import payments
-    from feemodel.rollups.tables import MEASURED
+    from feemodel.rollups.tables import MEASURED, payments
 
     limits = Limits(eth_usd, max_usd, max_wei)
     if not 0 <= quantile <= 1:

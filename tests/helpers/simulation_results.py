@@ -40,8 +40,8 @@ from feemodel.simulation import (
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation._calibrate import calibrate
 from feemodel.simulation.announced import CalldataPressure, PricingRule
-from feemodel.simulation.closed_loop._choices import PRICINGS
 from feemodel.simulation.closed_loop.observations import policy_state
+from feemodel.simulation.policies import PRICINGS
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.scenarios import beginning, bootstrap, replay

@@ -9,7 +9,7 @@ import time
 import pytest
 from ethereum_rlp import rlp
 
-from feemodel.cli.finality import check_rule, finality_rule, parse_finality
+from feemodel.cli.follow import check_rule, finality_rule, parse_finality
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis

@@ -10,7 +10,7 @@ from feemodel.cli.report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata, selector
 from feemodel.io._gas_reports import read_project
-from feemodel.rollups._report import payments
+from feemodel.rollups.tables import payments
 from tests.conftest import ROOT
 
 REPORTS = ROOT / "tests" / "data" / "reports"

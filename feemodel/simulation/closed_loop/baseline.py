@@ -13,12 +13,11 @@ import xarray as xr
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._l1_columns import RATIOS
-from feemodel.simulation.closed_loop._choices import POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import MAX_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.policies import POLICIES
+from feemodel.simulation.policies import POLICIES, POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting, PriceCap
@@ -76,7 +75,7 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
 
     Parameters
     ----------
-    kind : one of `feemodel.simulation.closed_loop._choices.PRICINGS`.
+    kind : one of `feemodel.simulation.policies.PRICINGS`.
     even : break-even price and mean costs, from which the policy takes its initial values.
     window_blocks : length of Linea's averaging window [steps].
     step : length of a step [s].
@@ -107,7 +106,7 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
 
     Parameters
     ----------
-    kind : one of `feemodel.simulation.closed_loop._choices.POSTINGS`.
+    kind : one of `feemodel.simulation.policies.POSTINGS`.
     sla : for "price-cap", the target delay; for "deadline" and "clairvoyant", the maximum wait; "fill"
         ignores this value [s].
     tip : L1 tip that "price-cap" pays, see `PriceCap`.

@@ -15,3 +15,6 @@ POLICIES = {
     "feed-forward": "vault:feed_forward",
     "vault-eip1559": "vault_eip1559:baseline",
 }
+PRICINGS = tuple(POLICIES)
+POSTINGS = ("fill", "deadline", "price-cap", "clairvoyant")
+WITH_SLA = ("deadline", "price-cap", "clairvoyant")  # policies that need a target delay or a maximum wait
