@@ -47,26 +47,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_407,
+    "cli": 4_395,
     "estimates": 941,
     "ethereum": 2_612,
     "execution": 2_316,
-    "explorer": 1_173,
+    "explorer": 1_172,
     "io": 4_245,
     "ledger": 3_975,
-    "linea": 2_477,
-    "plots": 859,
-    "rollups": 5_477,
-    "server": 2_439,
-    "simulation": 9_299,
+    "linea": 2_470,
+    "plots": 808,
+    "rollups": 5_187,
+    "server": 2_435,
+    "simulation": 9_259,
     "sizes": 996,
     "top level": 2_507,
-    "package": 43_723,
-    "tests": 44_996,
+    "package": 43_318,
+    "tests": 44_792,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
-    "modules": 242,
-    "exported names": 225,
+    "modules": 230,
+    "exported names": 222,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

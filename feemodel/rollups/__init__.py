@@ -9,7 +9,6 @@ measured_sizes : the transaction sizes that the rules need
 sizes_table : the transaction sizes as a table
 comparison : total fees of a set of transactions under each rule
 compare : the fee of each transaction under each rule, as a table
-compare_sums : sums of fees at many samples of L1 fees
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, mantle, starknet : fee formulas of a chain, with the results of
     the chain's nodes
 arbitrum_l1_pricing : Arbitrum's price of L1 data
@@ -17,7 +16,6 @@ arbitrum_l2_pricing : Arbitrum's L2 base fee
 max_send : the largest value that an account can send with a call that is included some blocks later
 factors : the common form of all rules
 rules : the rules of all chains
-kernels : sums of fees over millions of transactions
 
 >>> from feemodel import rollups
 >>> rollups.rule("op-mainnet", at="2024-06-14").name
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
-    from feemodel.rollups.tables import compare_sums as compare_sums
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import measured_sizes as measured_sizes
     from feemodel.rollups.tables import sizes_table as sizes_table

@@ -4,7 +4,6 @@ A rule computes the data fee and the execution fee of a transaction at given L1 
 
 Every rule computes the data fee as units · price // divisor, where the units depend on the transaction, and the price
 on the L1 fees. A rule is defined by its `Factors`. `evaluate` computes exact fees from the factors.
-`feemodel.rollups.kernels` computes sums of fees over millions of transactions and thousands of samples of L1 fees.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -27,9 +27,8 @@ from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transact
 from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
 from feemodel.ethereum.l1_table import l1_table
-from feemodel.integers import fitting
 from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
-from feemodel.rollups.factors import TYPE_COLUMN, Factors, Rule
+from feemodel.rollups.factors import TYPE_COLUMN, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from feemodel.rollups import kernels
 
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`, which take 0.8 GB
 BLOCK = 1_000_000  # maximum number of fees that are computed at a time
@@ -241,7 +239,7 @@ def compare(
     ------
     InvalidInput : an unknown rule, a missing column of a rule that was asked for by name, a table without rows, L1 fees
         that are probably not in wei, or a blob transaction.
-    LimitExceeded : more than 50,000,000 fees; use `compare_sums`.
+    LimitExceeded : more than 50,000,000 fees; compare parts of the table.
     Int64Overflow : a fee does not fit into 64 bits.
     MissingExtra : xarray is not installed.
 
@@ -255,7 +253,7 @@ def compare(
     shape = (_rows(table), len(chosen), _rows(samples))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
-        raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare_sums reduces them")
+        raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare parts of the table")
     complete = all(isinstance(one.rule, Rule) for one in chosen)
     fees = {part: np.full(shape, 0 if complete else np.nan, dtype=np.int64 if complete else float)
             for part in ("l1_fee", "l2_fee")}  # fmt: skip
@@ -271,65 +269,6 @@ def compare(
             fees["l1_fee"][block, place], fees["l2_fee"][block, place] = l1_fee, l2_fee
     dims = ("transaction", "chain", "time")
     return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, samples)
-
-
-def compare_sums(
-    transactions: "Mapping[str, Any] | pd.DataFrame",
-    l1_fees: "Mapping[str, Any] | pd.DataFrame",
-    rules: Sequence[str | Rule] | None = None,
-    *,
-    at: When | None = None,
-) -> "xr.Dataset":
-    """Compute sums of fees over all transactions, and over all samples of L1 fees, without storing the individual fees.
-
-    Each fee is an exact integer; the sums are doubles.
-
-    Parameters
-    ----------
-    transactions : table with the columns that the rules use, such as the result of `sizes_table`; or a table of
-        `feemodel.io.read_transactions`, whose transactions are then measured.
-    l1_fees : table with `base_fee` and `blob_base_fee`, one row per sample [wei / gas].
-    rules, at : as in `compare`.
-
-    Returns
-    -------
-    Dataset : `l1_fee_of_time` and `l2_fee_of_time` (chain × time) are sums over the transactions.
-        `l1_fee_of_transaction` and `l2_fee_of_transaction` (chain × transaction) are sums over the samples [wei]. The
-        sums of a chain that cannot be priced are NaN, and the coordinate `reason` says why.
-
-    Raises
-    ------
-    InvalidInput : an unknown rule, a missing column, a table without rows, a blob transaction, or a transaction of type
-        4 under a rule without fees for type 4.
-    Int64Overflow : a fee exceeds the range in which the arithmetic is exact.
-    MissingExtra : xarray or numba is not installed.
-
-    >>> transfer = {"gas": [21_000, 21_000], "fastlz_size": [100, 100]}
-    >>> sums = compare_sums(transfer, {"base_fee": [10**9, 10**10], "blob_base_fee": [1, 1]}, ["op-mainnet/jovian"])
-    >>> sums.l1_fee_of_time.values.tolist()
-    [[16726400202.0, 167264000202.0]]
-    """
-    need("compare_sums", "xarray", "numba")
-    from feemodel.rollups import kernels
-
-    chosen, table, samples = _inputs(transactions, l1_fees, rules, at)
-    counts = {"transaction": _rows(table), "time": _rows(samples)}
-    sums = {
-        f"{part}_fee_of_{dim}": (("chain", dim), np.full((len(chosen), count), np.nan))
-        for part in ("l1", "l2")
-        for dim, count in counts.items()
-    }
-    for place, one in enumerate(chosen):
-        if not isinstance(one.rule, Rule):
-            continue
-        factors = one.rule.factors_of_checked(table, samples["base_fee"], samples["blob_base_fee"])
-        for part, found in (
-            ("l1", kernels.l1_sums(factors, counts["transaction"], counts["time"])),
-            ("l2", _l2_sums(factors, counts["transaction"], counts["time"])),
-        ):
-            sums[f"{part}_fee_of_transaction"][1][place] = found.by_transaction
-            sums[f"{part}_fee_of_time"][1][place] = found.by_sample
-    return _dataset(sums, chosen, table, samples)
 
 
 def comparison(
@@ -590,18 +529,6 @@ def _column(name: str, values: Any) -> WholeArray:
     """Return a column as an int64 array; a number is a column of one row."""
     column = whole(name, values)
     return np.asarray(whole(name, [column])) if isinstance(column, int) else column
-
-
-def _l2_sums(factors: Factors, transactions: int, moments: int) -> "kernels.Sums":
-    from feemodel.rollups import kernels
-
-    # The L2 fee is gas · gas_price + extra. `gas_price` does not depend on the transaction, and `gas` and `extra` do
-    # not depend on the sample of L1 fees, so sums of L2 fees are computed from sums of the factors.
-    gas, extra, price = (
-        np.broadcast_to(fitting("l2_fee", value), (count,)).astype(float)
-        for value, count in ((factors.gas, transactions), (factors.extra, transactions), (factors.gas_price, moments))
-    )
-    return kernels.Sums(gas * price.sum() + moments * extra, price * gas.sum() + extra.sum())
 
 
 def _dataset(

@@ -23,7 +23,6 @@ TESTS: dict[str, list[str]] = {
     ],
     "rollups/_balance": ["feemodel/rollups/_balance.py", "tests/rollups/test_balance.py"],
     "rollups/factors": ["tests/rollups/test_vectors.py", "tests/rollups/test_rules.py"],
-    "rollups/kernels": ["tests/rollups/test_rules.py"],
     "rollups/mantle": ["tests/rollups/test_mantle.py", "feemodel/rollups/mantle.py"],
     "rollups/optimism": ["tests/rollups/test_optimism.py", "feemodel/rollups/optimism.py"],
     "rollups/scroll": ["tests/rollups/test_scroll.py", "feemodel/rollups/scroll.py"],

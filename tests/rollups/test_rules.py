@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput, UnknownParameter
@@ -15,7 +15,6 @@ from feemodel.linea import coordinator, from_l1, priority
 from feemodel.rollups import (
     arbitrum,
     arbitrum_l1_pricing,
-    kernels,
     mantle,
     optimism,
     scroll,
@@ -25,7 +24,7 @@ from feemodel.rollups import (
 )
 from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.factors import Factors, _with_margin, evaluate
-from feemodel.rollups.rules import all_rules, rule, rules_at
+from feemodel.rollups.rules import rule, rules_at
 from tests.helpers.optional import optional
 
 PricingRule = optional("feemodel.simulation.announced", "PricingRule")
@@ -45,7 +44,6 @@ MNT = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213, "token_ratio
 MANTLE = rule("mantle", parameters=MNT)
 STARKNET = rule("starknet", parameters={"eth_to_fri_rate": 3 * 10**18})
 CURRENT = tuple(one.name for one in rules_at()[0])
-EVERY_RULE = [*all_rules().values(), FEYNMAN, EARLY, MANTLE, STARKNET]
 
 
 def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) -> tuple[int, int]:
@@ -160,35 +158,11 @@ def test_an_operator_fee_belongs_to_the_l2_part() -> None:
     assert fees == {"fjord": without, "isthmus": without + 21_005, "jovian": without + 21_000 * 10**8 + 5}
 
 
-def table(rng: np.random.Generator, rows: int, largest: int) -> dict[str, Any]:
-    columns = {name: rng.integers(1, largest, rows) for name in COLUMNS}
-    return columns | {"gas": rng.integers(21_000, 2 * 10**6, rows)}
-
-
-@pytest.mark.parametrize("chosen", EVERY_RULE, ids=lambda chosen: chosen.name)
-@settings(max_examples=5, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([(2_000, 10**12), (120_000, 2 * 10**10)]))
-def test_compiled_sums_are_exact_fees_added_up(chosen: Any, seed: int, limits: tuple[int, int]) -> None:
-    """Rows of one moment and columns of one transaction are single fees: those are compared to the wei."""
-    rng = np.random.default_rng(seed)
-    largest, dearest = limits
-    transactions, moments = table(rng, 40, largest), 30
-    base, blob = rng.integers(4, dearest, (2, moments))
-    exact = chosen.fees({name: c[:, None] for name, c in transactions.items()}, base_fee=base, blob_base_fee=blob).l1
-    exact = np.broadcast_to(exact, (40, moments))
-    sums = kernels.l1_sums(chosen.factors(transactions, base_fee=base, blob_base_fee=blob), 40, moments)
-    np.testing.assert_allclose(sums.by_transaction, exact.sum(axis=1, dtype=float), rtol=1e-14)
-    np.testing.assert_allclose(sums.by_sample, exact.sum(axis=0, dtype=float), rtol=1e-14)
-    for m in range(3):
-        one = chosen.factors(transactions, base_fee=base[m : m + 1], blob_base_fee=blob[m : m + 1])
-        assert kernels.l1_sums(one, 40, 1).by_transaction.tolist() == exact[:, m].astype(float).tolist()
-
-
 @given(
     st.lists(st.integers(0, 2**49), min_size=1, max_size=20), st.lists(st.integers(0, 2**45), min_size=1, max_size=20),
     st.integers(2**36, 2**51), st.integers(0, 10**6 - 1), st.integers(0, 10**6 - 1), st.integers(0, 2**60),
 )  # fmt: skip
-def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
+def test_arrays_divide_exactly_at_the_edges_of_their_range(
     units: list[int], prices: list[int], divisor: int, millionths: int, more: int, offset: int
 ) -> None:
     for price in prices:
@@ -198,7 +172,7 @@ def test_the_kernel_divides_exactly_at_the_edges_of_its_range(
         )  # fmt: skip
         one = factors._replace(price=FixedPoint(price, millionths))
         exact = [evaluate(one._replace(units=unit)).l1 for unit in units]
-        assert kernels.l1_sums(factors, len(units), 1).by_transaction.tolist() == [float(fee) for fee in exact]
+        assert evaluate(factors).l1.tolist() == exact
         assert exact == [
             (unit * (price * 10**6 + millionths) + offset * 10**6 + more) // (divisor * 10**6) for unit in units
         ]
@@ -221,56 +195,7 @@ def test_a_remainder_beyond_the_divisor_corrects_the_quotient(
     )
     expected = (units * price + offset) // divisor
 
-    assert kernels.l1_sums(factors, 1, 1).by_transaction.tolist() == [float(expected)] != [float(expected - 1)]
-
-
-@pytest.mark.parametrize("margin", [0.0, 1.0, 1.5, 2.0])
-def test_compiled_sums_have_the_margin(margin: float) -> None:
-    one = Factors(np.array([7]), FixedPoint(10, 0), 4, gas=0, gas_price=0, step=2, fixed=3, margin=margin)
-
-    assert kernels.l1_sums(one, 1, 1).by_transaction.tolist() == evaluate(one).l1.tolist()
-
-
-def test_the_kernel_refuses_what_it_cannot_prove() -> None:
-    product = Factors(np.array([1, 2**40]), FixedPoint(np.array([2**21]), 0), 1, gas=0, gas_price=0)
-    with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
-        kernels.l1_sums(product, 2, 1)
-    eight = FixedPoint(np.array([8]), 0)
-    with pytest.raises(Int64Overflow, match=r"transactions\[1\]"):
-        kernels.l1_sums(Factors(np.array([1, 2**59]), eight, 1, gas=0, gas_price=0), 2, 1)
-    with pytest.raises(Int64Overflow, match="transactions"):
-        kernels.l1_sums(Factors(np.array([1]), eight, 2**52, gas=0, gas_price=0), 1, 1)
-
-
-@pytest.mark.parametrize("place", [0, kernels.CHUNK - 1, kernels.CHUNK, 2 * kernels.CHUNK - 1, 2 * kernels.CHUNK])
-def test_the_edges_of_chunks_are_summed_and_refused_as_any_element(place: int) -> None:
-    """Up to the last fee below 2**60; from there on the transaction is named."""
-    count = 2 * kernels.CHUNK + 1
-    units = np.ones(count, dtype=np.int64)
-    factors = Factors(units, FixedPoint(np.array([2**11, 5]), 0), 1, gas=0, gas_price=0)
-    units[place] = 2**48 - 1
-    sums = kernels.l1_sums(factors, count, 2)
-    expected = np.full(count, 2**11 + 5)
-    expected[place] = (2**48 - 1) * (2**11 + 5)
-    assert expected.astype(float).tolist() == sums.by_transaction.tolist()
-    assert [float((2**48 - 1 + count - 1) * price) for price in (2**11, 5)] == sums.by_sample.tolist()
-
-    units[place] = 2**49
-    with pytest.raises(Int64Overflow, match=rf"transactions\[{place}\]: .* got {2**49}"):
-        kernels.l1_sums(factors, count, 2)
-
-
-def test_sums_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sum of a transaction is that of its moments; the sum of a moment comes from chunks in their order."""
-    rng = np.random.default_rng(7)
-    transactions = table(rng, 10_000, 1_000)
-    base, blob = rng.integers(4, 10**10, (2, 50))
-    factors = rule("base/jovian").factors(transactions, base_fee=base, blob_base_fee=blob)
-    first = kernels.l1_sums(factors, 10_000, 50)
-    monkeypatch.setattr(kernels, "cores", lambda: 7)
-    again = kernels.l1_sums(factors, 10_000, 50)
-    assert first.by_sample.tolist() == again.by_sample.tolist()
-    assert first.by_transaction.tolist() == again.by_transaction.tolist()
+    assert evaluate(factors).l1.tolist() == [expected]
 
 
 def test_factors_multiply_out_by_hand() -> None:

@@ -16,7 +16,7 @@ from feemodel.ethereum.fee_market import calldata_gas
 from feemodel.io.shipped import read_shipped_l1_fees, shipped_path
 from feemodel.rollups import optimism, rules
 from feemodel.rollups import tables as module
-from feemodel.rollups.tables import compare, compare_sums, comparison, sizes_table
+from feemodel.rollups.tables import compare, comparison, sizes_table
 from tests.helpers.optional import optional
 
 pd = optional("pandas")
@@ -71,15 +71,6 @@ def test_blocks_do_not_change_the_cube(
     whole = compare(transactions, moments)
     monkeypatch.setattr(module, "BLOCK", 60)
     assert compare(transactions, moments).identical(whole)
-
-
-def test_sums_are_those_of_the_cube(transactions: Any, moments: dict[str, Any]) -> None:
-    cube, sums = compare(transactions, moments, EVERY).astype(float), compare_sums(transactions, moments, EVERY)
-    for part in ("l1_fee", "l2_fee"):
-        for kept, summed in (("time", "transaction"), ("transaction", "time")):
-            np.testing.assert_allclose(
-                sums[f"{part}_of_{kept}"], cube[part].sum(summed).transpose("chain", kept), rtol=1e-12
-            )
 
 
 def test_a_result_says_what_it_was_made_from(transactions: Any, moments: dict[str, Any]) -> None:
@@ -140,9 +131,8 @@ def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
         "transactions": {"gas": [21_000], "linea_size": [100]}, "rules": ["linea"],
         "l1_fees": {"base_fee": [10**9], "blob_base_fee": [1]},
     }  # fmt: skip
-    for form in (compare, compare_sums):
-        with pytest.raises(InvalidInput, match=message):
-            form(**(arguments | change))
+    with pytest.raises(InvalidInput, match=message):
+        compare(**(arguments | change))
 
 
 def test_a_reference_is_one_of_the_rules(transactions: Any) -> None:
@@ -150,14 +140,11 @@ def test_a_reference_is_one_of_the_rules(transactions: Any) -> None:
         comparison(transactions, base_fee=10**9, blob_base_fee=1, rules=["base/jovian"], reference="linea")
 
 
-def test_too_large_a_cube_points_to_the_sums() -> None:
+def test_too_large_a_cube_is_refused() -> None:
     transactions = {"gas": np.full(60_000, 21_000), "fastlz_size": np.full(60_000, 100)}
     moments = {"base_fee": np.full(1_000, 10**9), "blob_base_fee": np.ones(1_000, dtype=int)}
-    with pytest.raises(LimitExceeded, match=r"60,000 × 1 × 1,000 fees .* compare_sums"):
+    with pytest.raises(LimitExceeded, match=r"60,000 × 1 × 1,000 fees are more than 50,000,000"):
         compare(transactions, moments, ["base/jovian"])
-    sums = compare_sums(transactions, moments, ["base/jovian"])
-    fee = rules.rule("base/jovian").fees({"gas": 21_000, "fastlz_size": 100}, base_fee=10**9, blob_base_fee=1).l1
-    assert sums.l1_fee_of_time.values[0, 0] == fee * 60_000
 
 
 def test_sizes_are_measured_on_the_right_bytes() -> None:
