@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from feemodel.checks import INT64_MAX, choice, whole_scalar
+from feemodel.checks import INT64_MAX, choice, whole
 from feemodel.errors import Int64Overflow
 from feemodel.exact import NO_ROOM, require
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
@@ -47,7 +47,7 @@ class CostPerByte(Form):
 
     def __post_init__(self) -> None:
         for name in ("fixed_cost", "variable_cost"):
-            object.__setattr__(self, name, whole_scalar(name, getattr(self, name), unit="wei"))
+            object.__setattr__(self, name, whole(name, getattr(self, name), unit="wei"))  # arrays along a curve
 
     def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
         """Return the parts of the priority fee, see `feemodel.breakdown`."""

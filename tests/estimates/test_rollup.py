@@ -71,9 +71,9 @@ def test_the_nonce_of_an_override_is_executed_and_the_chains_is_measured():
     "settings",
     [
         {"search": "anvil"}, {"tolerance": 1.0}, {"tolerance": float("nan")}, {"codec": "lz4"}, {"measured": "raw"},
-        {"packed": "yes"}, {"engine": "geth"},
+        {"packed": "yes"}, {"engine": "geth"}, {"margin": -1.0}, {"margin": [1.2]},
     ],
 )  # fmt: skip
 def test_settings_are_checked(settings):
     with pytest.raises(InvalidInput):
-        rollup_estimate(call(), STATE, form=FORM, margin=1.2, **settings)
+        rollup_estimate(call(), STATE, **{"form": FORM, "margin": 1.2} | settings)

@@ -31,6 +31,11 @@ def test_a_required_price_that_no_array_holds_is_refused():
         form.required_price(np.array([0, 1]))
 
 
+def test_costs_of_numpy_do_not_wrap():
+    with pytest.raises(Int64Overflow, match=r"variable_cost · compressed_size"):
+        CostPerByte(variable_cost=np.int64(10**18)).fee(10_000, 21_000, 1.2)
+
+
 def test_a_high_gas_limit_is_accepted_before_execution_and_left_pending_after_it():
     preset = linea_preset()
     form = CostPerByte(variable_cost=10**9)
