@@ -62,7 +62,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_507,
     "package": 43_318,
-    "tests": 44_792,
+    "tests": 44_806,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 230,

@@ -43,6 +43,15 @@ class Peer:
             raise NodeError(method, answer["error"]["code"], answer["error"]["message"])
         return answer["result"]
 
+    def receipt(self, transaction):
+        """The receipt; `None` while the transaction waits, or while geth, which just started, indexes its blocks."""
+        try:
+            return self.call("eth_getTransactionReceipt", [transaction])
+        except NodeError as error:
+            if "indexing is in progress" in str(error):
+                return None
+            raise
+
     def send(self, *transactions):
         """Put transactions into blocks; return the number of the newest block."""
         nonce = int(self.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
@@ -51,7 +60,7 @@ class Peer:
         if self.mines:
             self.call("evm_mine")
         end = time.monotonic() + 30
-        while not all(receipts := [self.call("eth_getTransactionReceipt", [one]) for one in hashes]):
+        while not all(receipts := [self.receipt(one) for one in hashes]):
             assert time.monotonic() < end
             time.sleep(0.05)
         assert all(receipt["status"] == "0x1" for receipt in receipts), receipts
