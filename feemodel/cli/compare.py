@@ -97,7 +97,7 @@ def command(
     """Price a transaction, a call or a file of them with the fee rule of every rollup."""
     import numpy as np
 
-    from feemodel.rollups.tables import comparison, measured_sizes
+    from feemodel.rollups.tables import MEASURED, comparison, measured_sizes
 
     rules, without = chains.read()
     carried = [one for one in rules if one.no_set_code is None]
@@ -108,7 +108,7 @@ def command(
     needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
     table = measured_sizes(
         priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata, linea_codec=sizing.read(),
-        columns=needed,
+        columns=[name for name in MEASURED if name in needed],
     )  # fmt: skip
     if starknet_gas is not None:
         table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
