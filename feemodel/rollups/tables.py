@@ -73,7 +73,7 @@ def measured_sizes(
     senders: Sequence[bytes] | None = None,
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
-    columns: Sequence[str] = MEASURED,
+    columns: Sequence[str] | None = None,
 ) -> dict[str, WholeArray]:
     """Measure all sizes of transactions that the rules of `feemodel.rollups.rules` use.
 
@@ -89,7 +89,7 @@ def measured_sizes(
         [byte].
     linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
         `Lzss(dictionary)`.
-    columns : columns of `MEASURED` that are measured.
+    columns : columns of `MEASURED` that are measured; `None`: all.
 
     Returns
     -------
@@ -157,7 +157,8 @@ def measured_sizes(
         "linea_size": linea_sizes,
         "pubdata": lambda: np.broadcast_to(published, (count,)),
     }
-    return {choice("columns", name, MEASURED): measures[name]() for name in sequence("columns", columns)}
+    asked = MEASURED if columns is None else sequence("columns", columns)
+    return {choice("columns", name, MEASURED): measures[name]() for name in asked}
 
 
 def sizes_table(

@@ -51,7 +51,7 @@ class Bracket(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PathBrackets:
+class _PathBrackets:
     """Function that takes the number of a path and returns the bracket of the path; workers call it.
 
     A transaction pays trunc(e · (F + A · size // gas)) per gas: e is the margin of the fee estimate, F the fixed cost,
@@ -294,7 +294,7 @@ def calibrate(
     if calldata is None and chosen.pressure is not None:
         calldata = given.calldata
     check_workload(given, calldata)
-    job = PathBrackets(
+    job = _PathBrackets(
         given,
         l1_fees,
         chosen,
