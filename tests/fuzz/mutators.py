@@ -70,22 +70,6 @@ def mutated_json(data: bytes, rng: Random, mutate: Mutate) -> bytes:
         return mutate(data)
 
 
-def mutated_lines(data: bytes, rng: Random, mutate: Mutate) -> bytes:
-    """JSON Lines with one of the lines changed, or lines left out, doubled and swapped."""
-    lines = data.split(b"\n")
-    place = rng.randrange(len(lines))
-    chosen = rng.random()
-    if chosen < 0.8:
-        lines[place] = mutated_json(lines[place], rng, mutate)
-    elif chosen < 0.85:
-        del lines[place]
-    elif chosen < 0.95:
-        lines.insert(rng.randrange(len(lines) + 1), lines[place])
-    else:
-        rng.shuffle(lines)
-    return b"\n".join(lines)[:MAX_SIZE]
-
-
 def mutated_rlp(before: int) -> Callable[[bytes, Random, Mutate], bytes]:
     """A mutation of RLP that stands behind `before` bytes, or behind one byte if that is a transaction's type (-1)."""
 

@@ -17,10 +17,6 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "transaction": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "sender_unsigned": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
-    "fee_history": (
-        "records",
-        ("feemodel.io._l1_fees", "feemodel.io._files", "feemodel.io._values", "feemodel.ethereum._quantities"),
-    ),
     "proof": (
         "proofs",
         ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
@@ -30,10 +26,6 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
     ),
     "proof_file": ("proofs", ("feemodel.ledger.proof", *_FILES)),
-    "state_diff": ("blocks", _FILES),
-    "trie_log": ("blocks", ("feemodel.ledger.files", "feemodel.ethereum._quantities", "feemodel.errors", _RLP)),
-    "trie_log_lines": ("blocks", ("feemodel.ledger.files", *_FILES, _RLP)),
-    "genesis": ("blocks", _FILES),
     "call": ("calls", ("feemodel.ethereum._transaction", "feemodel.execution._message", *_CALLS)),
     "overrides": ("calls", ("feemodel.execution._state", *_CALLS)),
 }
