@@ -20,7 +20,7 @@ from feemodel.errors import MissingExtra
 
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
-MAX_MEGABYTES, MAX_PACKAGES = 120, 12  # of the core, this package included
+MAX_MEGABYTES, MAX_PACKAGES = 125, 18  # of the core, this package included
 NOT_OURS = {"pip", "setuptools", "wheel"}
 MAX_SECONDS = 0.3  # of a processor, for a first fee once the files are in the cache
 MAX_RATIO = 2.5  # of these seconds and those of `import numpy`, on machines where that alone takes long
@@ -29,11 +29,11 @@ ROOMS = ("ethereum", "linea", "sizes", "rollups", "execution", "ledger", "estima
 #: Verbs that answer with the core alone, each with the beginning of what it prints.
 OF_THE_CORE = (
     ((*FEE[:-1],), "cost-per-byte"),
-    (("explain", CALL), "A call of"),
-    (("compare", CALL), "Transactions: 1"),
-    (("compare", CALL, "--at", "2026-01-20"), "Transactions: 1"),
-    (("chains",), ""),
-    (("chains", "op-mainnet"), "2023-06-06"),
+    (("explain", CALL), "call of 49 bytes"),
+    (("compare", CALL), "1 transactions"),
+    (("compare", CALL, "--at", "2026-01-20"), "1 transactions"),
+    (("chains",), "30 chains"),
+    (("chains", "op-mainnet"), "op-mainnet"),
     (("max-send", "op-mainnet", CALL.replace(', "value": "0x1"', ""), "--balance", "1000000000000000000", "--base-fee",
       "1000000", "--l1-base-fee", "1000000000", "--blob-base-fee", "1"), "op-mainnet"),
 )  # fmt: skip
