@@ -82,8 +82,13 @@ def test_own_names_and_units_are_said_by_the_caller(tmp_path):
     assert feemodel.fee_payloads(table) == MEASURED
 
 
-@pytest.mark.parametrize("more", [{"blobVersionedHashes": ["0x01" + "22" * 31]}, {"authorizationList": [{}]},
-                                  {"maxFeePerBlobGas": 7}])  # fmt: skip
+AUTHORIZATION = {
+    "chainId": "0xa", "address": "0x" + "33" * 20, "nonce": "0x0", "yParity": "0x0", "r": "0x1", "s": "0x1"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{"blobVersionedHashes": ["0x01" + "22" * 31]}, {"maxFeePerBlobGas": 7},
+                                  {"authorizationList": [AUTHORIZATION]}])  # fmt: skip
 def test_transactions_of_type_3_and_4_are_known_by_their_fields_where_no_type_is_given(tmp_path, more):
     row = {"from": "0x" + "11" * 20, "to": "0x" + "22" * 20, "nonce": 1, "value": 0, "input": "0x", "gas": 21000,
            "maxFeePerGas": 10, "maxPriorityFeePerGas": 1}  # fmt: skip
