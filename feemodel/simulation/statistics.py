@@ -74,7 +74,7 @@ def over(*dims: str, quantile: Sequence[float] = (), above: Sequence[float] = ()
     ----------
     dims : names of the dimensions, such as "sample" or "transaction".
     quantile : levels of quantiles, from 0 to 1 [1]. A quantile differs from the exact one, interpolated linearly, by at
-        most 0.05 %. For integers up to 2,048, it is exact.
+        most 0.05 %, but for numbers below 2.2e-308. For integers up to 2,048, it is exact.
     above : thresholds [unit of the result]; for each threshold y, the statistic is the share of evaluations x > y [1].
 
     Returns

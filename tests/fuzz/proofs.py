@@ -194,7 +194,8 @@ def check_edited(data: bytes, edit: Edited) -> None:
 
 
 def _check_proven(held: State, address: bytes, proven: Proven) -> None:
-    leaf = held.accounts.get(held.accounts.scheme.account_key(address))
+    key = held.accounts.scheme.account_key(address)
+    leaf = held.accounts.get([key]).get(key)
     check_equal(AccountLeaf.from_bytes(leaf.value) if leaf else None, proven.account, "the account")
     for slot, value in proven.storage.items():
         expected = SLOTS.get(from_hex(slot), 0) if address == CONTRACT else 0

@@ -153,7 +153,8 @@ def test_a_proof_that_is_wrongly_accepted_is_seen():
     """The oracle of proofs, given a proof with a changed balance, and a true one with a false answer."""
     held = proofs.state("poseidon2")
     asked = proofs.genuine("poseidon2")[5]
-    account = held.accounts.get(held.accounts.scheme.account_key(asked.address))
+    key = held.accounts.scheme.account_key(asked.address)
+    account = held.accounts.get([key])[key]
     changed = json.loads(json.dumps(asked.proof).replace(account.value.hex(), account.value.hex().replace("8", "9")))
     assert changed != asked.proof
     with pytest.raises(Violation, match="a proof that was accepted"):

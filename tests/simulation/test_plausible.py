@@ -133,7 +133,7 @@ def test_rows_drawn_one_by_one_are_blocks_of_a_step():
 def test_a_value_that_an_axis_has_twice_is_refused(values):
     with pytest.raises(InvalidInput, match=r"margin\[2\]: expected unique values on an axis"):
         samples.grid(margin=values)
-    assert samples.grid(margin=samples.rows(margin=values)).size == 3
+    assert samples.rows(margin=values)["margin"].size == 3
 
 
 def test_the_stream_ratio_has_one_meaning():

@@ -10,7 +10,7 @@ from feemodel.simulation._backtest import backtest
 from feemodel.simulation._calibrate import calibrate
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.finality import price_of_finality
-from feemodel.simulation.forecast.recommend import recommend
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting, post
 from feemodel.simulation.scenarios import bootstrap, replay, tips_of
@@ -119,4 +119,5 @@ def test_a_forecast_pays_the_median_tip_of_the_newest_day():
     assert (known["cost"] - without["cost"]).to_numpy() == pytest.approx((MORE - TIP) * GAS, rel=1e-9)
     parameters = {"family": "op-stack", "paths": 20, "hold": 7_200.0, "rng": 1}
     recommended = recommend(l1 | {"tip": tips}, **parameters)
-    assert recommended == recommend(l1, submission=replace(SUBMISSION, tip=MORE), **parameters)
+    told = recommend(l1, submission=replace(SUBMISSIONS["op-stack"], tip=MORE), **parameters)
+    assert recommended == replace(told, submission=recommended.submission)
