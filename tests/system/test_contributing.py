@@ -14,7 +14,7 @@ TAKEN_IN = (
     "tests/sizes/test_codecs.py::test_names_lead_to_codecs",
     "tests/cli/test_cli.py::test_the_guide_has_a_row_for_every_verb",
     "tests/cli/test_wrong_inputs.py::test_every_verb_is_tried",
-    "tests/cli/test_wrong_inputs.py::test_a_wrong_value_is_one_line_and_a_documented_code[calldata-gas-HEX]",
+    "tests/cli/test_wrong_inputs.py::test_a_wrong_value_is_one_line_and_a_documented_code[calldata-gas-DATA]",
     "tests/rollups/test_chains.py::test_parameters_are_those_in_force",
     "tests/rollups/test_chains.py::test_rows_are_in_order_and_each_has_a_source[shape]",
     "tests/rollups/test_chains.py::test_at_every_boundary_a_parameter_is_known_by_a_source_or_refused[shape]",
