@@ -128,6 +128,7 @@ SUPPLIED = (
     "mantle.token_ratio=3114 mantle.base_fee_scalar=5227 mantle.blob_base_fee_scalar=1014213"
     " mantle.operator_fee_scalar=0 mantle.operator_fee_constant=0 mantle.l2_gas_price=20000000"
     " starknet.eth_to_fri_rate=30,000,000000000000000000 celo.l2_gas_price=25000000000 celo.token_per_eth=12000.5"
+    " celo.min_base_fee=25000000000"  # since Jovian, no source gives it
 )
 
 
