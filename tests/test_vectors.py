@@ -2,7 +2,6 @@
 
 import json
 
-import jsonschema
 import pytest
 
 from tests.helpers.inputs import ROOT
@@ -73,11 +72,11 @@ def test_a_file_of_the_field_s_vectors_is_as_its_schema_says_and_passes(path):
     file = json.loads(path.read_bytes())
     cases = run_file(path)
 
-    jsonschema.validate(file, SCHEMA)
     assert (path.parent.name, path.stem) == (file["chain"], file["upgrade"])
     assert file["upgrade"] == "published" or {row["source"] for row in file["vectors"]} == set(file["sources"])
     assert len(cases) == len(file["vectors"])
     assert failures(cases) == []
+    pytest.importorskip("jsonschema").validate(file, SCHEMA)
 
 
 def test_the_field_has_at_least_two_thousand_vectors_each_with_an_id_of_its_own():
