@@ -20,9 +20,9 @@ from feemodel.errors import MissingExtra
 
 CALL = '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
 FEE = ("fee", "--size", "128", "--gas", "21000", "--json")
-MAX_MEGABYTES, MAX_PACKAGES = 125, 18  # of the core, this package included
+MAX_MEGABYTES, MAX_PACKAGES = 130, 18  # of the core, this package included
 NOT_OURS = {"pip", "setuptools", "wheel"}
-MAX_SECONDS = 0.3  # of a processor, for a first fee once the files are in the cache
+MAX_SECONDS = 0.35  # of a processor, for a first fee once the files are in the cache
 MAX_RATIO = 2.5  # of these seconds and those of `import numpy`, on machines where that alone takes long
 ROOMS = ("ethereum", "linea", "sizes", "rollups", "execution", "ledger", "estimates", "io", "simulation", "plots",
          "server", "explorer")  # fmt: skip
