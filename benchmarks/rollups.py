@@ -1,4 +1,4 @@
-"""The L1 rules for five million blocks."""
+"""Excess blob gas and blob base fee of five million blocks of mainnet, on one thread."""
 
 import os
 from pathlib import Path
