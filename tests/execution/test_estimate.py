@@ -415,7 +415,8 @@ def test_the_balance_caps_the_search(engine):
 )
 def test_geth_says_what_is_wrong_with_the_fees(fields, words):
     who = "0x0000000000000000000000000000000005E17de5"
-    found = failed(lambda: estimate_gas(call(**fields), call_state("00", excess_blob_gas=20_000_000), search="geth"))
+    state, limits = call_state("00", excess_blob_gas=20_000_000), Limits(gas_cap=50_000_000)
+    found = failed(lambda: estimate_gas(call(**fields), state, search="geth", limits=limits))
 
     expected = words.format(who=who, refused="failed with 16777216 gas: ")
     assert (found[0], found[1].lower()) == (-32_000, expected.lower())
