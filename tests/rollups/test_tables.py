@@ -229,7 +229,7 @@ def test_days_are_joined_by_chain() -> None:
     joined = xr.concat([one.l2_fee.reset_coords(drop=True) for one in both], pd.Index(days, name="day"))
 
     assert joined.sel(chain="base").values.tolist() == [[[21_000 * 10**6]], [[21_000 * 5 * 10**6]]]
-    assert [one.upgrade.values.tolist() for one in both] == [["ecotone", "ecotone", ""], ["karst", "jovian", ""]]
+    assert [one.upgrade.values.tolist() for one in both] == [["ecotone", "ecotone", ""], ["jovian", "jovian", ""]]
     assert "no source gives base_fee_scalar" in both[1].reason.sel(chain="mode").item()
 
 
