@@ -2,33 +2,41 @@
 
 import asyncio
 import contextlib
+import inspect
 import io
 import os
+import re
+import textwrap
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 import feemodel
-from docs import reference
 from feemodel.cli import VERBS, main
 
 HERE = Path(__file__).parent
-BUILT = HERE / "built"  # what is made here and not kept: pages of the commands, the gallery
-
-(BUILT / "pages").mkdir(parents=True, exist_ok=True)
+BUILT = HERE / "built"  # what is made here and not kept: pages of the commands, of the names, the gallery
+ROOMS = (
+    "feemodel", "feemodel.ethereum", "feemodel.sizes", "feemodel.linea", "feemodel.rollups", "feemodel.execution",
+    "feemodel.estimates", "feemodel.ledger", "feemodel.io", "feemodel.simulation", "feemodel.plots",
+    "feemodel.server", "feemodel.explorer",
+)  # fmt: skip
 
 project = "feemodel"
 author = copyright = "the feemodel authors"
 release = version = feemodel.__version__
-extensions = ["myst_parser", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+default_role = "literal"  # one pair of backticks, as docstrings have it
+autodoc_typehints = "none"  # the signature has them
+autodoc_member_order = "bysource"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["templates", "built/api", "paper"]
+exclude_patterns = ["paper"]
 suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be pickled
 html_theme = "furo"
 html_title = "feemodel"
-html_extra_path = ["built/pages"]
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 sphinx_gallery_conf = {
@@ -95,6 +103,58 @@ def quantities_page() -> str:
     return f"# Quantities\n\nThe numbers that formulas take.\n\n| name | unit | meaning |\n|---|---|---|\n{table}\n"
 
 
+def write_api_pages(folder: Path) -> None:
+    """A page for each room, and a page for each public name, once: under `feemodel` if it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown: set[int] = set()
+    for room in ROOMS:
+        module = import_module(room)
+        names = [name for name in sorted(module.__all__, key=str.casefold) if id(getattr(module, name)) not in shown]
+        shown |= {id(getattr(module, name)) for name in names}
+        for name in names:
+            value = getattr(module, name)
+            kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+            members = "   :members:\n" if kind == "class" else ""
+            (folder / f"{room}.{name}.rst").write_text(
+                f":orphan:\n\n{name}\n{'=' * len(name)}\n\n.. auto{kind}:: {room}.{name}\n{members}"
+            )
+        sentences = [f"- [{name}]({room}.{name}.rst): {first_sentence(getattr(module, name))}" for name in names]
+        text = "\n".join([f"# {room}", "", inspect.getdoc(module) or "", "", *sentences, ""])
+        (folder / f"{room}.md").write_text(text, encoding="utf-8")
+
+
+def first_sentence(value: Any) -> str:
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+
+
+SECTION = re.compile(r"(\w[\w ]*)\n-{3,}\n")
+ENTRY = re.compile(r"(\S[^:`]*?) : ")
+MARKUP = re.compile(r"(`[^`]*`)|([*|]|_(?!\w))")  # code, and what only looks like markup
+
+
+def as_restructured_text(_app: Sphinx, _what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
+    """The docstrings of this project, whose formulas are indented and whose parameters are `name : meaning [unit].`"""
+    if quantities := getattr(value, "quantities", None):
+        lines += ["Parameters", "----------"]
+        lines += [f"{name} : {one.words} [{one.unit}]" for name, one in quantities.items()] + [""]
+    blocks = map(block_as_restructured_text, "\n".join(lines).split("\n\n"))
+    lines[:] = [*"\n\n".join(blocks).splitlines(), ""]
+
+
+def block_as_restructured_text(block: str) -> str:
+    if block.startswith(("    ", "|")):  # a formula, a table
+        return "::\n\n" + textwrap.indent(block, "    ")
+    if block.startswith(">>>"):
+        return block
+    block = MARKUP.sub(lambda found: found[1] or "\\" + found[2], block)
+    if heading := SECTION.match(block):
+        entries = (" ".join(entry.split()) for entry in re.split(r"\n(?=\S[^:`\n]*? : )", block[heading.end() :]))
+        return "\n\n".join(
+            [f".. rubric:: {heading[1]}", *(ENTRY.sub(r"- `\1`: ", entry, count=1) for entry in entries)]
+        )
+    return block
+
+
 def write_generated(_: Sphinx) -> None:
     """The pages that the code says, before the others are read."""
     os.environ["COLUMNS"] = "100"
@@ -103,8 +163,9 @@ def write_generated(_: Sphinx) -> None:
     (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
     (folder / "methods.md").write_text(methods_page(), encoding="utf-8")
     (folder / "quantities.md").write_text(quantities_page(), encoding="utf-8")
-    reference.write(BUILT / "pages" / "api", gallery=HERE / "gallery")
+    write_api_pages(folder / "api")
 
 
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", write_generated, priority=1)
+    app.connect("autodoc-process-docstring", as_restructured_text)

@@ -1,4 +1,4 @@
-"""The API reference: every public name says what it does and shows it, and the pages that are made of it say so too."""
+"""The API reference: every public name says what it does and shows it."""
 
 import dataclasses
 import enum
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from docs.reference import field_comments, short_types, to_markdown
 from feemodel import rollups
 from feemodel.simulation import policies
 from tests.conftest import ROOT
@@ -122,43 +121,3 @@ def test_every_reason_is_for_a_name_and_points_to_something():
             if word.startswith("feemodel."):
                 module, _, function = word.rpartition(".")
                 assert callable(getattr(import_module(module), function)), word
-
-
-def test_sections_become_lists_and_doctests_code():
-    docstring = "\n".join(
-        [
-            "A fee.", "", "    fee = 2 · size", "", "Parameters", "----------", "size, gas : measured [byte]; at most",
-            "    2**20 of them.", "The rest as above.", "", "All broadcast below 2**63 and above 2**53.", "", "Raises",
-            "------", "InvalidInput : a size below 0.", "", "By hand:", "", ">>> 1 + 1", "2",
-        ]
-    )  # fmt: skip
-    expected = "\n".join(
-        [
-            "A fee.", "", "    fee = 2 · size", "", "###### Parameters", "",
-            r"- `size, gas`: measured [byte]; at most 2\*\*20 of them.", "- The rest as above.", "",
-            r"All broadcast below 2\*\*63 and above 2\*\*53.", "", "###### Raises", "",
-            "- `InvalidInput`: a size below 0.", "", "By hand:", "", "```pycon", ">>> 1 + 1", "2", "```",
-        ]
-    )  # fmt: skip
-    assert expected == to_markdown(docstring)
-
-
-def test_comments_describe_fields():
-    source = """
-    class Costs:
-        variable: int  #: what ‖ costs [wei / byte]
-        #: a comment
-        #: of two lines
-        fixed: int = 0
-        plain = 5  # not for readers
-    """
-    assert field_comments(source) == {"variable": "what ‖ costs [wei / byte]", "fixed": "a comment of two lines"}
-
-
-@pytest.mark.parametrize(("made", "written"), [
-    ("numpy.ndarray[tuple[typing.Any, ...], numpy.dtype[numpy.int64]] | None", "NDArray[int64] | None"),
-    ("collections.abc.Mapping[str, typing.Any]", "Mapping[str, Any]"),
-    (r"coinbase: bytes = b'\x00\x00\x00\x00\x00'", "coinbase: bytes = bytes(5)"),
-])  # fmt: skip
-def test_types_read_as_they_are_written(made, written):
-    assert written == short_types(made)

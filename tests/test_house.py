@@ -62,7 +62,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_509,
     "package": 43_321,
-    "tests": 44_454,
+    "tests": 44_368,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 230,
