@@ -27,6 +27,7 @@ EXTRAS = {
     "feemodel_native": "native",
 }
 
+NO_EXECUTION = (3, 13)  # first version of Python without wheels of what the extra `execution` requires
 
 #: Instruction sets that `native/.cargo/config.toml` requires, and that some x86-64 processors lack.
 NEEDED_FLAGS = frozenset(("avx2", "bmi2", "fma"))
@@ -74,13 +75,20 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 def install_command(module: str) -> str:
     """Return the shell command that installs the package of a missing module.
 
-    In a checkout of the repository, the command installs the extra from the checkout; elsewhere, from a release.
+    In a checkout of the repository, the command installs the extra from the checkout; elsewhere, from a release. The
+    extra `execution` cannot be installed on Python 3.13, see `pyproject.toml`.
 
     >>> install_command("no_extra_has_this.module").endswith("pip install no_extra_has_this")
     True
     """
     package = module.partition(".")[0]
     extra, checkout = EXTRAS.get(package), _checkout()
+    if extra is not None and sys.version_info >= NO_EXECUTION:
+        if extra == "execution":
+            if checkout is None:
+                return f"python3.12 -m pip install 'feemodel[{extra}]'"
+            return f"{_pip()} install --no-deps -r {shlex.quote(str(checkout / 'requirements' / 'execution.txt'))}"
+        extra = extra.removesuffix(",execution")
     if extra is None:
         arguments = package
     elif checkout is None:

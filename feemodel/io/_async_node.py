@@ -8,6 +8,7 @@ import itertools
 import os
 import random
 import re
+import socket
 import ssl
 import time
 from base64 import b64encode
@@ -26,6 +27,7 @@ from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io._address import HIDDEN, check_address, shown_address
 
 CHUNK = 1 << 16  # number of bytes that are read at a time
+RECEIVE_BYTES = 1 << 16  # size of the receive buffer of a connection [byte]
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; gateway or service unavailable
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
@@ -117,6 +119,14 @@ class _Attempt:
     missing: str = "no connection became free"
     sent: bool = False
     reused: bool = False  #: whether an earlier request used the connection
+
+
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket for a connection to a node. Its buffer bounds what one turn of the event loop reads."""
+    family, kind, protocol, *_ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    return opened
 
 
 class AsyncNode:
@@ -333,7 +343,7 @@ class AsyncNode:
         if fresh not in self._sessions:
             encoding = "gzip" if self._compressed else "identity"
             self._sessions[fresh] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, force_close=fresh),
+                connector=aiohttp.TCPConnector(limit=0, force_close=fresh, socket_factory=_socket),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"content-type": "application/json", "accept-encoding": encoding, "user-agent": "feemodel"},
                 timeout=aiohttp.ClientTimeout(total=None),

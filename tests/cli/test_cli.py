@@ -472,6 +472,7 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
         raise ModuleNotFoundError(name=package)
 
     monkeypatch.setattr(importlib.import_module("feemodel.cli.fee"), "command", verb()(lacking))
+    monkeypatch.setattr(extras, "NO_EXECUTION", (4,))  # also on a later version of Python
     monkeypatch.setattr(shutil, "which", lambda name: str(Path(sys.executable).with_name(name)))
     monkeypatch.chdir(ROOT)
     code, text = complaint(capsys, "fee")
@@ -484,6 +485,28 @@ def test_every_package_has_a_command_that_works_from_where_one_stands(
     assert install_command(package) == f"pip install {elsewhere}"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert install_command(package) == f"{shlex.quote(sys.executable)} -m pip install {elsewhere}"
+
+
+@pytest.mark.parametrize(
+    ("package", "in_checkout", "elsewhere"),
+    [
+        ("uvicorn", "pip install -e '.[serve]'", "pip install 'feemodel[serve]'"),
+        (
+            "ethereum",
+            f"pip install --no-deps -r {ROOT}/requirements/execution.txt",
+            "python3.12 -m pip install 'feemodel[execution]'",
+        ),
+    ],
+)
+def test_no_command_installs_the_reference_engine_where_it_has_no_wheels(
+    package, in_checkout, elsewhere, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(shutil, "which", lambda name: str(Path(sys.executable).with_name(name)))
+    monkeypatch.setattr(sys, "version_info", (3, 13, 1, "final", 0))
+    monkeypatch.chdir(ROOT)
+    assert install_command(package) == in_checkout
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "feemodel" / "extras.py"))
+    assert install_command(package) == elsewhere
 
 
 @pytest.mark.parametrize("engine", ["auto", "native", "reference"])

@@ -20,7 +20,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
 from tests.helpers.captures import parse_replay, read_replay
-from tests.helpers.execution_engines import address
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.inputs import SMALL
 from tests.helpers.replay import main
 from tests.helpers.replay_comparison import compare_transactions, reproducing_forks
@@ -431,6 +431,7 @@ def test_the_reference_alone_reproduces_them_too(recent):
     assert all(is_reproduced(step, execute_again(step, engine)[0]) for step in chosen)
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)  # they need more gas than the reference engine takes
 def test_estimate_and_fee_are_those_that_stand_on_the_chain(full_inputs, recent):
     """Fifteen transactions whose fees explain the estimate before them: to the unit, to the byte, to the wei."""
     published = json.loads((full_inputs / "vectors" / "linea" / "fees.json").read_bytes())
