@@ -1,8 +1,10 @@
 """The methods of the rollup: estimates of gas and fees, and proofs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -26,8 +28,8 @@ from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.execution._clients import node_named
 from feemodel.io._async_node import Call as NodeCall
 from feemodel.io._async_node import NodeError
-from feemodel.io._polled import quantity_in
-from feemodel.ledger.proof import STEP, proof_steps
+from feemodel.io._polled import Head, Polled, quantity_in
+from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.errors import INVALID_PARAMS, CallError
 from feemodel.server.execute import Executor, check_overrides, limits_of
@@ -175,6 +177,23 @@ def _in_hex(value: Any) -> Any:
     return [_in_hex(part) for part in value] if isinstance(value, list) else value
 
 
+def _in_daemon(task: Callable[[], object]) -> asyncio.Future[None]:
+    """Run a task in a thread for which a process that ends does not wait, as for one that compiles."""
+    done: Future[None] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            task()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    Thread(target=run, name="load", daemon=True).start()
+    return asyncio.wrap_future(done)
+
+
 class Ledger:
     """Ledger from which proofs are created.
 
@@ -183,10 +202,11 @@ class Ledger:
     Parameters
     ----------
     path : path of the ledger file.
+    head : newest block of the node, which the tags of its newest blocks name; `None` without a node.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, head: Polled[Head] | None = None) -> None:
+        self.path, self._head = path, head
         self._store: Store | None = None
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
         self._is_loaded = False
@@ -201,13 +221,14 @@ class Ledger:
     async def load(self) -> None:
         """Load or compile the hash function in a thread, unless it is loaded already."""
         if not self._is_loaded:
-            await asyncio.to_thread(self.store().scheme.load)
+            await _in_daemon(self.store().scheme.load)
             self._is_loaded = True
 
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
         """Return Merkle proofs of an account and its slots at a final block."""
         await self.load()
-        named = block.hash or block.tag or to_quantity(block.number or 0)
+        number = self._head.value.number if self._head is not None and block.tag in HEAD_TAGS else block.number
+        named = block.hash or (block.tag if number is None else to_quantity(number)) or "0x0"
         try:
             steps = proof_steps(self.store(), address, storageKeys, named)
             if len(storageKeys) <= STEP:

@@ -46,7 +46,6 @@ class Service:
         self.chain = loaded.chain
         self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
-        self.ledger = None if loaded.store is None else Ledger(str(loaded.store))
         self._nodes: list[AsyncNode] = []
         self.upstream: Upstream | None = None
         self.head: Polled[Head] | None = None
@@ -54,6 +53,7 @@ class Service:
             self.upstream = Upstream(settings, loaded.chain_id, loaded.held)
             self.head = self.upstream.head
             self._nodes.append(self.upstream.node)
+        self.ledger = None if loaded.store is None else Ledger(str(loaded.store), self.head)
         self._fees = self._l1_fees()
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None

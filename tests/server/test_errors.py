@@ -9,7 +9,7 @@ from feemodel.server import execute
 from feemodel.server.errors import FAILURES
 from feemodel.server.settings import Settings
 from tests.helpers.development import HOLDERS, RECORDS
-from tests.helpers.execution_engines import HAS_NATIVE
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import opened, request
 from tests.server.wire import (
     ANNA,
@@ -54,9 +54,13 @@ def text(reason):
     return f"0x08c379a0{32:064x}{len(reason):064x}{padded}"
 
 
-def refused(code, message, *asked, **more):
+def refused(code, message, *asked, marks=(), **more):
     """A call, and the whole of the error that answers it."""
-    return pytest.param(asked, {"code": code, "message": message, **more}, id=f"{code} {message[:50]}")
+    return pytest.param(asked, {"code": code, "message": message, **more}, id=f"{code} {message[:50]}", marks=marks)
+
+
+#: The reference engine has a gas cap of its own, and one word for all faults of precompiled contracts.
+NATIVE = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 
 ESTIMATE, GETH = "rollup_estimateGas", "eth_estimateGas"
@@ -72,13 +76,15 @@ ERRORS = [
             {**TOKENS, "data": data("transfer(address,uint256)", HOLDERS[1], 10**25)}, data=text(TOO_MUCH)),
 
     refused(-32000, f"transaction up-front cost 0x152d02c7e14afd800000 exceeds transaction sender account balance "
-                    f"0x21e19e0c9bab2400000 for sender {ANNA}", ESTIMATE, {**TRANSFER, "value": hex(10**23)}),
+                    f"0x21e19e0c9bab2400000 for sender {ANNA}", ESTIMATE, {**TRANSFER, "value": hex(10**23)},
+            marks=NATIVE),
     refused(-32000, "failed with 16777216 gas: insufficient funds for gas * price + value: address "
                     "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 have 10000000000000000000000 want "
-                    "100000000000000000000000", GETH, {**TRANSFER, "value": hex(10**23)}),
+                    "100000000000000000000000", GETH, {**TRANSFER, "value": hex(10**23)}, marks=NATIVE),
     refused(-32000, "insufficient funds for transfer", GETH, {**WITHOUT_FUNDS, "value": "0x1"}),
     refused(-32000, "insufficient funds for transfer", GETH, WITHOUT_FUNDS),
-    refused(-32000, "gas required exceeds allowance (16777216)", ESTIMATE, {"from": ANNA, "to": NOBODY}, LOOP),
+    refused(-32000, "gas required exceeds allowance (16777216)", ESTIMATE, {"from": ANNA, "to": NOBODY}, LOOP,
+            marks=NATIVE),
     refused(-32000, "gas required exceeds allowance (50000)", GETH,
             {"from": ANNA, "to": NOBODY, "gas": "0xc350"}, "latest", LOOP),
     refused(-32000, "out of gas", "eth_call", {"to": NOBODY, "gas": "0xc350"}, "latest", LOOP),
@@ -86,7 +92,8 @@ ERRORS = [
     refused(-32000, "invalid opcode: opcode 0xc not defined", ESTIMATE, {"data": "0x0c"}),
     refused(-32000, "stack underflow", ESTIMATE, {"data": "0x56"}),
     refused(-32000, "invalid jump destination", ESTIMATE, {"data": "0x5f56"}),
-    refused(-32000, "invalid input length", ESTIMATE, {"to": "0x" + "00" * 19 + "09", "data": "0x01"}),
+    refused(-32000, "invalid input length", ESTIMATE, {"to": "0x" + "00" * 19 + "09", "data": "0x01"},
+            marks=NATIVE),
     refused(-32000, "max initcode size exceeded: code size 49153 limit 49152", ESTIMATE,
             {"data": "0x" + "00" * 49_153}),
     refused(-32000, f"nonce has max value: address {NOBODY}, nonce: 18446744073709551615", ESTIMATE,
@@ -100,7 +107,7 @@ ERRORS = [
     refused(-32004, "Upfront cost exceeds account balance", ESTIMATE, {"from": NOBODY, "to": BERT, "maxFeePerGas": 1}),
 
     refused(-32005, "the executions of one estimate took more than 20,000,000 gas together", ESTIMATE,
-            {"from": ANNA, "to": NOBODY}, GLUTTON),
+            {"from": ANNA, "to": NOBODY}, GLUTTON, marks=NATIVE),
     refused(-32005, "overrides: at most 3 accounts, got 4", ESTIMATE, {"to": NOBODY},
             {f"0x{place:040x}": {} for place in range(4)}),
     refused(-32005, "overrides: at most 5 slots, got 8", "eth_call", {"to": NOBODY}, "latest",

@@ -20,6 +20,7 @@ from feemodel.server import estimates as rollup
 from feemodel.server.estimates import LONG
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
+from tests.helpers.execution_engines import HAS_NATIVE
 from tests.server.parts import on_chain, opened
 from tests.server.wire import (
     ANNA,
@@ -75,7 +76,7 @@ def test_a_transfer_is_answered_as_computed_by_hand(client, method):
         TRANSFER,
         TOKENS,
         {"from": ANNA, "to": SWAP, "data": data("swapExactIn(address,uint256,uint256,address)", ALDER, UNIT, 0, ALDER)},
-        {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50, 7)},
+        {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50 if HAS_NATIVE else 20, 7)},
         {"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)},
         {"from": ANNA, "to": LIST, "data": data("fillGuarded(uint256,uint256,uint256)", 1, 2, 500_000)},
         {"from": ANNA, "data": "0x60fe5f5360015ff3"},

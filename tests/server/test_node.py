@@ -302,6 +302,19 @@ def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_i
             assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
+def test_the_newest_block_of_a_proof_is_the_nodes(node, ledger):
+    asked = ("rollup_getProof", to_hex(address(2)), [], "latest")
+    for number in (5, 1):
+        answering(node, eth_getBlockByNumber=lambda params, number=number: head_block(
+            number=hex(number), hash=to_hex(block_hash(1))
+        ))  # fmt: skip
+        with opened(Settings(node=node.url, store=str(ledger), poll_seconds=0.05), store=ledger) as client:
+            if number == 1:
+                assert "accountProof" in client.result(*asked)
+            else:
+                assert client.error(*asked)["message"] == "block 0x5 is not final: the newest final block is 1"
+
+
 def test_an_l1_node_of_another_chain_is_refused(node):
     history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x1"] * 2, "gasUsedRatio": [0.5]}
     answering(node, eth_feeHistory=history)
