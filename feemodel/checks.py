@@ -65,7 +65,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
         if minimum is not None and number < minimum:
             raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
         return number
-    array = _array(name, value, expected)
+    array = as_array(name, value, expected)
     if array.dtype == object or (array.dtype.kind == "f" and isinstance(value, (list, tuple))):
         # NumPy converts a list to doubles if an item is a float, or if the integers do not fit one integer type.
         array = np.asarray(value, dtype=object)
@@ -101,7 +101,7 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
         if minimum is not None and number < minimum:
             raise InvalidInput(name, f"{expected}, at least {minimum:g}", number)
         return number
-    array = _array(name, value, expected)
+    array = as_array(name, value, expected)
     if array.dtype == object:
         array = _doubles_from_objects(name, array, expected)
     elif array.dtype.kind not in "iuf":
@@ -323,7 +323,8 @@ def raise_first(
     raise error(name, reason, array.flat[first : first + 1].tolist()[0], index or None)
 
 
-def _array(name: str, value: Any, expected: str) -> NDArray[Any]:
+def as_array(name: str, value: Any, expected: str) -> NDArray[Any]:
+    """Return a value as a rectangular array without masked values, or raise `InvalidInput`."""
     if isinstance(value, (str, bytes, bytearray, dict)) or value is None:
         raise InvalidInput(name, expected, value)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import check_table
+from feemodel.checks import as_array, check_table
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 
@@ -69,8 +69,9 @@ def l1_table(name: str, table: Any) -> dict[str, Any]:
     index = getattr(given, "index", None)
     if "timestamp" not in known and getattr(getattr(index, "dtype", None), "kind", "") == "M":
         known["timestamp"] = index
-    if "timestamp" in known and np.asarray(known["timestamp"]).dtype.kind in "MOSU":
-        known["timestamp"] = _seconds(known["timestamp"])
+    if "timestamp" in known:
+        times = as_array("timestamp", known["timestamp"], "expected seconds or datetimes")
+        known["timestamp"] = _seconds(known["timestamp"]) if times.dtype.kind in "MOSU" else known["timestamp"]
     return known
 
 

@@ -150,7 +150,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     >>> sobol(8, rng=1, gas=(21_000, 21_003))["gas"].values[:4].tolist()
     [21001, 21003, 21002, 21000]
     """
-    varied, constant = _split(ranges, tuple)
+    varied, constant = split_ranges(ranges, tuple)
     if not varied:
         raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
     seed = seed_sequence(rng)
@@ -187,7 +187,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     """
     number = whole_scalar("count", count, minimum=1)
     check_limit(number, "draws", LARGEST_SAMPLE, ": combine fewer draws with other axes")
-    varied, constant = _split(distributions, (list, np.ndarray))
+    varied, constant = split_ranges(distributions, (list, np.ndarray))
     if not varied:
         raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
     choices = {name: _column(name, of) if isinstance(of, (list, np.ndarray)) else of for name, of in varied.items()}
@@ -211,7 +211,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     return joined(*drawn, *map(_listed, constant, constant.values()))
 
 
-def _split(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def split_ranges(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Separate the inputs that are drawn from those that are listed."""
     for name, value in values.items():
         _check_rows(name, value)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from feemodel.checks import check_limit, flag, raise_first, real_scalar, share, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.draws import Rng, columns_at, described, is_frozen, seed_sequence, sobol_points, stream_of
+from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, stream_of
 from feemodel.simulation.run import Where
-from feemodel.simulation.samples import SAMPLE
+from feemodel.simulation.samples import SAMPLE, split_ranges
 from feemodel.simulation.sweep import sweep
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
+MOST_RESAMPLES = 100_000
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
 
 
@@ -57,7 +58,7 @@ def sobol_indices(
     count : number of rows of each of the sample matrices A and B, a power of two.
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
-    resamples : number of resamples of the bootstrap.
+    resamples : number of resamples of the bootstrap, at most 100,000.
     tolerance : maximum width of a confidence interval; a wider interval causes the warning `NotConverged` [1].
     second_order : whether to compute second-order indices too.
     executor, workers : as for `feemodel.sweep`.
@@ -85,9 +86,12 @@ def sobol_indices(
     [0.8, 0.2]
     """
     level, widest_accepted = share("confidence", confidence), real_scalar("tolerance", tolerance)
-    draws, pairs = whole_scalar("resamples", resamples, minimum=2), flag("second_order", second_order)
+    draws, pairs = (
+        whole_scalar("resamples", resamples, minimum=2, maximum=MOST_RESAMPLES),
+        flag("second_order", second_order),
+    )
     rows = whole_scalar("count", count, minimum=2)
-    varied = {name: of for name, of in ranges.items() if isinstance(of, (tuple, dict)) or is_frozen(of)}
+    varied, constants = split_ranges(ranges, tuple)
     if not varied:
         raise InvalidInput("ranges", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
     size = rows * (len(varied) * (1 + pairs) + 2)
@@ -102,7 +106,6 @@ def sobol_indices(
             if pairs:
                 copies += [a if other == index else of_b[key] for other in range(len(varied))]
             columns[key] = xarray.DataArray(np.concatenate(copies), dims=SAMPLE, attrs={"range": described(within)})
-    constants = {name: of for name, of in ranges.items() if name not in varied}
     evaluated = sweep(function, columns | constants, executor=executor, workers=workers)
     names = [str(name) for name in evaluated.data_vars]
     found = [
