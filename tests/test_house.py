@@ -62,7 +62,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_518,
     "package": 43_365,
-    "tests": 44_449,
+    "tests": 44_450,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 230,
