@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from feemodel.linea.pricing_forms import CostPerByte as CostPerByte
     from feemodel.linea.pricing_forms import VerificationCost as VerificationCost
     from feemodel.linea.priority import breakdown as breakdown
-    from feemodel.linea.priority import compatibility_priority_fee as compatibility_priority_fee
     from feemodel.linea.priority import priority_fee as priority_fee
     from feemodel.linea.priority import profitable as profitable
     from feemodel.linea.priority import verification_breakdown as verification_breakdown

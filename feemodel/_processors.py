@@ -1,14 +1,10 @@
-"""Count processors, run tasks on threads, and end worker processes together with their parent."""
+"""Count processors, and run tasks on threads."""
 
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from multiprocessing.process import BaseProcess
+from typing import TypeVar
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -17,20 +13,6 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def end_with_parent() -> None:
-    """Exit when the parent process ends, because a worker process would otherwise wait for tasks forever."""
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
-
-
-def _exit_after(parent: "BaseProcess") -> None:
-    parent.join()
-    os._exit(1)
 
 
 def map_in_order(

@@ -290,8 +290,14 @@ def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
         return other if sign * other > sign * value or other != other else value  # NaN, if one is NaN
     if not (isinstance(value, (Exact, int)) and isinstance(other, (Exact, int))):
         return of_doubles(value, other)
+    ends, bounds = _ends(value), _ends(other)
+    least, most = (0, 1) if sign > 0 else (1, 0)
+    if sign * (ends[least] - bounds[most]) >= 0:  # the bounds alone decide
+        return value
+    if sign * (bounds[least] - ends[most]) >= 0:
+        return other
     best = max if sign > 0 else min
-    low, high = (best(one, two) for one, two in zip(_ends(value), _ends(other), strict=True))
+    low, high = (best(one, two) for one, two in zip(ends, bounds, strict=True))
     if _narrow(value) and _narrow(other):
         return Exact(of_doubles(_word(value), _word(other)), low, high)
     larger = where(value > other if isinstance(value, Exact) else other < value, value, other)

@@ -28,7 +28,7 @@ from types import NoneType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
@@ -47,11 +47,9 @@ NAMED = 1 << 22  # number of elements up to which an error is that of the formul
 PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
-NUMBERS = frozenset({int, float, np.int64, np.float64, str, bool, NoneType})
 PLAIN = (np.ndarray, np.memmap)
-UNLABELLED = NUMBERS | {np.ndarray, list, tuple}
+UNLABELLED = frozenset({int, float, np.int64, np.float64, str, bool, NoneType, np.ndarray, list, tuple})
 ARRAYS = (np.ndarray, list, tuple)
-WRITTEN: dict[Any, str] = {ArrayLike: "ArrayLike", ArrayLike | None: "ArrayLike | None"}
 
 
 class Formula(Protocol[P]):
@@ -85,8 +83,6 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
     """
     quantities = _quantities(function)
-    if not quantities:
-        return cast("Formula[P]", unannotated(function))
     parameters = inspect.signature(function).parameters
     names, optional = tuple(parameters), {name for name, one in parameters.items() if one.default is None}
     limits: dict[str, tuple[Any, float, float]] = {name: _limits(quantity) for name, quantity in quantities.items()}
@@ -104,7 +100,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
             for name, quantity in quantities.items()
             if name not in optional or given.get(name) is not None
         }
-        return _checked(function, checked, given)
+        return computed(function, checked, given)
 
     @wraps(function)
     def public(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -164,8 +160,8 @@ def _named(error: OverflowError, function: Callable[..., Any], arguments: Mappin
     return error if isinstance(error, FeeModelError) else _overflow(function.__name__, arguments)
 
 
-def _checked(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
-    """Compute a formula of arguments that are not all Python numbers within their bounds."""
+def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
+    """Check the arguments of a function that is written as a formula, and compute it, as `formula` says."""
     out = given.pop("out", None)
     wrap: Wrap | None = None
     locate: Locate | None = None
@@ -359,38 +355,6 @@ def _no_room(numbers: Mapping[str, Any], quantities: Mapping[str, Quantity], ind
     return Int64Overflow(largest, NO_ROOM, given[largest], index)
 
 
-def unannotated(function: Callable[P, object]) -> Callable[P, Any]:
-    """Make a formula of a function without quantities, which checks its arguments itself and computes arrays itself."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    for name, annotation in function.__annotations__.items():
-        if annotation in WRITTEN:  # `help` shows the short name, not the whole union type
-            function.__annotations__[name] = WRITTEN[annotation]
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> Any:
-        try:
-            if NUMBERS.issuperset(map(type, args)) and NUMBERS.issuperset(map(type, kwargs.values())):
-                return function(*args, **kwargs)
-            with np.errstate(over="ignore", invalid="ignore"):  # formulas check their results, so NumPy need not warn
-                if len(args) > len(names):
-                    return function(*args, **kwargs)  # raises TypeError for arguments that do not fit the signature
-                arguments = dict(zip(names, args, strict=False)) | kwargs
-                if UNLABELLED.issuperset(map(type, arguments.values())):
-                    _check_shapes(arguments)
-                    return function(*args, **kwargs)
-                unlabelled, wrap, locate = _without_labels(arguments)
-                _check_shapes(unlabelled)
-                positional = (unlabelled[name] for name in names[: len(args)])
-                result = _with_index(locate, function, *positional, **{name: unlabelled[name] for name in kwargs})
-                return result if unlabelled.get("out") is not None else _each(wrap, result)
-        except OverflowError as error:
-            if isinstance(error, FeeModelError):
-                raise
-            raise _overflow(function.__name__, dict(zip(names, args, strict=False)) | kwargs) from None
-
-    return checked
-
-
 def _check_shapes(arguments: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` for arrays that do not broadcast against each other."""
     shapes = _shapes(arguments)
@@ -426,20 +390,6 @@ def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
     for key in sorted(large, key=large.__getitem__, reverse=True):
         return Int64Overflow(key, reason, large[key])
     return Int64Overflow(name, "expected a result that fits a double", dict(arguments))
-
-
-def _with_index(locate: Locate, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """Call a formula.
-
-    If the formula raises an error with the index of an element, add the labels of this element to the message.
-    """
-    try:
-        return function(*args, **kwargs)
-    except InvalidInput as error:
-        where = locate(error.index or ())
-        if not where:
-            raise
-        raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:

@@ -28,11 +28,10 @@ from feemodel.ethereum._call import SET_CODE as SET_CODE
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._quantities import address_bytes, to_hex
 from feemodel.ethereum.fee_market import (
-    FLOOR_GAS_PER_TOKEN,
     LOWEST_BASE_FEE,
     TRANSACTION_GAS,
-    _calldata_floor_gas,
-    _calldata_gas,
+    calldata_floor_gas,
+    calldata_gas,
 )
 
 FORMS = ("sender_unsigned", "unsigned", "signed")
@@ -462,13 +461,13 @@ def intrinsic_gas(call: Call | Transaction) -> int:
     """
     zeros = call.data.count(0)
     others = len(call.data) - zeros
-    gas = TRANSACTION_GAS + int(_calldata_gas(zeros, others))
+    gas: int = TRANSACTION_GAS + calldata_gas.core(zeros, others)
     if call.to is None:
         gas += CREATION_GAS + INIT_CODE_WORD_GAS * -(-len(call.data) // 32)
     entries = call.access_list or ()
     gas += ACCESS_LIST_ADDRESS_GAS * len(entries) + ACCESS_LIST_KEY_GAS * sum(len(keys) for _, keys in entries)
     gas += AUTHORIZATION_GAS * len(call.authorizations)
-    return max(gas, int(_calldata_floor_gas(zeros, others, FLOOR_GAS_PER_TOKEN)))
+    return max(gas, int(calldata_floor_gas.core(zeros, others)))
 
 
 def _decode(data: bytes) -> tuple[int, Sequence[Any]]:

@@ -225,23 +225,28 @@ def moved_base_fee(
     return where(gas_used > compared_target, risen, where(gas_used < compared_target, base_fee - step, base_fee))
 
 
+def base_fee_bound(
+    base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
+) -> list[int]:
+    """Return the largest possible base fees after 1, 2, …, `blocks` blocks, which are those after full blocks.
+
+    On Ethereum, each full block raises the base fee by an eighth:
+
+    >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
+    [1125000000, 1265625000, 1423828125]
+    """
+    target, fees = gas_limit // elasticity, [base_fee]
+    for _ in range(blocks):
+        fee = moved_base_fee.core(fees[-1], gas_limit, target, target, denominator)
+        fees.append(max(fee, min_base_fee))
+    return fees[1:]
+
+
 def blob_update_fraction(maximum: int) -> int:
-    """Update fraction for a maximum number of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
+    """Return the update fraction for a maximum number of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
-    With the returned update fraction, a block full of blobs raises the blob base fee by at most 12.5 % if the target is
-    two thirds of the maximum. The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.
-
-    Parameters
-    ----------
-    maximum : maximum number of blobs in a block, 1 to 2**32.
-
-    Returns
-    -------
-    int [gas].
-
-    Raises
-    ------
-    InvalidInput : `maximum` is not an integer from 1 to 2**32.
+    A block full of blobs then raises the blob base fee by at most 12.5 % if the target is two thirds of the maximum.
+    The formula gives the published update fractions for maximums of 6, 9, 15 and 21 blobs.
 
     Source: EIP-7691, EIP-8134, EIP-8135; the draft EIP-8138 uses the same formula.
 
@@ -277,30 +282,13 @@ def fake_exponential(factor: WholeNumber, numerator: WholeNumber, denominator: D
 
 
 def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].update_fraction) -> int:
-    """Minimum excess blob gas at which the blob base fee is at least a given fee, the inverse of `fake_exponential`.
-
-    Parameters
-    ----------
-    blob_base_fee : price of blob gas [wei / gas].
-    update_fraction : update fraction of the blob rules, at least 1 [gas].
-
-    Returns
-    -------
-    int [gas].
-
-    Raises
-    ------
-    InvalidInput : a fee above the maximum of a block header, or a value that is negative or not an integer.
+    """Return the minimum excess blob gas at which the blob base fee is at least a given fee.
 
     >>> excess_behind(2), excess_behind(1)
     (2314058, 0)
     """
     fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
-    return _excess_behind(fee, fraction)
-
-
-def _excess_behind(fee: int, fraction: int) -> int:
     highest = LARGEST_EXPONENT * fraction
     if fake_exponential.core(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected at most the largest price that a block header can have", fee)
@@ -411,11 +399,3 @@ def calldata_floor_gas(
     23500
     """
     return TRANSACTION_GAS + gas_per_token * (zero_bytes + TOKENS_OF_NONZERO_BYTE * nonzero_bytes)
-
-
-# The names by which rooms that are not yet rebuilt call these formulas.
-_calldata_gas, _fake_exponential = calldata_gas, fake_exponential
-
-
-def _calldata_floor_gas(zero_bytes: Any, nonzero_bytes: Any, gas_per_token: Any) -> Any:
-    return calldata_floor_gas(zero_bytes, nonzero_bytes, gas_per_token=gas_per_token)

@@ -14,7 +14,7 @@ from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import as_bytes, as_integer
 from feemodel.ethereum._quantities import address_bytes
-from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, _fake_exponential
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 
 MAX_EXPONENT = 177  # maximum exponent in the formula of the blob base fee: e**177 < 2**256 < e**178
@@ -139,7 +139,7 @@ def blob_base_fee(call_state: CallState) -> int:
     if not 0 <= block.excess_blob_gas <= MAX_EXPONENT * fraction:
         reason = f"expected a number from 0 to {MAX_EXPONENT * fraction:,}, so that the blob base fee fits 256 bits"
         raise InvalidInput("block.excess_blob_gas", reason, block.excess_blob_gas)
-    return int(_fake_exponential(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
+    return int(fake_exponential.core(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
 
 
 def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -463,15 +463,3 @@ def _ordered_sum(values: Sequence[float]) -> float:
     # Add the values from left to right, as the coordinator does. Pairwise sums (NumPy) and compensated sums (Python
     # 3.12) may differ in the last bit.
     return reduce(add, values, 0.0)
-
-
-# The forms by which rooms that are not yet rebuilt call these formulas.
-def _variable_cost(
-    base_fee: Any, tip: Any, blob_base_fee: Any, blob_gas: Any, execution_gas: Any, margin: Any, capacity: Any
-) -> Any:
-    submission = {"execution_gas": execution_gas, "blob_gas": blob_gas, "bytes_per_submission": capacity}
-    return variable_cost(base_fee, tip, blob_base_fee, **submission, margin=margin)
-
-
-def _bounded(fee: Any, lower: Any, upper: Any) -> Any:
-    return bounded(fee, lower_bound=lower, upper_bound=upper)

@@ -123,9 +123,6 @@ def recorded_cost(cost: RealWeiPerByte) -> WeiPerByte:
     return truncated("cost", minimum(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI
 
 
-_recorded_cost = recorded_cost
-
-
 def recorded(cost: int | float) -> int:
     """Return `recorded_cost` of one number; `feemodel.linea.kernels` compiles this function.
 

@@ -5,7 +5,6 @@ Defaults of formulas, simulations, comparisons and the explorer come from this m
 
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 
 from feemodel.checks import choice
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, LOWEST_BASE_FEE, TRANSACTION_GAS
@@ -23,7 +22,6 @@ class NodeParameters:
     selection_margin: float = 1.0  #: factor on the priority fee in the check of block building [1]
     block_time: float = 2.0  #: time between L2 blocks [s]
     max_transaction_calldata: int = 60_000  #: maximum calldata that the pool accepts [byte]
-    compatibility_multiplier: Decimal = Decimal("1.2")  #: multiplier of the fee in compatibility mode [1]
     date: str = "2026-06-12"
     source: str = "Consensys/linea-monorepo at cb180134, linea-besu/package, advanced-mainnet.toml"
 

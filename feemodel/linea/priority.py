@@ -20,7 +20,6 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 from __future__ import annotations  # so that `help` shows the names of quantities
 
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,10 +47,8 @@ from feemodel.quantities import (
     VariableCost,
     VerificationGas,
     VerifiedBytes,
-    WeiPerGas,
 )
 
-LARGEST_EXPONENT = 308  # maximum decimal exponent of a multiplier, the same as for doubles
 VERSIONS = ("V1e", "V1f")
 
 
@@ -265,49 +262,3 @@ def verification_margin(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         margin = np.divide(revenue, cost)
     return float(margin) if np.ndim(margin) == 0 else margin
-
-
-@formula
-def compatibility_priority_fee(
-    min_gas_price: MinGasPrice,
-    *,
-    base_fee: BaseFee = NODE.base_fee,
-    multiplier: Decimal | str | float = NODE.compatibility_multiplier,
-) -> PriorityFee:
-    """Priority fee per gas of compatibility mode, which ignores the size.
-
-        ceil( multiplier · (min_gas_price − base_fee) )
-
-    The multiplier is an exact decimal of at least 0, as in a node's configuration; a float is read as its shortest
-    decimal. The minimum gas price must be at least the base fee.
-
-    At a minimum gas price of 1 gwei and a base fee of 7 wei, the fee is 1.2 · (1,000,000,000 − 7) = 1,199,999,991.6
-    wei, rounded up:
-
-    >>> compatibility_priority_fee(1_000_000_000)
-    1199999992
-    """
-    try:
-        exact = Decimal(str(multiplier))
-        if abs(exact.adjusted()) > LARGEST_EXPONENT:
-            raise OverflowError  # arithmetic on integers with millions of digits would take minutes
-        numerator, denominator = exact.as_integer_ratio()
-    except (InvalidOperation, ValueError, OverflowError):
-        raise InvalidInput("multiplier", "expected a finite decimal number", multiplier) from None
-    if exact < 0:
-        raise InvalidInput("multiplier", "expected a decimal number of at least 0", multiplier)
-    require("min_gas_price", "expected at least the base fee", min_gas_price, min_gas_price >= base_fee)
-    return -(-(min_gas_price - base_fee) * numerator // denominator)
-
-
-# The form by which rooms that are not yet rebuilt call this check.
-_SIZE_PRODUCT = "variable_cost · compressed_size"
-
-
-@formula
-def _size_product(variable_cost: VariableCost, compressed_size: CompressedSize) -> WeiPerGas:
-    return long(_SIZE_PRODUCT, variable_cost * compressed_size)
-
-
-def _product(name: str, variable_cost: Any, compressed_size: Any) -> Any:
-    return _size_product(variable_cost, compressed_size)

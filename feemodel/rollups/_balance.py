@@ -19,16 +19,12 @@ OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, c
 matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import INT64_MAX, check_limit, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import check_limit, whole_scalar
 from feemodel.ethereum import fee_market
-from feemodel.rollups import arbitrum, taiko, zksync_os
-from feemodel.rollups.arbitrum import BIPS
-from feemodel.rollups.arbitrum_l2_pricing import GasConstraint, _constraint_base_fee
+from feemodel.rollups import arbitrum
 
 ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, because the last transaction may exceed the limit
 TAIKO_GAS_LIMIT = 240_000_000  # any even gas limit gives the same bound, which depends only on gas used / target
@@ -106,105 +102,6 @@ def arbitrum_sendable(
     return sendable(balance, gas_limit=execution_gas + int(charge.gas), max_fee_per_gas=max_fee_per_gas)
 
 
-def base_fee_bound(
-    base_fee: int, blocks: int, *, gas_limit: int, elasticity: int, denominator: int, min_base_fee: int = 0
-) -> list[int]:
-    """Return the largest possible base fees after 1, 2, …, `blocks` blocks under EIP-1559 [wei / gas].
-
-    Parameters
-    ----------
-    base_fee : base fee of the newest block [wei / gas].
-    blocks : number of blocks.
-    gas_limit : gas limit of a block [gas].
-    elasticity : gas limit divided by gas target [1].
-    denominator : base fee change denominator of EIP-1559 [1].
-    min_base_fee : minimum base fee of an OP Stack chain since Jovian [wei / gas].
-
-    The base fee is largest if all blocks are full. On Ethereum, each full block raises the base fee by an eighth:
-
-    >>> base_fee_bound(10**9, 3, gas_limit=30_000_000, elasticity=2, denominator=8)
-    [1125000000, 1265625000, 1423828125]
-    """
-    target, fees = gas_limit // elasticity, [base_fee]
-    for _ in range(blocks):
-        fee = int(fee_market.moved_base_fee(fees[-1], gas_limit, target, target, denominator))
-        fees.append(max(fee, min_base_fee))
-    return fees[1:]
-
-
-def arbitrum_base_fee_bound(
-    base_fee: int, blocks: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
-) -> int:
-    """Return the largest base fee of Arbitrum after some full blocks with the same timestamp [wei / gas].
-
-    The base fee does not determine the backlogs exactly, so the function assumes the largest exponent that gives the
-    current base fee. Each full block adds 64 million gas to the backlog of every constraint.
-
-    Parameters
-    ----------
-    base_fee : base fee of the newest block [wei / gas].
-    blocks : number of blocks.
-    constraints : gas constraints of the chain. For the legacy rule, pass one constraint whose target is the speed limit
-        and whose window is the inertia.
-    min_base_fee : minimum base fee of the chain, at least 1 [wei / gas].
-
-    With six constraints and all backlogs at 0, a block of 64 million gas raises the exponent by 1,186 + 301 + 68 + 16 +
-    4 + 1 basis points (each term is rounded up):
-
-    >>> from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS
-    >>> arbitrum_base_fee_bound(20_000_000, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)
-    23412000
-    """
-    fee = max(base_fee, min_base_fee)
-    if fee >= _constraint_base_fee(INT64_MAX, min_base_fee):
-        raise InvalidInput("base_fee", "expected a fee below the maximum of the node's arithmetic", base_fee)
-    low, high = 0, 1  # binary search for the largest exponent whose base fee is at most `fee`
-    while _constraint_base_fee(high, min_base_fee) <= fee:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = _constraint_base_fee(middle, min_base_fee) <= fee
-        low, high = (middle, high) if fits else (low, middle)
-    gas = blocks * ARBITRUM_BLOCK_GAS * BIPS
-    added = [-(-gas // (one.window * one.target)) for one in constraints]
-    return _constraint_base_fee(low + sum(added), min_base_fee)
-
-
-def taiko_base_fee_bound(base_fee: int, blocks: int, *, chain: taiko.TaikoChain = taiko.MAINNET) -> int:
-    """Return the largest base fee of Taiko after some full blocks with the same timestamp [wei / gas].
-
-    Each full block with the same timestamp as its parent raises the base fee by a quarter, up to the chain's maximum:
-
-    >>> taiko_base_fee_bound(25_000_000, 2)
-    39062500
-    """
-    for _ in range(blocks):
-        if base_fee >= chain.max_base_fee:
-            break
-        base_fee = int(taiko._next_base_fee(base_fee, TAIKO_GAS_LIMIT, TAIKO_GAS_LIMIT, 0, chain))
-    return base_fee
-
-
-def zksync_os_base_fee_bound(base_fee: int, blocks: int, *, native_per_gas: int) -> int:
-    """Return the largest base fee of ZKsync OS after some blocks [wei / gas].
-
-    In each block, the native price can rise by an eighth or by 1 wei, whichever is larger.
-
-    Parameters
-    ----------
-    base_fee : base fee of the newest block [wei / gas].
-    blocks : number of blocks.
-    native_per_gas : native units per gas of the chain, at least 1 [native unit / gas].
-
-    >>> zksync_os_base_fee_bound(100, 3, native_per_gas=100), zksync_os_base_fee_bound(80_000, 2, native_per_gas=100)
-    (400, 101200)
-    """
-    native = -(-base_fee // native_per_gas)
-    for _ in range(blocks):
-        native += max(1, native // zksync_os.CHANGE_DENOMINATOR)
-    return native * native_per_gas
-
-
 def l1_fee_bounds(
     l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: fee_market.BlobRules = fee_market.MAINNET.rows[-1]
 ) -> tuple[int, int]:
@@ -235,7 +132,7 @@ def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
     1265625000
     """
     denominator = fee_market.BASE_FEE_CHANGE_DENOMINATOR
-    fees = base_fee_bound(
+    fees = fee_market.base_fee_bound(
         l1_base_fee, l1_blocks, gas_limit=fee_market.ELASTICITY, elasticity=fee_market.ELASTICITY,
         denominator=denominator,
     )  # fmt: skip
@@ -250,7 +147,7 @@ def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
     >>> largest_excess(1, fee_market.MAINNET.rows[-1])
     8099198
     """
-    return max(0, fee_market._excess_behind(blob_base_fee + 1, rules.update_fraction) - 1)
+    return max(0, fee_market.excess_behind(blob_base_fee + 1, rules.update_fraction) - 1)
 
 
 def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules) -> int:
@@ -260,7 +157,7 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
     2
     """
     reached = excess + l1_blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
-    return int(fee_market._fake_exponential(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
+    return int(fee_market.fake_exponential.core(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
 
 
 def check_blocks(name: str, blocks: int, *, minimum: int = 0) -> int:

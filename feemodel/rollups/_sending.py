@@ -11,9 +11,9 @@ from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
 from feemodel.ethereum.fee_market import MAINNET, BlobRules, Schedule
 from feemodel.rollups import _balance as balance
 from feemodel.rollups._balance import Sendable
-from feemodel.rollups._base_fee_bounds import arbitrum_min_base_fee
+from feemodel.rollups.arbitrum_l1_pricing import BATCH, batch_price
 from feemodel.rollups.chains import Chain, Parameters, When, timestamp
-from feemodel.rollups.rules import FAMILIES, _arbitrum_price_per_unit, parameters_of
+from feemodel.rollups.rules import FAMILIES, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 L1_BLOCK_MILLISECONDS = 12_000
@@ -124,7 +124,7 @@ def max_send(
 
     def held(value: int) -> Sendable:
         columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
-        fees = dated.fees_of_checked(columns, *l1_fees)
+        fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
         return balance.sendable(
             balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
         )
@@ -187,15 +187,14 @@ def _on_arbitrum(
 ) -> Sendable:  # fmt: skip
     price = now.price_per_unit
     if price is None:
-        batch = parameters.known("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")
-        price = int(_arbitrum_price_per_unit(batch, *l1_fees))
+        price = batch_price.core(*l1_fees, **parameters.known(*BATCH))
     widest = replace(unsigned, value=balance_wei)
     # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
     return balance.arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
-        lowest_base_fee=arbitrum_min_base_fee(parameters.known("min_base_fee")),
+        lowest_base_fee=whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1),
     )  # fmt: skip
 
 

@@ -14,9 +14,8 @@ arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from feemodel import integers
 from feemodel._records import compared_by_value, printed_as_table
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.ethereum import fee_market
@@ -27,14 +26,11 @@ from feemodel.quantities import (
     CompressedSize,
     Gas,
     GasPerToken,
+    GasPrice,
     NonzeroBytes,
-    Quantity,
     Wei,
-    Whole,
     ZeroBytes,
 )
-
-GasPrice = Annotated[Whole, Quantity("wei / gas", "price of gas, above 0", minimum=1)]
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000
@@ -94,10 +90,6 @@ def version(name: str) -> ArbosVersion:
     1
     """
     return _BY_NAME[choice("version", name, _BY_NAME)]
-
-
-def _poster_units(brotli_size: Whole) -> Whole:
-    return integers.multiply("brotli_size", UNITS_PER_BYTE, brotli_size)
 
 
 @formula

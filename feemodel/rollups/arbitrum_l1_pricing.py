@@ -14,14 +14,17 @@ from typing import NamedTuple
 from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, UINT64_MAX, instance, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply_divide
-from feemodel.quantities import Divisor, Wei
-from feemodel.rollups.arbitrum import BIPS, VERSIONS
+from feemodel.quantities import BaseFee, BlobBaseFee, BytesAboveZero, Divisor, Gas, Wei, Whole, WholeNumber
+from feemodel.rollups.arbitrum import BIPS, UNITS_PER_BYTE, VERSIONS, version
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
 
 MINIMUM = -(2**256)  # lower limit of a surplus; a surplus may be negative [wei]
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
+BATCH = ("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")  # parameters of the rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +146,6 @@ def equilibrium_price(wei_spent: Wei, units: Divisor, *, per_unit_reward: Wei = 
     return (wei_spent + units - 1) // units + per_unit_reward
 
 
-def _equilibrium_price(wei_spent: Whole, units: Whole, per_unit_reward: Whole = PER_UNIT_REWARD) -> Whole:
-    rounded_up = multiply_divide("price_per_unit", wei_spent, 1, units, units - 1)
-    return add("price_per_unit", rounded_up, per_unit_reward)
-
-
 def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
     last = state.last_update_time
     if last == 0 and update_time > 0:  # for the first report, there is no time of an earlier report
@@ -166,3 +164,46 @@ def _priced(state: L1Pricing, allocated: int, equilibration_units: int, inertia:
     actual = (surplus - state.last_surplus) // allocated
     change = (desired - actual) * allocated // (equilibration_units // inertia + allocated)
     return replace(state, price_per_unit=max(0, state.price_per_unit + change), last_surplus=surplus)
+
+
+def arbitrum_rule(parameters: Parameters) -> Rule:
+    """Return Arbitrum's rule, at the equilibrium price per unit of its L1 pricing controller.
+
+    All batches are assumed to have the same L1 gas, blobs and transaction bytes, which are parameters of the chain.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("arbitrum-one").columns
+    ('gas', 'brotli_size')
+    """
+    terms = instance("parameters", parameters, Parameters).known("version", "min_base_fee", *BATCH)
+    version(terms["version"])
+    batch = {name: terms[name] for name in BATCH}
+    # The owner of a chain can set the minimum to 0. A node then charges nothing for a transaction's bytes at a base fee
+    # of 0; the formulas of this package do not describe this case.
+    gas_price = whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        units, price = UNITS_PER_BYTE * columns["brotli_size"], batch_price.core(base_fee, blob_base_fee, **batch)
+        return Factors(units, price, gas_price, columns["gas"], gas_price, step=gas_price, saturates=True)
+
+    return Rule(parameters, ("gas", "brotli_size"), tuple(terms), taken_apart)
+
+
+@formula
+def batch_price(
+    base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
+    *,
+    batch_l1_gas: Gas,
+    batch_blobs: WholeNumber,
+    batch_transaction_bytes: BytesAboveZero,
+) -> Wei:
+    """Return the equilibrium price per unit if all batches have the same L1 gas, blobs and transaction bytes.
+
+    (1 gwei · 210,000 gas + 1 wei · 131,072 blob gas) / 1,600,000 units, rounded up, plus the reward of 10 wei:
+
+    >>> batch_price(10**9, 1, batch_l1_gas=210_000, batch_blobs=1, batch_transaction_bytes=100_000)
+    131250011
+    """
+    cost = base_fee * batch_l1_gas + blob_base_fee * (batch_blobs * GAS_PER_BLOB)
+    return equilibrium_price.core(cost, UNITS_PER_BYTE * batch_transaction_bytes)

@@ -25,7 +25,7 @@ multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from feemodel._records import printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
-    ArrayLike,
     check_int64,
     check_limit,
     choice,
@@ -46,11 +45,20 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.exact import maximum, minimum, require, where
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, maximum, minimum, multiply, multiply_divide, require, saturated, where
-from feemodel.rollups.arbitrum import BIPS
+from feemodel.quantities import BaseFee, Gas, GasPerSecond, Quantity, Seconds, Whole
+from feemodel.rollups.arbitrum import BIPS, version
+from feemodel.rollups.chains import Parameters
+
+Bips = Annotated[Whole, Quantity("1e-4", "number in basis points", minimum=None)]
+Exponent = Annotated[Whole, Quantity("1e-4", "exponent in basis points")]
+TargetGas = Annotated[Whole, Quantity("gas / s", "gas target per second", minimum=1)]
+SecondsAboveZero = Annotated[Whole, Quantity("s", "time", minimum=1)]
 
 EXPONENTIAL_ACCURACY = 4  # number of terms of the Taylor series
+
+BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, because the last transaction may exceed the limit
 
 # Parameters of the legacy rule.
 PRICING_INERTIA = 102  # s
@@ -120,7 +128,7 @@ def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
 
 
 @formula
-def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURACY) -> Whole:
+def approx_exp_basis_points(bips: Bips, accuracy: int = EXPONENTIAL_ACCURACY) -> Bips:
     """Return `e**x` by its Taylor series with Horner's rule, as in the node; x and the result are in basis points.
 
     For a large x, four terms are not accurate: at 85,000 basis points, the series gives 365, but e^8.5 is 4,915.
@@ -128,18 +136,13 @@ def approx_exp_basis_points(bips: ArrayLike, accuracy: int = EXPONENTIAL_ACCURAC
     >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
     (12214, 3692, 3654791)
     """
-    exponent = whole("bips", bips, minimum=None)
     terms = whole_scalar("accuracy", accuracy, minimum=1)
     check_limit(terms, "terms of the series", MAX_TERMS)
-    return _approx_exp(exponent, terms)
-
-
-def _approx_exp(exponent: Whole, terms: int = EXPONENTIAL_ACCURACY) -> Whole:
-    size = maximum(exponent, -exponent)
-    value: Whole = BIPS + size // terms
+    size = maximum(bips, -bips)
+    value = BIPS + size // terms
     for i in range(terms - 1, 0, -1):
-        value = BIPS + saturated(multiply("bips", value, size)) // (i * BIPS)
-    return where(exponent < 0, BIPS * BIPS // value, value)
+        value = BIPS + minimum(value * size, UINT64_MAX) // (i * BIPS)
+    return where(bips < 0, BIPS * BIPS // value, value)
 
 
 def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
@@ -162,18 +165,14 @@ def _constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConst
     return total
 
 
-def constraint_base_fee(exponent: int, *, min_base_fee: int) -> int:
-    """Return the base fee for an exponent: min_base_fee · `approx_exp_basis_points`(exponent) // 10,000 [wei / gas].
+@formula
+def constraint_base_fee(exponent: Exponent, *, min_base_fee: BaseFee) -> BaseFee:
+    """Return the base fee for an exponent: min_base_fee · `approx_exp_basis_points`(exponent) // 10,000.
 
     >>> constraint_base_fee(783, min_base_fee=20_000_000)
     21628000
     """
-    fee, x = whole_scalar("min_base_fee", min_base_fee, unit="wei"), whole_scalar("exponent", exponent)
-    return _constraint_base_fee(x, fee)
-
-
-def _constraint_base_fee(exponent: int, min_base_fee: int) -> int:
-    return min_base_fee * min(int(_approx_exp(exponent)), INT64_MAX) // BIPS
+    return min_base_fee * minimum(approx_exp_basis_points.core(exponent), INT64_MAX) // BIPS
 
 
 def update_pricing(
@@ -194,7 +193,7 @@ def update_pricing(
     paid_off = _paid_off(backlogs, seconds, constraints)
     exponent = _constraint_exponent(paid_off, constraints)
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    return PricingUpdate(_constraint_base_fee(exponent, floor), exponent, paid_off)
+    return PricingUpdate(constraint_base_fee.core(exponent, min_base_fee=floor), exponent, paid_off)
 
 
 def base_fees(
@@ -260,53 +259,40 @@ def base_fees(
 
 
 @formula
-def next_backlog(backlog: ArrayLike, gas_used: ArrayLike, seconds: ArrayLike, *, speed_limit: ArrayLike) -> Whole:
-    """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit) [gas].
+def next_backlog(backlog: Gas, gas_used: Gas, seconds: Seconds, *, speed_limit: GasPerSecond) -> Gas:
+    """Return the backlog of the legacy rule after a block: max(0, backlog + gas_used − seconds · speed_limit).
 
-    `seconds` is the time since the previous block. The arguments broadcast. Raises `InvalidInput` for an argument that
-    is not an integer in range, and `Int64Overflow` if a result does not fit into an int64 array.
+    `seconds` is the time since the previous block.
 
     >>> next_backlog(5_000_000, 4_000_000, 1, speed_limit=7_000_000)
     2000000
     """
-    grown = add("backlog", whole("backlog", backlog, unit="gas"), whole("gas_used", gas_used, unit="gas"))
-    time, limit = whole("seconds", seconds, unit="seconds"), whole("speed_limit", speed_limit, unit="gas")
-    return maximum(grown - multiply("speed_limit", time, limit), 0)
+    return maximum(backlog + gas_used - seconds * speed_limit, 0)
 
 
 @formula
 def l2_base_fee(
-    backlog: ArrayLike,
+    backlog: Gas,
     *,
-    min_base_fee: ArrayLike,
-    speed_limit: ArrayLike,
-    inertia: ArrayLike = PRICING_INERTIA,
-    tolerance: ArrayLike = BACKLOG_TOLERANCE,
-) -> Whole:
+    min_base_fee: BaseFee,
+    speed_limit: TargetGas,
+    inertia: SecondsAboveZero = PRICING_INERTIA,
+    tolerance: Seconds = BACKLOG_TOLERANCE,
+) -> BaseFee:
     """Return the L2 base fee of the legacy rule, min_base_fee · e**x, where x increases with the backlog.
 
-    Here x is (backlog − tolerance · speed_limit) / (inertia · speed_limit), rounded down to a whole basis point. The
-    formula for gas constraints gives the same base fee as the legacy rule for one constraint with the target
+    Here x is (backlog − tolerance · speed_limit) / (inertia · speed_limit), rounded down to a whole basis point: a
+    backlog of at most tolerance · speed_limit does not raise the price, and the price responds over the time `inertia`.
+    The formula for gas constraints gives the same base fee as the legacy rule for one constraint with the target
     `speed_limit`, the window `inertia` and a backlog of max(0, backlog − tolerance · speed_limit).
-
-    Parameters
-    ----------
-    backlog : gas used above the target and not yet compensated by use below the target [gas].
-    min_base_fee : minimum base fee [wei / gas].
-    speed_limit : target of gas per second, at least 1 [gas / s].
-    inertia : time over which the price responds, at least 1 [s].
-    tolerance : a backlog of at most tolerance · speed_limit does not raise the price [s].
 
     >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
     27083000
     """
-    limit = whole("speed_limit", speed_limit, minimum=1, unit="gas")
-    tolerated = multiply("speed_limit", whole("tolerance", tolerance, unit="seconds"), limit)
-    excess = maximum(whole("backlog", backlog, unit="gas") - tolerated, 0)
+    excess = maximum(backlog - tolerance * speed_limit, 0)
     # As in the node, products above 2**63 − 1 are replaced by 2**63 − 1.
-    scale = minimum(multiply("speed_limit", whole("inertia", inertia, minimum=1, unit="seconds"), limit), INT64_MAX)
-    factor = _approx_exp(minimum(multiply("backlog", excess, BIPS), INT64_MAX) // scale)
-    return multiply_divide("base_fee", whole("min_base_fee", min_base_fee, unit="wei"), factor, BIPS)
+    exponent = minimum(excess * BIPS, INT64_MAX) // minimum(inertia * speed_limit, INT64_MAX)
+    return min_base_fee * approx_exp_basis_points.core(exponent) // BIPS
 
 
 # Multi-gas constraints, ArbOS 60
@@ -419,7 +405,7 @@ def update_multi_gas_pricing(
     for one in constraints:
         instance("constraints", one, MultiGasConstraint)
     exponents = _multi_gas_exponents(paid_off, constraints)
-    fees = {kind: _constraint_base_fee(exponents.get(kind, 0), floor) for kind in RESOURCE_KINDS}
+    fees = {kind: constraint_base_fee.core(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
     return MultiGasUpdate(max(fees.values()), fees, paid_off)
 
 
@@ -496,3 +482,29 @@ def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | Mul
         whole_scalar(f"backlogs[{index}]", backlog, maximum=UINT64_MAX, unit="gas")
         for index, backlog in enumerate(backlogs)
     )
+
+
+def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of Arbitrum after some full blocks with the same timestamp.
+
+    The base fee does not determine the backlogs exactly, so the function assumes the largest exponent that gives the
+    current base fee. Each full block adds 64 million gas to the backlog of every constraint. The legacy rule is one
+    constraint whose target is the speed limit and whose window is the inertia.
+    """
+    terms = parameters.known("version", "min_base_fee")
+    lowest = whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
+    limit = version(terms["version"]).speed_limit
+    constraints = DIA_CONSTRAINTS if limit is None else (GasConstraint(limit, PRICING_INERTIA),)
+    fee = max(base_fee, lowest)
+    if fee >= constraint_base_fee.core(INT64_MAX, min_base_fee=lowest):
+        raise InvalidInput("base_fee", "expected a fee below the maximum of the node's arithmetic", base_fee)
+    low, high = 0, 1  # binary search for the largest exponent whose base fee is at most `fee`
+    while constraint_base_fee.core(high, min_base_fee=lowest) <= fee:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = constraint_base_fee.core(middle, min_base_fee=lowest) <= fee
+        low, high = (middle, high) if fits else (low, middle)
+    gas = blocks * BLOCK_GAS * BIPS
+    added = [-(-gas // (one.window * one.target)) for one in constraints]
+    return int(constraint_base_fee.core(low + sum(added), min_base_fee=lowest))

@@ -78,22 +78,22 @@ def mantle_rule(parameters: Parameters) -> Rule:
     arsia = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"] == "arsia"
     names = ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")
     terms = parameters.known(*(names if arsia else ("overhead", "scalar")), "token_ratio", "l2_gas_price")
-    jovian = optimism.upgrade_named("jovian")
     ratio, sizes = terms["token_ratio"], ("fastlz_size",) if arsia else ("zero_bytes", "nonzero_bytes")
 
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
         if not arsia:
-            units = optimism._bedrock_l1_gas(*counts, overhead=terms["overhead"])
-            price = optimism._bedrock_price(l1_base_fee=base_fee, scalar=terms["scalar"] * ratio)
-            return Factors(units, price, 1, gas, terms["l2_gas_price"])
-        price = optimism._weighted_price(
-            l1_base_fee=base_fee, blob_base_fee=blob_base_fee, base_fee_scalar=terms["base_fee_scalar"],
-            blob_base_fee_scalar=terms["blob_base_fee_scalar"],
-        )  # fmt: skip
-        extra = optimism._operator_fee(gas, terms["operator_fee_scalar"], terms["operator_fee_constant"], jovian)
-        units = optimism._scaled_size(*counts)
-        divisor = optimism.UNITS_PER_BYTE["fjord"]
-        return Factors(units, price, divisor, gas, terms["l2_gas_price"], step=ratio, extra=extra)
+            units = optimism.bedrock_l1_gas.core(*counts, overhead=terms["overhead"])
+            return Factors(units, base_fee * terms["scalar"] * ratio, 10**6, gas, terms["l2_gas_price"])
+        price = optimism._price(terms, base_fee, blob_base_fee)
+        operator = {"scalar": terms["operator_fee_scalar"], "constant": terms["operator_fee_constant"]}
+        extra = optimism.operator_fee.core(gas, **operator, upgrade="jovian")
+        units = optimism.scaled_size.core(*counts)
+        return Factors(units, price, 10**12, gas, terms["l2_gas_price"], step=ratio, extra=extra)
 
-    return Rule.of(parameters, ("gas", *sizes), terms, taken_apart, parameters["upgrade"])
+    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, parameters["upgrade"])
+
+
+def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of Mantle, which is constant before Arsia and follows the OP Stack since Arsia."""
+    return optimism.op_stack_bound(parameters, base_fee, blocks) if parameters["upgrade"] == "arsia" else base_fee

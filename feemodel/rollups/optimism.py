@@ -15,10 +15,11 @@ core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-en
 ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from feemodel import integers
-from feemodel.checks import ArrayLike, choice, whole, whole_scalar
+from feemodel.checks import choice, instance, whole_scalar
 from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, where
 from feemodel.formula import formula
@@ -27,14 +28,22 @@ from feemodel.quantities import (
     BlobBaseFee,
     Byte,
     CompressedSize,
+    Divisor,
     Gas,
+    GasLimit,
+    GasUsed,
     Millionths,
     NonzeroBytes,
+    Quantity,
     Wei,
     Whole,
     WholeNumber,
     ZeroBytes,
 )
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
+
+ScaledPrice = Annotated[Whole, Quantity("1e-6 wei / byte", "price of a byte")]
 
 L1_GAS_PER_BYTE = 16
 
@@ -45,10 +54,6 @@ FASTLZ_COEFFICIENT = 836_500
 MIN_SCALED_SIZE = 100 * 10**6
 
 DEFAULT_FOOTPRINT_SCALAR = 400  # scalar that applies if the chain's configuration has 0 [gas / byte]
-
-
-# L1 rule → number by which the L1 data fee is divided, in addition to a division by 10⁶.
-UNITS_PER_BYTE = {"bedrock": 1, "ecotone": L1_GAS_PER_BYTE, "fjord": 10**6}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +104,6 @@ def bedrock_l1_gas(
     return 4 * zero_bytes + 16 * (nonzero_bytes + row.unsigned_bytes) + overhead
 
 
-def _bedrock_l1_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole, upgrade: str = "regolith") -> Whole:
-    nonzero = integers.add("nonzero_bytes", nonzero_bytes, _BY_NAME[upgrade].unsigned_bytes)
-    return integers.add("l1_gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
-
-
 @formula
 def bedrock_l1_fee(
     zero_bytes: ZeroBytes,
@@ -125,29 +125,18 @@ def bedrock_l1_fee(
     return l1_gas * l1_base_fee * scalar // 10**6
 
 
-def _bedrock_price(*, l1_base_fee: Whole, scalar: Whole) -> integers.FixedPoint:
-    """Return l1_base_fee · scalar [10⁻⁶ wei / gas]; the arguments are not checked.
+@formula
+def scaled_price(
+    *, l1_base_fee: BaseFee, blob_base_fee: BlobBaseFee, base_fee_scalar: Millionths, blob_base_fee_scalar: Millionths
+) -> ScaledPrice:
+    """Return the weighted price of Ecotone and Fjord, 16 · base_fee_scalar · l1_base_fee + blob part.
 
-    >>> _bedrock_price(l1_base_fee=10**9, scalar=684_000)
-    FixedPoint(whole=684000000, millionths=0)
+    The blob part is blob_base_fee_scalar · blob_base_fee:
+
+    >>> scaled_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
+    32030000000
     """
-    return integers.product_in_parts("l1_base_fee · scalar", l1_base_fee, scalar)
-
-
-def _weighted_price(
-    *, l1_base_fee: Whole, blob_base_fee: Whole, base_fee_scalar: Whole, blob_base_fee_scalar: Whole
-) -> integers.FixedPoint:
-    """Return 16 · base_fee_scalar · l1_base_fee + blob_base_fee_scalar · blob_base_fee [10⁻⁶ wei / byte].
-
-    The arguments are not checked.
-
-    >>> _weighted_price(l1_base_fee=10**9, blob_base_fee=10**7, base_fee_scalar=2, blob_base_fee_scalar=3)
-    FixedPoint(whole=32030, millionths=0)
-    """
-    scalar = integers.multiply("base_fee_scalar", L1_GAS_PER_BYTE, base_fee_scalar)
-    calldata = integers.product_in_parts("base_fee_scalar · l1_base_fee", l1_base_fee, scalar)
-    blobs = integers.product_in_parts("blob_base_fee_scalar · blob_base_fee", blob_base_fee, blob_base_fee_scalar)
-    return integers.add_parts("price", calldata, blobs)
+    return 16 * base_fee_scalar * l1_base_fee + blob_base_fee_scalar * blob_base_fee
 
 
 @formula
@@ -181,11 +170,6 @@ def scaled_size(fastlz_size: CompressedSize) -> Byte:
     [100000000, 100000000, 100455900]
     """
     return maximum(MIN_SCALED_SIZE, FASTLZ_COEFFICIENT * fastlz_size - FASTLZ_INTERCEPT)
-
-
-def _scaled_size(fastlz_size: Whole) -> Whole:
-    linear = integers.multiply("fastlz_size", FASTLZ_COEFFICIENT, fastlz_size)
-    return integers.maximum(MIN_SCALED_SIZE, linear - FASTLZ_INTERCEPT)
 
 
 @formula
@@ -236,14 +220,6 @@ def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: str) 
     return gas * scalar * row.operator_fee_multiplier // row.operator_fee_divisor + charged * constant
 
 
-def _operator_fee(gas: Whole, scalar: Whole, constant: Whole, upgrade: Upgrade) -> Whole:
-    if not upgrade.operator_fee_multiplier:
-        return integers.multiply("gas", gas, 0)
-    rate = integers.multiply("scalar", scalar, upgrade.operator_fee_multiplier)
-    share = integers.multiply_divide("operator_fee", gas, rate, upgrade.operator_fee_divisor)
-    return integers.add("operator_fee", share, constant)
-
-
 @formula
 def da_footprint(fastlz_size: CompressedSize, *, gas_scalar: Gas = DEFAULT_FOOTPRINT_SCALAR) -> Gas:
     """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar.
@@ -259,43 +235,32 @@ def da_footprint(fastlz_size: CompressedSize, *, gas_scalar: Gas = DEFAULT_FOOTP
 
 @formula
 def next_base_fee(
-    base_fee: ArrayLike,
-    gas_used: ArrayLike,
-    gas_limit: ArrayLike,
+    base_fee: BaseFee,
+    gas_used: GasUsed,
+    gas_limit: GasLimit,
     *,
     upgrade: str,
-    elasticity: ArrayLike = ELASTICITY,
-    denominator: ArrayLike | None = None,
-    footprint: ArrayLike = 0,
-    min_base_fee: ArrayLike = 0,
-) -> Whole:
-    """Return the L2 base fee of the next block [wei / gas].
+    elasticity: Divisor = ELASTICITY,
+    denominator: Divisor | None = None,
+    footprint: Gas = 0,
+    min_base_fee: BaseFee = 0,
+) -> BaseFee:
+    """Return the L2 base fee of the next block.
 
-    The base fee follows EIP-1559. The base fee change denominator is 50 before Canyon and 250 from Canyon to Granite.
-    Since Holocene, the denominator is in the block header. Since Jovian, the formula uses max(gas_used, footprint) in
-    place of the gas used, and the base fee is at least `min_base_fee`. The base fee changes with every block; since
-    Denim, a block of Base takes 200 ms.
-
-    Parameters
-    ----------
-    base_fee : base fee of the current block [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of the current block [gas].
-    upgrade : name of an upgrade in `UPGRADES`.
-    elasticity : gas limit divided by gas target [1].
-    denominator : base fee change denominator of EIP-1559; `None`: the value of the upgrade [1].
-    footprint : data footprint of the block (`blobGasUsed` in the header); ignored before Jovian [gas].
-    min_base_fee : minimum base fee in the extra data of the header; ignored before Jovian [wei / gas].
+    The base fee follows EIP-1559. The base fee change denominator is 50 before Canyon and 250 from Canyon to Granite;
+    since Holocene, it is in the block header. Since Jovian, the formula uses max(gas_used, footprint) in place of the
+    gas used, and the base fee is at least `min_base_fee`, which the extra data of the header has. The footprint is
+    `blobGasUsed` in the header. The base fee changes with every block; since Denim, a block of Base takes 200 ms.
 
     >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
     ...               footprint=10_000_001, min_base_fee=10_000)
     10001
     """
     row = upgrade_named(upgrade)
-    used, floor = whole("gas_used", gas_used, unit="gas"), whole("min_base_fee", min_base_fee, unit="wei")
-    counted = integers.maximum(used, whole("footprint", footprint, unit="gas")) if row.counts_footprint else used
-    own_denominator = row.base_fee_denominator if denominator is None else denominator
-    fee = fee_market.next_base_fee(base_fee, counted, gas_limit, elasticity=elasticity, denominator=own_denominator)
-    return integers.maximum(fee, floor) if row.counts_footprint else fee
+    counted = maximum(gas_used, footprint) if row.counts_footprint else gas_used
+    divisor = row.base_fee_denominator if denominator is None else denominator
+    fee = fee_market.next_base_fee.core(base_fee, counted, gas_limit, elasticity=elasticity, denominator=divisor)
+    return maximum(fee, min_base_fee) if row.counts_footprint else fee
 
 
 def denim_parameters(gas_limit: int, denominator: int) -> tuple[int, int]:
@@ -317,3 +282,66 @@ def upgrade_named(name: str) -> Upgrade:
     'fjord'
     """
     return _BY_NAME[choice("upgrade", name, _BY_NAME)]
+
+
+def op_stack_rule(parameters: Parameters) -> Rule:
+    """Return the rule of an OP Stack chain.
+
+    The rule reads `overhead` and `scalar` before Ecotone, and two scalars since Ecotone.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("base", at="2024-08-01").columns
+    ('gas', 'fastlz_size')
+    """
+    upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
+    row = upgrade_named(upgrade)
+    bedrock = row.l1_rule == "bedrock"
+    sizes = ("fastlz_size",) if row.l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")
+    needed = ["overhead", "scalar"] if bedrock else ["base_fee_scalar", "blob_base_fee_scalar"]
+    if row.operator_fee_multiplier:
+        needed += ["operator_fee_scalar", "operator_fee_constant"]
+    if row.counts_footprint:
+        needed += ["min_base_fee"]
+    terms = parameters.known(*needed, "l2_gas_price")
+    l2_gas_price = terms["l2_gas_price"]
+    if row.counts_footprint and terms["min_base_fee"] > l2_gas_price:
+        l2_gas_price = terms["min_base_fee"]
+        del terms["l2_gas_price"]  # not used, so not in the remarks
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        gas, counts = columns["gas"], [columns[size] for size in sizes]
+        if bedrock:
+            units = bedrock_l1_gas.core(*counts, overhead=terms["overhead"], upgrade=upgrade)
+            return Factors(units, base_fee * terms["scalar"], 10**6, gas, l2_gas_price)
+        price = _price(terms, base_fee, blob_base_fee)
+        extra = operator_fee.core(
+            gas,
+            scalar=terms.get("operator_fee_scalar", 0),
+            constant=terms.get("operator_fee_constant", 0),
+            upgrade=upgrade,
+        )
+        if row.l1_rule == "ecotone":
+            units, divisor = fee_market.calldata_gas.core(*counts), 16 * 10**6
+        else:
+            units, divisor = scaled_size.core(*counts), 10**12
+        return Factors(units, price, divisor, gas, l2_gas_price, extra=extra)
+
+    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, upgrade)
+
+
+def _price(terms: Mapping[str, int], base_fee: Whole, blob_base_fee: Whole) -> Whole:
+    scalars = {name: terms[name] for name in ("base_fee_scalar", "blob_base_fee_scalar")}
+    return scaled_price.core(l1_base_fee=base_fee, blob_base_fee=blob_base_fee, **scalars)
+
+
+def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of an OP Stack chain, by the chain's EIP-1559 parameters and minimum base fee.
+
+    An unknown minimum base fee does not change the bound, because the base fee is at or above the minimum already, and
+    full blocks only raise it.
+    """
+    terms = parameters.known("gas_limit", "elasticity", "denominator")
+    for name in ("base_fee_floor", "min_base_fee"):
+        if parameters.is_known(name):
+            terms["min_base_fee"] = parameters[name]
+    return fee_market.base_fee_bound(base_fee, blocks, **terms)[-1]

@@ -18,10 +18,11 @@ dfbd661: src/L2/predeploys/L1GasPriceOracle.sol; scroll-tech/scroll-revm: src/l1
 from Scroll's chain configuration.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated
 
-from feemodel import integers
-from feemodel.checks import UINT64_MAX, UINT256_MAX, ArrayLike, flag, whole
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, flag, instance
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, minimum, require, where
@@ -32,6 +33,8 @@ from feemodel.quantities import (
     Byte,
     CompressedSize,
     Gas,
+    GasLimit,
+    GasUsed,
     NonzeroBytes,
     Quantity,
     Wei,
@@ -39,11 +42,12 @@ from feemodel.quantities import (
     Whole,
     ZeroBytes,
 )
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
 
 Billionths = Annotated[Whole, Quantity("1e-9", "factor in billionths")]
 Attos = Annotated[Whole, Quantity("1e-18", "factor in units of 1e-18")]
 
-PRECISION = 10**9
 EXTRA_NONZERO_BYTES = 4  # number of bytes added to every transaction before Curie
 INFINITE_RATIO = UINT256_MAX  # compression ratio of empty calldata
 
@@ -59,13 +63,20 @@ def pre_curie_l1_fee(
     >>> pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10)
     30
     """
-    l1_gas = 4 * zero_bytes + 16 * (nonzero_bytes + EXTRA_NONZERO_BYTES) + overhead
+    l1_gas = pre_curie_l1_gas.core(zero_bytes, nonzero_bytes, overhead=overhead)
     return minimum(l1_gas * l1_base_fee * scalar // 10**9, UINT64_MAX)
 
 
-def _pre_curie_gas(zero_bytes: Whole, nonzero_bytes: Whole, *, overhead: Whole) -> Whole:
-    nonzero = integers.add("nonzero_bytes", nonzero_bytes, EXTRA_NONZERO_BYTES)
-    return integers.add("gas", fee_market._calldata_gas(zero_bytes, nonzero), overhead)
+@formula
+def pre_curie_l1_gas(zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, overhead: Gas) -> Gas:
+    """Return the L1 gas of a transaction before Curie.
+
+    4 · 2 + 16 · (2 + 4) + 100:
+
+    >>> pre_curie_l1_gas(2, 2, overhead=100)
+    204
+    """
+    return 4 * zero_bytes + 16 * (nonzero_bytes + EXTRA_NONZERO_BYTES) + overhead
 
 
 @formula
@@ -104,12 +115,6 @@ def compression_ratio(length: Byte, compressed_size: Byte) -> Billionths:
     return maximum(length * 10**9 // compressed_size, 10**9)
 
 
-def _compression_ratio(length: Whole, compressed_size: Whole) -> Whole:
-    return integers.maximum(
-        integers.multiply_divide("compression_ratio", length, PRECISION, compressed_size), PRECISION
-    )
-
-
 @formula
 def feynman_l1_fee(
     length: Byte,
@@ -132,28 +137,24 @@ def feynman_l1_fee(
     ...                penalty_threshold=6 * 10**9, penalty_factor=2 * 10**9)
     6000
     """
-    compressed = where(data_length == 0, 1, compressed_data_size)
-    require("compressed_data_size", "expected whole bytes of at least 1", compressed, compressed > 0)
-    ratio = maximum(data_length * 10**9 // compressed, 10**9)
-    penalty = where((data_length > 0) & (ratio < penalty_threshold), penalty_factor, 10**9)
+    penalty = feynman_penalty.core(data_length, compressed_data_size, penalty_threshold, penalty_factor)
     price = exec_scalar * l1_base_fee + blob_scalar * blob_base_fee
     return minimum(price * length * penalty // 10**9 // 10**9, UINT64_MAX)
 
 
-def _feynman_units(
-    length: Whole,
-    data_length: Whole,
-    compressed_data_size: Whole,
-    *,
-    penalty_threshold: Whole,
-    penalty_factor: Whole,
-) -> Whole:
-    """Return length · penalty [10⁻⁹ byte]."""
-    compressed = integers.where(data_length == 0, 1, compressed_data_size)
-    integers.require("compressed_size", "expected whole bytes of at least 1", compressed, compressed > 0)
-    ratio = _compression_ratio(integers.maximum(data_length, 1), compressed)
-    penalized = (data_length > 0) & (ratio < penalty_threshold)
-    return integers.multiply("length · penalty", length, integers.where(penalized, penalty_factor, PRECISION))
+@formula
+def feynman_penalty(
+    data_length: Byte, compressed_data_size: Byte, threshold: Billionths, factor: Billionths
+) -> Billionths:
+    """Return the factor for calldata that compresses badly, 1 (10⁹ billionths) for other calldata.
+
+    >>> feynman_penalty(50, 10, 6 * 10**9, 2 * 10**9)
+    2000000000
+    """
+    compressed = where(data_length == 0, 1, compressed_data_size)
+    require("compressed_data_size", "expected whole bytes of at least 1", compressed, compressed > 0)
+    ratio = maximum(data_length * 10**9 // compressed, 10**9)
+    return where((data_length > 0) & (ratio < threshold), factor, 10**9)
 
 
 @formula
@@ -179,20 +180,6 @@ def galileo_l1_fee(
     return minimum((base + penalty) // 10**9, UINT64_MAX)
 
 
-def _galileo_units(compressed_size: Whole, doubling_size: Whole) -> Whole:
-    """Return c · (doubling_size + c), where c is the compressed size [byte²].
-
-    The fee is charged for `_galileo_units` / doubling_size bytes.
-    """
-    longer = integers.add("penalty_factor", doubling_size, compressed_size)
-    return integers.multiply("compressed_size", compressed_size, longer)
-
-
-def _doubling_size(penalty_factor: Whole) -> Whole:
-    """Return the size at which the fee per byte is doubled [byte]."""
-    return integers.maximum(penalty_factor, 1)
-
-
 MAX_L2_BASE_FEE = 10**10  # maximum base fee of a valid block [wei / gas]
 CURIE_L2_SCALAR, CURIE_L2_OVERHEAD = 34 * 10**12, 15_680_000  # scalar [10⁻¹⁸] and overhead [wei / gas] since Curie
 
@@ -216,20 +203,14 @@ def curie_l2_base_fee(
 
 @formula
 def feynman_l2_base_fee(
-    base_fee: ArrayLike, gas_used: ArrayLike, gas_limit: ArrayLike, *, overhead: ArrayLike, first: bool = False
-) -> Whole:
+    base_fee: BaseFee, gas_used: GasUsed, gas_limit: GasLimit, *, overhead: WeiPerGas, first: bool = False
+) -> WeiPerGas:
     """Return the L2 base fee of the next block since Feynman: min(EIP-1559 base fee + overhead, 10 gwei).
 
     The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. After many empty blocks,
-    the EIP-1559 base fee is at most 7 wei; it stays there because an eighth of 7 wei is rounded down to 0.
-
-    Parameters
-    ----------
-    base_fee : base fee of the current block, including the overhead [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of the current block [gas].
-    overhead : amount added to the base fee, set in the system contract [wei / gas].
-    first : whether the next block is the first block of Feynman. If `first` is `True`, the result is
-        min(base_fee + overhead, 10 gwei).
+    the EIP-1559 base fee is at most 7 wei; it stays there because an eighth of 7 wei is rounded down to 0. `base_fee`
+    includes the overhead, which is set in the system contract. For the first block of Feynman (`first`), the result is
+    min(base_fee + overhead, 10 gwei).
 
     The base fee is 81,000,000 wei plus the overhead of 39,000,000 wei. The gas used is a third above the target, so the
     next base fee is 81,000,000 + 81,000,000 · 3,333,333 // 10,000,000 // 8 + 39,000,000:
@@ -237,21 +218,60 @@ def feynman_l2_base_fee(
     >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
     123374999
     """
-    fee = whole("base_fee", base_fee, unit="wei")
-    added = whole("overhead", overhead, unit="wei")
-    if not flag("first", first):
-        fee = fee_market.next_base_fee(integers.maximum(fee - added, 0), gas_used, gas_limit)
-    return integers.minimum(integers.add("base_fee", fee, added), MAX_L2_BASE_FEE)
+    if flag("first", first):
+        return minimum(base_fee + overhead, MAX_L2_BASE_FEE)
+    fee = fee_market.next_base_fee.core(maximum(base_fee - overhead, 0), gas_used, gas_limit)
+    return minimum(fee + overhead, MAX_L2_BASE_FEE)
 
 
-def _price(
-    l1_base_fee: Whole,
-    scalar: Whole,
-    blob_base_fee: Whole = 0,
-    blob_scalar: Whole = 0,
-) -> integers.FixedPoint:
-    """Return scalar · l1_base_fee + blob_scalar · blob_base_fee [10⁻⁹ wei]."""
-    execution = integers.product_in_parts("l1_base_fee", l1_base_fee, scalar)
-    return integers.add_parts(
-        "price", execution, integers.product_in_parts("blob_base_fee", blob_base_fee, blob_scalar)
-    )
+INPUTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        "bernoulli": (("zero_bytes", "nonzero_bytes"), ("overhead", "scalar")),
+        "curie": (("length",), ("commit_scalar", "blob_scalar")),
+        "feynman": (
+            ("length", "data_length", "zstd_data_size"),
+            ("exec_scalar", "blob_scalar", "penalty_threshold", "penalty_factor"),
+        ),
+        "galileo": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
+        "galileo-v2": (("zstd_size",), ("exec_scalar", "blob_scalar", "penalty_factor")),
+    }
+)  #: columns and parameters of the rule, by upgrade
+
+
+def scroll_rule(parameters: Parameters) -> Rule:
+    """Return Scroll's rule; `INPUTS` has the columns and parameters of each upgrade.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("scroll").columns
+    ('gas', 'zstd_size')
+    """
+    upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
+    sizes, needed = INPUTS[choice("upgrade", upgrade, INPUTS)]
+    terms = parameters.known(*needed, "l2_gas_price")
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        size, *data = (columns[name] for name in sizes)
+        offset = 0
+        if upgrade == "bernoulli":
+            units, divisor = pre_curie_l1_gas.core(size, *data, overhead=terms["overhead"]), 10**9
+            price = base_fee * terms["scalar"]
+        elif upgrade == "curie":
+            units, divisor, price = size, 10**9, blob_base_fee * terms["blob_scalar"]
+            offset = base_fee * terms["commit_scalar"]
+        else:
+            price = base_fee * terms["exec_scalar"] + blob_base_fee * terms["blob_scalar"]
+            factor = terms["penalty_factor"]
+            if upgrade == "feynman":
+                units, divisor = size * feynman_penalty.core(*data, terms["penalty_threshold"], factor), 10**18
+            else:
+                factor = max(factor, 1)
+                units, divisor = size * (factor + size), 10**9 * factor
+        gas, gas_price = columns["gas"], terms["l2_gas_price"]
+        return Factors(units, price, divisor, gas, gas_price, offset=offset, saturates=True)
+
+    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, upgrade)
+
+
+def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of Scroll, whose sequencer may set any base fee up to the chain's maximum."""
+    return max(base_fee, int(parameters.known("max_base_fee")["max_base_fee"]))

@@ -14,10 +14,7 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from feemodel.checks import (
-    check_int64,
     flag,
     instance,
     mapping,
@@ -25,9 +22,9 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
+from feemodel.exact import maximum, minimum, require
 from feemodel.formula import formula
-from feemodel.integers import FixedPoint, Whole
-from feemodel.quantities import Gas, Wei, WeiPerGas
+from feemodel.quantities import Divisor, Gas, Wei, WeiPerGas, Whole, WholeNumber
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
@@ -291,16 +288,16 @@ def l1_prices(
 
 
 def _l1_data_gas_price(
-    blob_base_fee: int,
+    blob_base_fee: Whole,
     multiplier_ppt: int = DATA_MULTIPLIER_PPT,
     bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
-) -> int:
+) -> Whole:
     return _within(blob_base_fee * multiplier_ppt // 1000, bounds)
 
 
-def _within(price: int, bounds: tuple[int, int]) -> int:
-    minimum, maximum = bounds
-    return max(minimum, min(price, maximum))
+def _within(price: Whole, bounds: tuple[int, int]) -> Whole:
+    lowest, highest = bounds
+    return maximum(lowest, minimum(price, highest))
 
 
 def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
@@ -309,36 +306,28 @@ def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
     return whole_scalar(f"{name}[0]", value[0]), whole_scalar(f"{name}[1]", value[1])
 
 
-def wei_to_fri(price: int, rate: int) -> int:
+@formula
+def wei_to_fri(price: WeiPerGas, rate: WholeNumber) -> WeiPerGas:
     """Convert a price from wei to FRI: price · rate // 10¹⁸, where the rate is the price of one ETH in FRI.
-
-    Raises `InvalidInput` if price · rate has more than 128 bits.
 
     >>> wei_to_fri(5, 800 * 10**18)
     4000
     """
-    return _wei_to_fri(whole_scalar("price", price), whole_scalar("rate", rate))
+    reason = "expected a price whose product with the rate has at most 128 bits"
+    require("price", reason, price, price <= UINT128_MAX // maximum(rate, 1))
+    return price * rate // WEI_PER_ETH
 
 
-def _wei_to_fri(price: int, rate: int) -> int:
-    product = price * rate
-    if product > UINT128_MAX:
-        raise InvalidInput("price", "expected a price whose product with the rate has at most 128 bits", price)
-    return product // WEI_PER_ETH
-
-
-def fri_to_wei(price: int, rate: int) -> int:
+@formula
+def fri_to_wei(price: WeiPerGas, rate: Divisor) -> WeiPerGas:
     """Convert a price from FRI to wei: price · 10¹⁸ // rate, where the rate is the price of one ETH in FRI.
-
-    Raises `InvalidInput` if the rate is 0, or if price · 10¹⁸ has more than 128 bits.
 
     >>> fri_to_wei(4000, 800 * 10**18)
     5
     """
-    product = whole_scalar("price", price) * WEI_PER_ETH
-    if product > UINT128_MAX:
-        raise InvalidInput("price", "expected a price whose product with 10**18 has at most 128 bits", price)
-    return product // whole_scalar("rate", rate, minimum=1)
+    reason = "expected a price whose product with 10**18 has at most 128 bits"
+    require("price", reason, price, price <= UINT128_MAX // WEI_PER_ETH)
+    return price * WEI_PER_ETH // rate
 
 
 def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
@@ -371,15 +360,21 @@ def starknet_rule(parameters: Parameters) -> Rule:
     """
     terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
 
-    def data_price(blob_base_fee: int) -> int:
-        return _wei_to_fri(_l1_data_gas_price(blob_base_fee), terms["eth_to_fri_rate"])
-
     def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        if isinstance(blob_base_fee, int):
-            price: Whole = data_price(blob_base_fee)
-        else:
-            prices = [check_int64("l1_data_gas_price", data_price(int(one))) for one in blob_base_fee.flat]
-            price = np.array(prices, dtype=np.int64).reshape(blob_base_fee.shape)
-        return Factors(columns["l1_data_gas"], FixedPoint(price, 0), 1, columns["l2_gas"], terms["min_gas_price"])
+        price = wei_to_fri.core(_l1_data_gas_price(blob_base_fee), terms["eth_to_fri_rate"])
+        return Factors(columns["l1_data_gas"], price, 1, columns["l2_gas"], terms["min_gas_price"])
 
-    return Rule.of(parameters, ("l1_data_gas", "l2_gas"), terms, taken_apart)
+    return Rule(parameters, ("l1_data_gas", "l2_gas"), tuple(terms), taken_apart)
+
+
+def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest L2 gas price of Starknet [FRI / gas].
+
+    All blocks are assumed to be full. The minimum price of SNIP-35 is ignored, because full blocks raise the price
+    faster than SNIP-35 can raise its minimum.
+    """
+    terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
+    used, target, minimum = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]
+    for _ in range(blocks):
+        base_fee = _next_l2_gas_price(base_fee, used, target, minimum)
+    return base_fee

@@ -266,7 +266,7 @@ def compare(
         for start in range(0, shape[0], rows):
             block = slice(start, start + rows)
             columns = {name: column[block, None] for name, column in table.items()}
-            l1_fee, l2_fee = one.rule.fees_of_checked(columns, base_fee, blob_base_fee)
+            l1_fee, l2_fee = one.rule.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
             fees["l1_fee"][block, place], fees["l2_fee"][block, place] = l1_fee, l2_fee
     dims = ("transaction", "chain", "time")
     return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, samples)
@@ -319,7 +319,7 @@ def comparison(
     signed_bytes = int(table["length"].sum())
     paid = {}
     for one in chosen:
-        fees = one.fees_of_checked(table, base_fee, blob_base_fee)
+        fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
         shape = (_rows(table),)
         paid[one.name] = tuple(int(np.broadcast_to(np.asarray(part, dtype=object), shape).sum()) for part in fees)
     if reference is None:

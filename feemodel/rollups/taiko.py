@@ -4,16 +4,23 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from feemodel.checks import ArrayLike, check_fields, check_int64, instance, whole
+from feemodel.checks import check_fields, instance
 from feemodel.ethereum.fee_market import moved_base_fee
+from feemodel.exact import maximum, minimum, require
 from feemodel.formula import formula
-from feemodel.integers import Whole, maximum, minimum, multiply_divide, require
+from feemodel.quantities import BaseFee, Gas, GasUsed, Quantity, Seconds, Whole
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
 
 ELASTICITY = 2
 BASE_FEE_CHANGE_DENOMINATOR = 8
 MAX_TARGET_PERCENT = 95  # maximum of the adjusted target [% of the gas limit]
 BLOCK_TIME_TARGET = 2  # s
+GAS_LIMIT = 240_000_000  # gas limit of a block
+
+TargetedGasLimit = Annotated[Whole, Quantity("gas", "gas limit of the block", minimum=ELASTICITY)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,59 +34,39 @@ class TaikoChain:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("min_base_fee", "max_base_fee"):
-            check_int64(name, getattr(self, name))
 
 
 MAINNET = TaikoChain(name="taiko-mainnet", min_base_fee=10_000_000)
 
 
-def adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
-    """Return a block's gas target: min(gas_limit // 2 · block_time // 2, gas_limit · 95 // 100) [gas].
+@formula
+def adjusted_target(gas_limit: TargetedGasLimit, block_time: Seconds) -> Gas:
+    """Return a block's gas target: min(gas_limit // 2 · block_time // 2, gas_limit · 95 // 100).
 
-    Parameters
-    ----------
-    gas_limit : gas limit of the block, at least 2 [gas].
-    block_time : time since the previous block [s].
-
-    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
-    if a product does not fit into an int64 array.
+    `block_time` is the time since the previous block.
 
     >>> adjusted_target(240_000_000, 3)
     180000000
     """
-    limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
-    return _adjusted_target(limit, whole("block_time", block_time, unit="seconds"))
-
-
-def _adjusted_target(gas_limit: Whole, block_time: Whole) -> Whole:
-    return minimum(
-        multiply_divide("block_time", gas_limit // ELASTICITY, block_time, BLOCK_TIME_TARGET),
-        multiply_divide("gas_limit", gas_limit, MAX_TARGET_PERCENT, 100),
-    )
+    by_time = gas_limit // ELASTICITY * block_time // BLOCK_TIME_TARGET
+    return minimum(by_time, gas_limit * MAX_TARGET_PERCENT // 100)
 
 
 @formula
 def next_base_fee(
-    base_fee: ArrayLike,
-    gas_used: ArrayLike,
-    gas_limit: ArrayLike,
-    block_time: ArrayLike,
+    base_fee: BaseFee,
+    gas_used: GasUsed,
+    gas_limit: TargetedGasLimit,
+    block_time: Seconds,
     *,
     chain: TaikoChain = MAINNET,
-) -> Whole:
-    """Return the base fee of the next block [wei / gas].
+) -> BaseFee:
+    """Return the base fee of the next block.
 
     The base fee changes by base_fee · |gas_used − adjusted| // target // 8, where target is gas_limit // 2, and
     adjusted is adjusted_target(gas_limit, block_time). If the base fee rises, it rises by at least 1 wei. The base fee
-    stays between the chain's minimum and maximum.
-
-    Parameters
-    ----------
-    base_fee : base fee of the parent block [wei / gas].
-    gas_used, gas_limit : gas used and gas limit of the parent block [gas].
-    block_time : time between the parent block and the block before it [s].
-    chain : chain, with the minimum and the maximum of its base fee.
+    stays between the chain's minimum and maximum. All arguments are of the parent block; `block_time` is the time
+    between the parent block and the block before it.
 
     The time between the parent block and the block before it was 2 s, and the parent block used three quarters of its
     gas limit:
@@ -88,14 +75,35 @@ def next_base_fee(
     26562500
     """
     instance("chain", chain, TaikoChain)
-    fee, used = whole("base_fee", base_fee, unit="wei"), whole("gas_used", gas_used, unit="gas")
-    limit = whole("gas_limit", gas_limit, minimum=ELASTICITY, unit="gas")
-    require("gas_used", "expected at most the gas limit", used, used <= limit)
-    return _next_base_fee(fee, used, limit, whole("block_time", block_time, unit="seconds"), chain)
-
-
-def _next_base_fee(base_fee: Whole, gas_used: Whole, gas_limit: Whole, block_time: Whole, chain: TaikoChain) -> Whole:
-    target: Whole = gas_limit // ELASTICITY
-    adjusted = _adjusted_target(gas_limit, block_time)
-    moved = moved_base_fee(base_fee, gas_used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
+    require("gas_used", "expected at most the gas limit", gas_used, gas_used <= gas_limit)
+    target, adjusted = gas_limit // ELASTICITY, adjusted_target.core(gas_limit, block_time)
+    moved = moved_base_fee.core(base_fee, gas_used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
     return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
+
+
+def taiko_rule(parameters: Parameters) -> Rule:
+    """Return Taiko's rule: gas · minimum base fee, without a fee for L1 data.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("taiko").fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
+    Fees(l1=0, l2=210000000000)
+    """
+    terms = instance("parameters", parameters, Parameters).known("min_base_fee")
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        return Factors(0, 0, 1, columns["gas"], terms["min_base_fee"])
+
+    return Rule(parameters, ("gas",), tuple(terms), taken_apart)
+
+
+def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of Taiko after some full blocks with the same timestamp.
+
+    Each such block raises the base fee by a quarter, up to the chain's maximum. Any even gas limit gives this bound.
+    """
+    chain = TaikoChain(name=parameters.chain.name, **parameters.known("min_base_fee", "max_base_fee"))
+    for _ in range(blocks):
+        if base_fee >= chain.max_base_fee:
+            break
+        base_fee = next_base_fee.core(base_fee, GAS_LIMIT, GAS_LIMIT, 0, chain=chain)
+    return base_fee

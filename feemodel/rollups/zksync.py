@@ -15,38 +15,32 @@ Source: matter-labs/zksync-era at 3e29e4a (2026-07-02): core/lib/types/src/fee_m
 core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1_gas_price/.
 """
 
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 from feemodel._records import compared_by_value, printed_as_table
-from feemodel.checks import (
-    UINT64_MAX,
-    ArrayLike,
-    Part,
-    RealArray,
-    check_fields,
-    choice,
-    flag,
-    instance,
-    real,
-    whole,
-    whole_scalar,
-)
+from feemodel.checks import UINT64_MAX, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.fee_market import excess_behind as excess_behind
+from feemodel.exact import double, maximum, minimum, require, truncated
 from feemodel.formula import formula
-from feemodel.integers import (
+from feemodel.quantities import (
+    BlobBaseFee,
+    Byte,
+    Divisor,
+    Gas,
+    GasPrice,
+    Ratio,
+    Real,
+    Wei,
+    WeiPerByte,
+    WeiPerGas,
     Whole,
-    add,
-    ceiling_divide,
-    maximum,
-    minimum,
-    multiply,
-    multiply_divide,
-    saturated,
-    truncated,
+    WholeNumber,
 )
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
 
 MAX_GAS_PER_PUBDATA = 50_000
 L1_GAS_PER_PUBDATA_BYTE = 17  # L1 gas of a byte of pubdata posted as calldata [gas / byte]
@@ -59,8 +53,6 @@ PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
 PUBDATA_MODES = ("blobs", "calldata", "validium")
-
-Real: TypeAlias = float | RealArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,51 +72,46 @@ class FeeModel:
 
 @compared_by_value
 @printed_as_table
-class FeeInput(NamedTuple, Generic[Part]):
+class FeeInput(NamedTuple):
     """Prices of a batch."""
 
-    l1_gas_price: Part  #: [wei / gas]
-    fair_l2_gas_price: Part  #: [wei / gas]
-    fair_pubdata_price: Part  #: [wei / byte]
+    l1_gas_price: Any  #: [wei / gas]
+    fair_l2_gas_price: Any  #: [wei / gas]
+    fair_pubdata_price: Any  #: [wei / byte]
 
 
 @compared_by_value
 @printed_as_table
-class BaseFee(NamedTuple, Generic[Part]):
+class BaseFee(NamedTuple):
     """Base fee of a batch, and gas for a byte of pubdata."""
 
-    base_fee: Part  #: [wei / gas]
-    gas_per_pubdata: Part  #: [gas / byte]
+    base_fee: Any  #: [wei / gas]
+    gas_per_pubdata: Any  #: [gas / byte]
 
 
 @compared_by_value
 @printed_as_table
-class Fee(NamedTuple, Generic[Part]):
+class Fee(NamedTuple):
     """Parts of a transaction's fee: for pubdata and for execution [wei]."""
 
-    pubdata: Part
-    execution: Part
+    pubdata: Any
+    execution: Any
 
 
 @formula
 def batch_fee_input(
-    l1_gas_price: ArrayLike,
-    l1_pubdata_price: ArrayLike,
+    l1_gas_price: WeiPerGas,
+    l1_pubdata_price: WeiPerByte,
     *,
     model: FeeModel,
-    l1_gas_price_scale: float = 1.0,
-    l1_pubdata_price_scale: float = 1.0,
+    l1_gas_price_scale: Ratio = 1.0,
+    l1_pubdata_price_scale: Ratio = 1.0,
     clip: bool = True,
 ) -> FeeInput:
-    """Compute the prices of a batch from L1 prices.
+    """Compute the prices of a batch from L1 prices, each multiplied by its scale.
 
-    Parameters
-    ----------
-    l1_gas_price : gas price of L1 [wei / gas].
-    l1_pubdata_price : price of pubdata on L1, see the function `l1_pubdata_price` [wei / byte].
-    model : configuration of the chain.
-    l1_gas_price_scale, l1_pubdata_price_scale : factors by which the two L1 prices are multiplied [1].
-    clip : whether to limit `fair_l2_gas_price` to 10¹³ wei and `fair_pubdata_price` to 10¹⁵ wei, as the node does.
+    `l1_pubdata_price` is the result of the function `l1_pubdata_price`. If `clip` is true, `fair_l2_gas_price` is at
+    most 10¹³ wei and `fair_pubdata_price` at most 10¹⁵ wei, as in the node.
 
     The price of a byte of pubdata is its L1 price, 10¹⁴ wei, plus the overhead: 10¹⁴ wei · 700,000 gas per batch /
     100,000 bytes per batch:
@@ -132,115 +119,64 @@ def batch_fee_input(
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
     """
-    gas_price, gas_scale = whole("l1_gas_price", l1_gas_price, unit="wei"), real("scale", l1_gas_price_scale)
-    pubdata_price = whole("l1_pubdata_price", l1_pubdata_price, unit="wei")
-    scales = (gas_scale, real("scale", l1_pubdata_price_scale))
-    return _batch_fee_input(gas_price, pubdata_price, instance("model", model, FeeModel), scales, flag("clip", clip))
-
-
-def _batch_fee_input(
-    gas_price: Whole, pubdata_price: Whole, model: FeeModel, scales: tuple[Real, Real] = (1.0, 1.0), clip: bool = True
-) -> FeeInput:
-    gas_price = _scaled("l1_gas_price", gas_price, scales[0])
-    pubdata_price = _scaled("l1_pubdata_price", pubdata_price, scales[1])
+    instance("model", model, FeeModel)
+    gas_price = _as_u64("l1_gas_price", double(l1_gas_price) * l1_gas_price_scale)
+    pubdata_price = _as_u64("l1_pubdata_price", double(l1_pubdata_price) * l1_pubdata_price_scale)
     overhead = model.batch_overhead_l1_gas
     gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
     pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
-    fair_gas = add("fair_l2_gas_price", model.minimal_l2_gas_price, gas_overhead)
-    fair_pubdata = add("fair_pubdata_price", pubdata_price, pubdata_overhead)
-    if clip:
-        fair_gas = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE)
-        fair_pubdata = minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
+    fair_gas, fair_pubdata = model.minimal_l2_gas_price + gas_overhead, pubdata_price + pubdata_overhead
+    if flag("clip", clip):
+        fair_gas, fair_pubdata = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE), minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 
 
 @formula
-def base_fee(fair_l2_gas_price: ArrayLike, fair_pubdata_price: ArrayLike) -> BaseFee:
-    """Return the base fee [wei / gas] and the gas per byte of pubdata [gas / byte] of a batch with given prices.
-
-    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
-    if a result does not fit into an int64 array.
+def base_fee(fair_l2_gas_price: GasPrice, fair_pubdata_price: WeiPerByte) -> BaseFee:
+    """Return the base fee and the gas per byte of pubdata of a batch with given prices.
 
     >>> base_fee(100_000_000, 10**13)
     BaseFee(base_fee=200000000, gas_per_pubdata=50000)
     """
-    pubdata = whole("fair_pubdata_price", fair_pubdata_price, unit="wei")
-    return _base_fee(whole("fair_l2_gas_price", fair_l2_gas_price, minimum=1, unit="wei"), pubdata)
-
-
-def _base_fee(gas_price: Whole, pubdata_price: Whole) -> BaseFee:
-    fee = maximum(gas_price, ceiling_divide(pubdata_price, MAX_GAS_PER_PUBDATA))
-    return BaseFee(fee, ceiling_divide(pubdata_price, fee))
+    fee = maximum(fair_l2_gas_price, -(-fair_pubdata_price // MAX_GAS_PER_PUBDATA))
+    return BaseFee(fee, -(-fair_pubdata_price // fee))
 
 
 @formula
-def transaction_fee(gas: ArrayLike, pubdata: ArrayLike, *, base_fee: ArrayLike, gas_per_pubdata: ArrayLike) -> Fee:
-    """Return the fee for pubdata, base_fee · pubdata · gas_per_pubdata, and for execution, base_fee · gas [wei].
+def transaction_fee(gas: Gas, pubdata: Byte, *, base_fee: WeiPerGas, gas_per_pubdata: Gas) -> Fee:
+    """Return the fee for pubdata, base_fee · pubdata · gas_per_pubdata, and for execution, base_fee · gas.
 
-    Parameters
-    ----------
-    gas : gas used by execution [gas].
-    pubdata : number of published bytes, measured or assumed; this number cannot be computed from the calldata [byte].
-    base_fee, gas_per_pubdata : prices of the batch [wei / gas], [gas / byte].
-
-    The arguments broadcast. Raises `InvalidInput` for an argument that is not an integer in range, and `Int64Overflow`
-    if a result does not fit into an int64 array.
+    The number of published bytes is measured or assumed, because it cannot be computed from the calldata.
 
     >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
     Fee(pubdata=10000000000000, execution=10000000000000)
     """
-    price = whole("base_fee", base_fee, unit="wei")
-    published = multiply(
-        "pubdata", whole("pubdata", pubdata, unit="bytes"), whole("gas_per_pubdata", gas_per_pubdata, unit="gas")
-    )
-    return Fee(
-        multiply("pubdata_fee", published, price), multiply("execution_fee", whole("gas", gas, unit="gas"), price)
-    )
+    return Fee(base_fee * pubdata * gas_per_pubdata, base_fee * gas)
 
 
 @formula
 def l1_pubdata_price(
-    l1_gas_price: ArrayLike,
-    blob_base_fee: ArrayLike,
+    l1_gas_price: WeiPerGas,
+    blob_base_fee: BlobBaseFee,
     *,
     mode: str = "blobs",
-    multiplier: float = 1.0,
-    max_blob_base_fee: int | None = None,
-) -> Whole:
-    """Return the L1 price of a byte of pubdata [wei / byte].
+    multiplier: Ratio = 1.0,
+    max_blob_base_fee: BlobBaseFee | None = None,
+) -> WeiPerByte:
+    """Return the L1 price of a byte of pubdata.
 
-    A byte costs 1 blob gas in blobs, 17 gas in calldata, and nothing in a validium.
-
-    Parameters
-    ----------
-    l1_gas_price : gas price of L1 [wei / gas].
-    blob_base_fee : blob base fee; the node uses a prediction, see `predicted_blob_base_fee` [wei / gas].
-    mode : "blobs", "calldata" or "validium".
-    multiplier : safety factor by which the blob base fee is multiplied [1].
-    max_blob_base_fee : maximum of multiplier · blob_base_fee [wei / gas].
-
-    The arguments broadcast. Raises `InvalidInput` for an argument that is not a number in range, and `Int64Overflow` if
-    a result does not fit into an int64 array.
+    A byte costs 1 blob gas in blobs, 17 gas in calldata, and nothing in a validium; `mode` is "blobs", "calldata" or
+    "validium". The price of blob gas is min(multiplier · blob_base_fee, max_blob_base_fee); the node uses the
+    prediction `predicted_blob_base_fee`.
 
     >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
     (2000000000, 17000000000)
     """
-    gas_price = whole("l1_gas_price", l1_gas_price, unit="wei")
-    blob_price, scale = whole("blob_base_fee", blob_base_fee, unit="wei"), real("scale", multiplier)
-    choice("mode", mode, PUBDATA_MODES)
-    if max_blob_base_fee is not None:
-        whole_scalar("max_blob_base_fee", max_blob_base_fee, unit="wei")
-    return _l1_pubdata_price(gas_price, blob_price, mode, scale, max_blob_base_fee)
-
-
-def _l1_pubdata_price(
-    gas_price: Whole, blob_base_fee: Whole, mode: str, multiplier: Real = 1.0, max_blob_base_fee: int | None = None
-) -> Whole:
-    blob_price = _scaled("blob_base_fee", blob_base_fee, multiplier)
-    if mode == "blobs":
+    if choice("mode", mode, PUBDATA_MODES) == "blobs":
+        blob_price = _as_u64("blob_base_fee", double(blob_base_fee) * multiplier)
         capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
-        return multiply("l1_pubdata_price", capped, BLOB_GAS_PER_PUBDATA_BYTE)
-    return multiply("l1_pubdata_price", gas_price, L1_GAS_PER_PUBDATA_BYTE if mode == "calldata" else 0)
+        return BLOB_GAS_PER_PUBDATA_BYTE * capped
+    return l1_gas_price * (L1_GAS_PER_PUBDATA_BYTE if mode == "calldata" else 0)
 
 
 def predicted_blob_base_fee(
@@ -285,28 +221,50 @@ def predicted_blob_base_fee(
 
 
 @formula
-def in_base_token(price: ArrayLike, *, numerator: ArrayLike, denominator: ArrayLike) -> Whole:
+def in_base_token(price: Wei, *, numerator: WholeNumber, denominator: Divisor) -> Wei:
     """Convert a price to a chain's base token: min(price · numerator // denominator, 2**64 − 1).
-
-    Raises `InvalidInput` for a denominator of 0, and `Int64Overflow` if a price does not fit into an int64 array.
 
     >>> in_base_token(1_000, numerator=1, denominator=2)
     500
     """
-    ratio = whole("numerator", numerator), whole("denominator", denominator, minimum=1)
-    return saturated(multiply_divide("price", whole("price", price, unit="wei"), *ratio))
-
-
-def _scaled(name: str, price: Whole, scale: Real) -> Whole:
-    return truncated(name, _double(price) * scale)
+    return minimum(price * numerator // denominator, UINT64_MAX)
 
 
 def _overhead(gas_price: Whole, overhead: int, units: int, part: float) -> Whole:
-    per_unit = multiply_divide("overhead", gas_price, overhead, units, addend=units - 1)
-    if isinstance(per_unit, int) and per_unit > UINT64_MAX:
-        raise Int64Overflow("overhead", "expected an overhead per unit that fits an unsigned 64-bit integer", per_unit)
-    return truncated("overhead", _double(per_unit) * part)
+    per_unit = (gas_price * overhead + units - 1) // units
+    reason = "expected an overhead per unit that fits an unsigned 64-bit integer"
+    require("overhead", reason, per_unit, per_unit <= UINT64_MAX, Int64Overflow)
+    return _as_u64("overhead", double(per_unit) * part)
 
 
-def _double(value: Whole) -> Real:
-    return float(value) if isinstance(value, int) else value.astype(float)
+def _as_u64(name: str, value: Real) -> Whole:
+    """Truncate doubles of at least 0 and limit them to 2**64 − 1, as the node does."""
+    if isinstance(value, float):
+        return min(int(min(value, 2.0**64)), UINT64_MAX)
+    return truncated(name, value)  # raises `Int64Overflow` above 2**63 − 1
+
+
+FEE_MODEL = tuple(field.name for field in fields(FeeModel))  # parameters of the rule
+
+
+def zksync_rule(parameters: Parameters) -> Rule:
+    """Return the rule of a ZK Stack chain, for batches that are posted at the given L1 fees.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("zksync-era").columns
+    ('gas', 'pubdata')
+    """
+    terms = instance("parameters", parameters, Parameters).known(*FEE_MODEL, "pubdata_mode")
+    model = FeeModel(**{name: terms[name] for name in FEE_MODEL})
+    mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
+
+    def taken_apart(columns: Columns, l1_base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        pubdata_price = l1_pubdata_price.core(l1_base_fee, blob_base_fee, mode=mode)
+        fees = batch_fee_input.core(l1_base_fee, pubdata_price, model=model)
+        gas_price = fees.fair_l2_gas_price
+        require("fair_l2_gas_price", "expected whole wei of at least 1", gas_price, gas_price > 0)
+        batch = base_fee.core(gas_price, fees.fair_pubdata_price)
+        byte = batch.base_fee * batch.gas_per_pubdata
+        return Factors(columns["pubdata"], byte, 1, columns["gas"], batch.base_fee)
+
+    return Rule(parameters, ("gas", "pubdata"), tuple(terms), taken_apart)

@@ -13,10 +13,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import UINT256_MAX, ArrayLike, flag, instance, whole, whole_scalar
+from feemodel.checks import UINT256_MAX, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
-from feemodel.integers import Whole, add, multiply, multiply_divide
+from feemodel.quantities import WeiPerByte, WeiPerNative, Whole
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule
+from feemodel.rollups.zksync import PUBDATA_MODES, l1_pubdata_price
 
 BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
@@ -102,7 +105,7 @@ def block_prices(
     price = math.ceil(whole_scalar("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
     if flag("blobs", blobs):
         ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
-        price = int(blob_pubdata_price(price, native_price=native, fill_ratio=ratio))
+        price = blob_pubdata_price.core(price, native_price=native, fill_ratio=ratio)
     if previous is not None:
         before = whole_scalar("previous.pubdata_price", previous.pubdata_price, unit="wei")
         price = min(price, before + max(1, before // PUBDATA_RISE_DENOMINATOR))
@@ -114,15 +117,11 @@ def block_prices(
 
 @formula
 def blob_pubdata_price(
-    pubdata_price: ArrayLike, *, native_price: ArrayLike, fill_ratio: Fraction = DEFAULT_FILL_RATIO
-) -> Whole:
-    """Return the price of a byte in blobs: ⌊(pubdata_price + 393 · native_price) / fill_ratio⌋ [wei / byte].
+    pubdata_price: WeiPerByte, *, native_price: WeiPerNative, fill_ratio: Fraction = DEFAULT_FILL_RATIO
+) -> WeiPerByte:
+    """Return the price of a byte in blobs: ⌊(pubdata_price + 393 · native_price) / fill_ratio⌋.
 
-    Parameters
-    ----------
-    pubdata_price : price of a byte on the settlement layer [wei / byte].
-    native_price : price of a native unit [wei / native unit].
-    fill_ratio : fill ratio of the blobs, above 0 and at most 1 [1].
+    `pubdata_price` is that of the settlement layer; `fill_ratio` is above 0 and at most 1.
 
     >>> blob_pubdata_price(1_000, native_price=1, fill_ratio=Fraction(3, 4))
     1857
@@ -130,15 +129,7 @@ def blob_pubdata_price(
     ratio = _above_zero("fill_ratio", fill_ratio)
     if ratio > 1:
         raise InvalidInput("fill_ratio", "expected at most 1", fill_ratio)
-    native = whole("native_price", native_price, unit="wei")
-    return _blob_pubdata_price(whole("pubdata_price", pubdata_price, unit="wei"), native, ratio)
-
-
-def _blob_pubdata_price(
-    pubdata_price: Whole, native_price: Whole, fill_ratio: Fraction = DEFAULT_FILL_RATIO
-) -> Whole:  # fmt: skip
-    cost = add("pubdata_price", pubdata_price, multiply("native_price", native_price, NATIVE_PER_PUBDATA))
-    return multiply_divide("pubdata_price", cost, fill_ratio.denominator, fill_ratio.numerator)
+    return (pubdata_price + NATIVE_PER_PUBDATA * native_price) * ratio.denominator // ratio.numerator
 
 
 def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
@@ -171,3 +162,42 @@ def _above_zero(name: str, value: Fraction | int) -> Fraction:
 
 def _overridden(name: str, override: int | None, price: int) -> int:
     return price if override is None else whole_scalar(name, override, unit="wei")
+
+
+def zksync_os_rule(parameters: Parameters) -> Rule:
+    """Return the rule of a ZKsync OS chain, which charges pubdata in native units, and converts native units to gas.
+
+    The gas price is native_price · native_per_gas. A transaction is charged max(gas, native units // native_per_gas).
+    The gas of the execution pays for some native units. If the execution does not use all these units, the unused units
+    pay for pubdata on the chain. This rule assumes that the execution uses all the native units that its gas pays for,
+    so all pubdata is charged in addition.
+
+    A byte of pubdata costs (1 + 393) · 2 // 1 = 788 native units. 200 bytes of pubdata cost 200 · 788 = 157,600 native
+    units, which are 1,576 gas at a gas price of 100 wei:
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("zksync-os").fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
+    Fees(l1=157600, l2=2100000)
+    """
+    terms = instance("parameters", parameters, Parameters).known("native_price", "native_per_gas", "pubdata_mode")
+    native_price, native_per_gas = terms["native_price"], terms["native_per_gas"]
+    gas_price = native_price * native_per_gas
+    mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        price = l1_pubdata_price.core(base_fee, blob_base_fee, mode=mode)
+        if mode == "blobs":
+            price = blob_pubdata_price.core(price, native_price=native_price)
+        native = price // native_price
+        return Factors(columns["pubdata"], native, native_per_gas, columns["gas"], gas_price, step=gas_price)
+
+    return Rule(parameters, ("gas", "pubdata"), tuple(terms), taken_apart)
+
+
+def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of ZKsync OS after some blocks; in each, the native price rises by an eighth or 1."""
+    native_per_gas = parameters.known("native_per_gas")["native_per_gas"]
+    native = -(-base_fee // native_per_gas)
+    for _ in range(blocks):
+        native += max(1, native // CHANGE_DENOMINATOR)
+    return int(native * native_per_gas)

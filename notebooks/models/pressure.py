@@ -23,7 +23,6 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE, implausible
 from feemodel.ethereum.fee_market import calldata_floor_gas
-from feemodel.integers import add
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
@@ -197,7 +196,7 @@ def attack_cost(
     pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])
     costs = np.stack([pressed, np.full(blocks, steady)], axis=1)
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)
-    paid = (np.asarray(add("base_fee", fees, rollup_base_fee), dtype=np.float64) * gas).sum(axis=2)
+    paid = ((np.asarray(fees, dtype=np.float64) + rollup_base_fee) * gas).sum(axis=2)
     posting = sizes.sum() * posted.cost_per_byte(*l1_fees)
     return described_dataset(
         {

@@ -30,7 +30,6 @@ CHOICES: dict[str, list[Any]] = {
     "feemodel.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],
     "model": [zksync.FeeModel(), zksync.FeeModel(compute_overhead_part=0.3)],
-    "feemodel.linea.priority.multiplier": ["1.2", 1.05, "1.23456789012345678901234567890"],
 }
 # Where arguments exclude each other: those that are given together.
 TOGETHER = {"offered_price": [("gas_price",), ("max_fee", "max_priority_fee", "base_fee")]}

@@ -307,7 +307,7 @@ def _curie(inputs: Inputs) -> int:
 
 def _feynman(inputs: Inputs) -> int:
     scalars = _only(inputs, "exec_scalar", "blob_scalar", "penalty_threshold", "penalty_factor")
-    data = inputs["compression_ratio"], scroll.PRECISION  # a plain and a compressed size of exactly that ratio
+    data = inputs["compression_ratio"], 10**9  # a plain and a compressed size of exactly that ratio
     return int(scroll.feynman_l1_fee(inputs["tx_size"], *data, **_scroll_fees(inputs), **scalars))
 
 
@@ -604,7 +604,7 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("optimism", "eip1559_pre_jovian"): _l2_base_fee("isthmus"),
     ("optimism", "eip1559_jovian"): _l2_base_fee("jovian"),
     ("op-stack", "parameters_at"): _parameters_at,
-    ("optimism", "base_fee_bound"): lambda i: balance.base_fee_bound(**i),
+    ("optimism", "base_fee_bound"): lambda i: fee_market.base_fee_bound(**i),
     ("optimism", "total_rollup_cost"): _total_rollup_cost,
     ("optimism", "max_send"): _op_stack_max_send,
     ("arbitrum", "max_send"): _arbitrum_max_send,

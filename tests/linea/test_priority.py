@@ -1,8 +1,6 @@
 """The priority fee in both forms: published numbers, and scalars, arrays and kernel as one function."""
 
-import math
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
 from feemodel.linea import priority
 from feemodel.linea.priority import (
     breakdown,
-    compatibility_priority_fee,
     priority_fee,
     profitable,
     verification_breakdown,
@@ -359,16 +356,6 @@ def test_verification_form_names_bad_input(wrong, message):
         verification_priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
 
 
-@pytest.mark.parametrize("multiplier", ["1.2", "1.23456789012345678901234567890", "0.00000000000000000001", "0"])
-def test_the_compatibility_form_is_exact_for_any_decimal(multiplier):
-    """Numbers of more than 64 bits in the fraction take another path on arrays."""
-    prices = [7, 8, 10**9, 10**18]
-    expected = [math.ceil(Fraction(multiplier) * (price - 7)) for price in prices]
-
-    assert expected == [compatibility_priority_fee(price, multiplier=multiplier) for price in prices]
-    assert expected == compatibility_priority_fee(prices, multiplier=multiplier).tolist()
-
-
 def test_first_version_is_a_margin():
     # Consensys/linea-sequencer at 4c81fa07 and 1467e19d, ProfitableTransactionSelectorTest
     assert verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=10**9) == 1.0395
@@ -384,14 +371,3 @@ def test_the_size_adjustment_of_the_first_version_is_a_signed_64_bit_integer():
         assert np.all(verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63)) == np.inf)
         with pytest.raises(InvalidInput, match=f"size_adjustment: .* got {-(2**63) - 1}"):
             verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63) - 1)
-
-
-def test_compatibility_form():
-    assert compatibility_priority_fee(1_000_000_000) == 1_199_999_992
-    assert compatibility_priority_fee(np.array([1_000_000_000, 7]), multiplier=1.2).tolist() == [1_199_999_992, 0]
-    assert compatibility_priority_fee(8, multiplier="1.0000001") == 2
-    with pytest.raises(InvalidInput, match="min_gas_price: expected at least the base fee, got 6"):
-        compatibility_priority_fee(6)
-    for multiplier in ("one", "nan", float("inf"), -1):
-        with pytest.raises(InvalidInput, match="multiplier"):
-            compatibility_priority_fee(10, multiplier=multiplier)

@@ -2,7 +2,6 @@
 
 TESTS: dict[str, list[str]] = {
     "exact": ["tests/test_exact.py"],
-    "integers": ["tests/test_integers.py", "feemodel/integers.py"],
     "ethereum/fee_market": ["tests/ethereum/test_fee_market.py", "feemodel/ethereum/fee_market.py"],
     "ethereum/_fee_market_kernels": ["feemodel/ethereum/_fee_market_kernels.py", "tests/ethereum/test_fee_market.py"],
     "ledger/hashing": ["feemodel/ledger/hashing.py", "tests/ledger/test_hashing.py"],
@@ -23,6 +22,7 @@ TESTS: dict[str, list[str]] = {
     ],
     "rollups/_balance": ["feemodel/rollups/_balance.py", "tests/rollups/test_balance.py"],
     "rollups/factors": ["tests/rollups/test_vectors.py", "tests/rollups/test_rules.py"],
+    "rollups/linea": ["tests/rollups/test_rules.py", "feemodel/rollups/linea.py"],
     "rollups/mantle": ["tests/rollups/test_mantle.py", "feemodel/rollups/mantle.py"],
     "rollups/optimism": ["tests/rollups/test_optimism.py", "feemodel/rollups/optimism.py"],
     "rollups/scroll": ["tests/rollups/test_scroll.py", "feemodel/rollups/scroll.py"],

@@ -9,7 +9,6 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import Transaction
-from feemodel.integers import FixedPoint
 from feemodel.rollups import Now, max_send, optimism, rule, rules
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import _sending as sending
@@ -67,8 +66,8 @@ def test_the_largest_base_fees_are_those_of_full_blocks():
     """Base on 2026-01-22: 2.5 % … a tenth in ten blocks would be wrong; each block may add (6 − 1) / 50."""
     terms = {"gas_limit": 375_000_000, "elasticity": 6, "denominator": 50, "min_base_fee": 10**6}
 
-    assert balance.base_fee_bound(10**6, 3, **terms) == [1_100_000, 1_210_000, 1_331_000]
-    assert balance.base_fee_bound(251, 2, gas_limit=60 * 10**6, elasticity=4, denominator=250) == [254, 257]
+    assert fee_market.base_fee_bound(10**6, 3, **terms) == [1_100_000, 1_210_000, 1_331_000]
+    assert fee_market.base_fee_bound(251, 2, gas_limit=60 * 10**6, elasticity=4, denominator=250) == [254, 257]
 
 
 @given(st.integers(1, 10**11), st.integers(0, 2 * 10**8), st.integers(1, 12), st.data())
@@ -259,9 +258,9 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
         terms = parameters.known("l2_gas_price")
 
         def taken_apart(columns, base_fee, blob_base_fee):
-            return Factors(columns["length"], FixedPoint(base_fee, 0), 1, columns["gas"], terms["l2_gas_price"])
+            return Factors(columns["length"], base_fee, 1, columns["gas"], terms["l2_gas_price"])
 
-        return Rule.of(parameters, ("gas", "length"), terms, taken_apart)
+        return Rule(parameters, ("gas", "length"), tuple(terms), taken_apart)
 
     family = rules.Family(own_rule, lambda parameters, base_fee, blocks: base_fee + 2 * blocks)
     for module in (rules, sending):

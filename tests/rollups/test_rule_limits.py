@@ -28,7 +28,10 @@ from feemodel.rollups import (
 )
 from feemodel.rollups.chains import CHAINS, schema
 from feemodel.rollups.factors import Rule
-from feemodel.rollups.rules import FEE_MODEL, OF_VARIABLE_COST, SCROLL_INPUTS, rule
+from feemodel.rollups.linea import OF_VARIABLE_COST
+from feemodel.rollups.rules import rule
+from feemodel.rollups.scroll import INPUTS
+from feemodel.rollups.zksync import FEE_MODEL
 
 INT64_MAX, UINT64_MAX = 2**63 - 1, 2**64 - 1
 SMALL = [0, 1, 2, 255, 10**6, 10**9, 2**32 - 1, 2**32, 10**12, 2**51, 2**53 - 1, 2**53, 2**53 + 1, 2**62, INT64_MAX]
@@ -54,7 +57,7 @@ def parameters_of_rule(family: str, upgrade: str) -> tuple[str, ...]:
         names = (*SCALARS, *OPERATOR_FEE) if upgrade == "arsia" else ("overhead", "scalar")
         return (*names, "token_ratio", "l2_gas_price")
     if family == "scroll":
-        return (*SCROLL_INPUTS[upgrade][1], "l2_gas_price")
+        return (*INPUTS[upgrade][1], "l2_gas_price")
     return {
         "linea": ("fixed_cost", *OF_VARIABLE_COST, "estimate_margin", "l2_gas_price"),
         "arbitrum": ("min_base_fee", "batch_l1_gas", "batch_blobs", "batch_transaction_bytes"),
@@ -97,7 +100,7 @@ def of_arbitrum(t: dict[str, Any], row: dict[str, int], base: int, blob: int, up
 
 
 def of_scroll(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgrade: str) -> tuple[int, int]:
-    columns, names = SCROLL_INPUTS[upgrade]
+    columns, names = INPUTS[upgrade]
     formulas: dict[str, Callable[..., int]] = {
         "bernoulli": scroll.pre_curie_l1_fee, "curie": scroll.curie_l1_fee, "feynman": scroll.feynman_l1_fee,
     }  # fmt: skip

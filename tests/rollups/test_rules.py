@@ -1,4 +1,4 @@
-"""The common form of all rules: equal to the chains' own formulas, and its compiled sums equal to it."""
+"""The common form of all rules: equal to the chains' own formulas."""
 
 from fractions import Fraction
 from inspect import signature
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput, UnknownParameter
-from feemodel.integers import FixedPoint
+from feemodel.exact import exact
 from feemodel.linea import coordinator, from_l1, priority
 from feemodel.rollups import (
     arbitrum,
@@ -158,55 +158,14 @@ def test_an_operator_fee_belongs_to_the_l2_part() -> None:
     assert fees == {"fjord": without, "isthmus": without + 21_005, "jovian": without + 21_000 * 10**8 + 5}
 
 
-@given(
-    st.lists(st.integers(0, 2**49), min_size=1, max_size=20), st.lists(st.integers(0, 2**45), min_size=1, max_size=20),
-    st.integers(2**36, 2**51), st.integers(0, 10**6 - 1), st.integers(0, 10**6 - 1), st.integers(0, 2**60),
-)  # fmt: skip
-def test_arrays_divide_exactly_at_the_edges_of_their_range(
-    units: list[int], prices: list[int], divisor: int, millionths: int, more: int, offset: int
-) -> None:
-    for price in prices:
-        factors = Factors(
-            np.array(units), FixedPoint(np.array([price]), millionths), divisor, gas=0, gas_price=0,
-            offset=FixedPoint(offset, more),
-        )  # fmt: skip
-        one = factors._replace(price=FixedPoint(price, millionths))
-        exact = [evaluate(one._replace(units=unit)).l1 for unit in units]
-        assert evaluate(factors).l1.tolist() == exact
-        assert exact == [
-            (unit * (price * 10**6 + millionths) + offset * 10**6 + more) // (divisor * 10**6) for unit in units
-        ]
-
-
-# units, price, divisor, offset: the remainder after the first correction is more than the divisor
-CORRECTED = [
-    (1_016_686_397_482_899, 1_013_645_244_015_070_848, 2_024_712_173_238_980, 978_271_541_406_209),
-    (909_485_133_598_129, 693_859_412_011_143_808, 1_821_030_641_318_226, 962_509_386_454_035),
-    (1_020_813_672_760_596, 787_450_446_334_845_696, 1_420_797_048_614_971, 930_107_432_482_978),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("units", "price", "divisor", "offset"), CORRECTED)
-def test_a_remainder_beyond_the_divisor_corrects_the_quotient(
-    units: int, price: int, divisor: int, offset: int
-) -> None:
-    factors = Factors(
-        np.array([units]), FixedPoint(np.array([price]), 0), divisor, gas=0, gas_price=0, offset=FixedPoint(offset, 0)
-    )
-    expected = (units * price + offset) // divisor
-
-    assert evaluate(factors).l1.tolist() == [expected]
-
-
 def test_factors_multiply_out_by_hand() -> None:
-    """7 · 10 // 4; then (70 + 3) // 4 = 18, trunc(1.5 · 21) − trunc(1.5 · 3) = 27, twice; millionths carry over."""
-    plain = Factors(units=7, price=FixedPoint(10, 0), divisor=4, gas=3, gas_price=5)
-    every = plain._replace(step=2, offset=FixedPoint(3, 0), fixed=3, margin=1.5, extra=1)
-    parts = plain._replace(price=FixedPoint(10, 300_000), offset=FixedPoint(1, 900_000), divisor=1)  # 72.1 + 1.9
+    """7 · 10 // 4; then (70 + 3) // 4 = 18, trunc(1.5 · 21) − trunc(1.5 · 3) = 27, twice."""
+    plain = Factors(units=7, price=10, divisor=4, gas=3, gas_price=5)
+    every = plain._replace(step=2, offset=3, fixed=3, margin=1.5, extra=1)
 
-    assert [evaluate(one) for one in (plain, every, parts)] == [(17, 15), (54, 16), (74, 15)]
-    arrays = every._replace(units=np.array([7, 0]), gas=np.array([3, 0]))
-    assert [found.tolist() for found in evaluate(arrays)] == [[54, 0], [16, 1]]
+    assert [evaluate(one) for one in (plain, every)] == [(17, 15), (54, 16)]
+    arrays = every._replace(units=exact(np.array([7, 0])), gas=exact(np.array([3, 0])))
+    assert [found.word.tolist() for found in evaluate(arrays)] == [[54, 0], [16, 1]]
     assert evaluate(plain._replace(units=2**64, divisor=1, saturates=True)).l1 == 2**64 - 1
     assert evaluate(plain._replace(units=2**64, divisor=1)).l1 == 10 * 2**64
 
@@ -214,10 +173,10 @@ def test_factors_multiply_out_by_hand() -> None:
 def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
     for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, None, 2**60)):
         assert _with_margin(price, margin) == expected
-        assert _with_margin(np.array([price]), margin).tolist() == [expected]
+        assert _with_margin(exact(np.array([price])), margin).word.tolist() == [expected]
     for price, margin, what in ((2**53, 0.5, "below"), (2**53 + 1, 0.5, "below"), (2**53, 1.0, "below"),
                                 (2**52, 2.0, "whose"), (2**53 - 1, 2.0, "whose")):  # fmt: skip
-        for value in (price, np.array([price])):
+        for value in (price, exact(np.array([price]))):
             with pytest.raises(Int64Overflow, match=f"expected a price {what}"):
                 _with_margin(value, margin)
 
@@ -255,7 +214,8 @@ def test_later_types_than_a_blob_transaction_are_priced() -> None:
     """EIP-7702's is type 4."""
     row = dict.fromkeys(COLUMNS, 100) | {"transaction_type": [0, 1, 2, 4]}
     moment = {"base_fee": 10**9, "blob_base_fee": 1}
-    assert rule("base/jovian").fees(row, **moment) == rule("base/jovian").fees(dict.fromkeys(COLUMNS, 100), **moment)
+    one = rule("base/jovian").fees(dict.fromkeys(COLUMNS, 100), **moment)
+    assert [part.tolist() for part in rule("base/jovian").fees(row, **moment)] == [[part] * 4 for part in one]
 
 
 def test_a_price_per_gas_needs_gas() -> None:

@@ -183,11 +183,9 @@ def test_the_formulas_alone_give_the_same():
     """The chains' functions, and the common form of them."""
     table = sizes_table([RAW]).iloc[0].to_dict()
     size = optimism.scaled_size(int(table["fastlz_size"]))
-    price = optimism._weighted_price(
-        l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"], base_fee_scalar=5_227,
-        blob_base_fee_scalar=1_014_213,
-    )  # fmt: skip
-    assert rule("op-mainnet/jovian").fees(table, **L1).l1 == size * (price.whole * 10**6 + price.millionths) // 10**12
+    scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+    price = optimism.scaled_price(l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"], **scalars)
+    assert rule("op-mainnet/jovian").fees(table, **L1).l1 == size * price // 10**12
     row = chain("scroll").at()
     by_function = scroll.galileo_l1_fee(
         int(table["zstd_size"]), l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"],

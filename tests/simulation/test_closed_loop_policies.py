@@ -124,11 +124,9 @@ def test_calldata_pressure_raises_what_linea_announces_exactly():
 def test_the_op_stack_reads_its_origin_without_tip_or_average():
     found = driven(OpStackPricing(), 300)[:, 0]
     for k in range(300):
-        parts = optimism._weighted_price(
-            l1_base_fee=int(FEES[k]), blob_base_fee=int(BLOB_FEES[k]), base_fee_scalar=5_227,
-            blob_base_fee_scalar=1_014_213,
-        )  # fmt: skip
-        assert parts.whole + parts.millionths / 1e6 == pytest.approx(found[k], rel=1e-14)
+        scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
+        price = optimism.scaled_price(l1_base_fee=int(FEES[k]), blob_base_fee=int(BLOB_FEES[k]), **scalars)
+        assert price / 1e6 == pytest.approx(found[k], rel=1e-14)
 
 
 def test_small_transactions_pay_for_100_bytes_on_the_op_stack():

@@ -1,0 +1,66 @@
+"""Linea's rule: the formulas of `feemodel.linea` at the variable cost that Linea's coordinator would publish."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from feemodel.checks import instance
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, ELASTICITY, base_fee_bound
+from feemodel.exact import double, long, require
+from feemodel.linea.coordinator import variable_cost
+from feemodel.linea.extra_data import recorded_cost
+from feemodel.quantities import Whole
+from feemodel.rollups.chains import Parameters
+from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
+
+OF_VARIABLE_COST = (
+    "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin", "lower_bound", "upper_bound",
+)  # fmt: skip
+
+
+def linea_rule(parameters: Parameters) -> Rule:
+    """Return Linea's rule, with the variable cost that Linea's coordinator would publish at the L1 fees.
+
+    On a day for which the chain's file has the variable cost that blocks recorded, the rule uses that cost.
+
+    The L1 fee is the part of the fee that depends on the size. The L2 fee consists of the base fee and the fixed cost.
+
+    >>> from feemodel.rollups.rules import rule
+    >>> rule("linea").fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
+    Fees(l1=153599985000, l2=756000147000)
+    """
+    instance("parameters", parameters, Parameters)
+    recorded = parameters.is_known("variable_cost") or "execution_gas" not in parameters
+    needed = ("variable_cost",) if recorded else OF_VARIABLE_COST
+    terms = parameters.known("fixed_cost", *needed, "estimate_margin", "l2_gas_price")
+    fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
+    gas_price = _with_margin(fixed, margin) + terms["l2_gas_price"]
+
+    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+        size, gas = columns["linea_size"], columns["gas"]
+        require("gas", "expected at least 1, because the fee is divided by the gas", gas, gas > 0)
+        cost = terms["variable_cost"] if recorded else _variable_cost(terms, base_fee, blob_base_fee)
+        long("variable_cost · compressed_size", cost * size)
+        return Factors(size, cost, gas, gas, gas_price, step=gas, fixed=fixed, margin=margin)
+
+    return Rule(parameters, ("gas", "linea_size"), tuple(terms), taken_apart)
+
+
+def _variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
+    cost = variable_cost.core(
+        double(base_fee),
+        terms["priority_fee"],
+        double(blob_base_fee),
+        execution_gas=terms["execution_gas"],
+        blob_gas=terms["blob_gas"],
+        bytes_per_submission=terms["bytes_per_submission"],
+        margin=terms["pricing_margin"],
+        lower_bound=terms["lower_bound"],
+        upper_bound=terms["upper_bound"],
+    )
+    return recorded_cost.core(cost)
+
+
+def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
+    """Return the largest base fee of Linea after some blocks, by EIP-1559 with Ethereum's parameters."""
+    rule = {"elasticity": ELASTICITY, "denominator": BASE_FEE_CHANGE_DENOMINATOR}
+    return base_fee_bound(base_fee, blocks, gas_limit=60_000_000, **rule)[-1]
