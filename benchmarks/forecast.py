@@ -19,8 +19,7 @@ from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.simulation._l1_columns import FEES, l1_columns
-from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, rolling_quantiles
-from feemodel.simulation.forecast.mixing import pinball
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, pinball, rolling_quantiles
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from tests.helpers import forecast_scores as scores
 

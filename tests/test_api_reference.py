@@ -29,7 +29,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.rollups._balance",
     "feemodel.simulation._l1_columns", "feemodel.simulation._metadata", "feemodel.simulation.draws",
     "feemodel.simulation.run",
-    "feemodel.simulation.forecast.mixing", "feemodel.simulation.forecast.methods",
+    "feemodel.simulation.forecast.methods",
     "feemodel.simulation.forecast.paths",
     "feemodel.simulation.forecast.series",
     "feemodel.simulation.closed_loop._accounts",

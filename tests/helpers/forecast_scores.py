@@ -11,7 +11,7 @@ import numpy as np
 
 from feemodel.checks import INT64_MAX, RealArray, real, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation.forecast.mixing import pinball
+from feemodel.simulation.forecast.methods import pinball
 from feemodel.simulation.scenarios import Rng, generator_of
 
 LARGEST_BOOTSTRAP = 1 << 27  # maximum number of blocks that a bootstrap draws

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from feemodel.simulation.forecast import methods, mixing
-from feemodel.simulation.forecast.methods import BASELINES, METHODS, rolling_quantiles
-from feemodel.simulation.forecast.mixing import combined, pinball
+from feemodel.simulation.forecast import methods
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, combined, pinball, rolling_quantiles
 from feemodel.simulation.forecast.series import DAY, binned
 from tests.simulation.test_forecast_methods import FIRST, MAX_LOSS, QUANTILES, scores, shipped_month
 
@@ -28,11 +27,11 @@ def learned(month):
 
 
 NEIGHBOURS = [
-    *((mixing, "POWER", power) for power in (6.0, 10.0)),
-    *((mixing, "HALF_LIFE", days * DAY) for days in (1, 4)),
-    *((mixing, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
-    *((mixing, "STEP", step) for step in (0.01, 0.02)),
-    *((mixing, "WIDEST", bound) for bound in (0.5, 1.0)),
+    *((methods, "POWER", power) for power in (6.0, 10.0)),
+    *((methods, "HALF_LIFE", days * DAY) for days in (1, 4)),
+    *((methods, "EVEN_HORIZON", hours * 6) for hours in (16, 24)),
+    *((methods, "FACTOR_STEP", step) for step in (0.01, 0.02)),
+    *((methods, "WIDEST", bound) for bound in (0.5, 1.0)),
 ]
 
 
@@ -61,7 +60,7 @@ def changes(month, learned):
     found = []
     for horizon, ((experts, targets, values, quantiles, _), loss) in learned.items():
         mixed = combined(experts, targets, values, quantiles, horizon)
-        forecasts = mixing.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
+        forecasts = methods.calibrated(mixed, targets, quantiles, horizon)[FIRST - len(month) : -horizon]
         wanted = month.interpolated[FIRST + horizon :]
         found.append(pinball(wanted[:, None], forecasts, QUANTILES).mean() / loss - 1.0)
     return found
