@@ -48,14 +48,12 @@ if TYPE_CHECKING:
 
 Rng: TypeAlias = int | SeedSequence | Generator
 
-LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]
 FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; with it, the range of fees is not checked
 LARGEST_SCENARIO = 1 << 27  # maximum total number of steps of all paths; a column of this length takes 1 GiB
 MIN_SECONDS = 600.0  # minimum length of blocks and horizons [s]; smaller numbers are probably hours or days
 IN_SECONDS = "in seconds; 24 h = 86,400"
 MAX_PER_SECOND = 100_000.0  # maximum number of transactions per second; larger numbers are probably per day
 PER_SECOND = "per second; 125,280 per day = 1.45"
-LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)
 
 
 def replay(
@@ -375,72 +373,6 @@ def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
     if TIP in found:
         return np.asarray(found[TIP].to_numpy(), np.float64)
     return np.full((found.sizes["path"], found.sizes["step"]), real_scalar("otherwise", otherwise))
-
-
-def moments(found: xr.Dataset) -> xr.Dataset:
-    """Return quantiles and autocorrelations of base fee and blob base fee, and their correlation, for each path.
-
-    Returns
-    -------
-    Dataset over `path` and `moment` with the variable `value`. Quantiles are computed from the fees [gwei / gas].
-    Autocorrelations and the correlation are computed from the logarithms of the fees [1]. If a path is too short for a
-    lag, the autocorrelation is NaN.
-
-    >>> fees = [1e9, 2e9, 4e9]
-    >>> one = replay({"timestamp": [0, 12, 24], "base_fee": fees, "blob_base_fee": fees}, source="by hand")
-    >>> found = moments(one)["value"].isel(path=0)
-    >>> round(found.sel(moment="base_fee p50").item(), 6), round(found.sel(moment="correlation of the two").item(), 6)
-    (2.0, 1.0)
-    """
-    check_scenario("found", found)
-    step = step_seconds(found)
-    values: dict[str, NDArray[Any]] = {}
-    logs = {name: np.log(found[name].to_numpy()) for name in FEES}
-    for name, log in logs.items():
-        quantiles = np.quantile(log, LEVELS, axis=1)
-        values |= {f"{name} p{100 * p:g}": np.exp(q) / 1e9 for p, q in zip(LEVELS, quantiles, strict=True)}
-        values |= {f"{name} autocorrelation {lag}": autocorrelation(log, round(s / step)) for lag, s in LAGS.items()}
-    values["correlation of the two"] = np.array([np.corrcoef(*pair)[0, 1] for pair in zip(*logs.values(), strict=True)])
-    made = xr.Dataset(
-        {"value": (("moment", "path"), np.stack(list(values.values())))},
-        {"moment": list(values), "path": found["path"].to_numpy()},
-        found.attrs,
-    )
-    return with_metadata(made)
-
-
-def compare_moments(history: xr.Dataset, simulated: xr.Dataset, *, band: float = 0.9) -> xr.Dataset:
-    """Compare the results of `moments` for an observed path and for simulated paths of the same length and step.
-
-    Parameters
-    ----------
-    history : observed scenario of one path.
-    simulated : simulated scenario of several paths.
-    band : share of the simulated paths between `low` and `high` [1].
-
-    Returns
-    -------
-    Dataset over `moment`: `observed`; `simulated`, the median of the simulated paths; `low` and `high`, between which
-    the share `band` of the simulated paths lies; and `inside`, whether the observed value lies between `low` and
-    `high`.
-
-    >>> times = np.arange(0, 8 * 86_400, 600)  # long enough for every lag
-    >>> fees = 1e8 * np.exp(np.sin(times / 20_000))
-    >>> one = replay({"timestamp": times, "base_fee": fees, "blob_base_fee": fees}, source="a wave")
-    >>> found = compare_moments(one, bootstrap(one, paths=50, block_seconds=86_400, rng=1))
-    >>> bool(found.inside.sel(moment="base_fee p50"))
-    True
-    """
-    share = real_scalar("band", band)
-    if share > 1.0:
-        raise InvalidInput("band", "expected a share of the paths, at most 1", band)
-    observed, edge = moments(history)["value"].isel(path=0, drop=True), (1 - share) / 2
-    paths = moments(simulated)["value"]
-    low, middle, high = (paths.quantile(q, "path").drop_vars("quantile") for q in (edge, 0.5, 1 - edge))
-    inside = (observed >= low) & (observed <= high)
-    columns = {"observed": observed, "simulated": middle, "low": low, "high": high, "inside": inside}
-    attributes = {"history": history.attrs["source"], "simulated": simulated.attrs["source"], "band": band}
-    return with_metadata(xr.Dataset(columns, attrs=attributes))
 
 
 def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:

@@ -21,7 +21,6 @@ from feemodel.simulation.scenarios import (
     bootstrap,
     check_scenario,
     duration,
-    moments,
     replay,
     step_seconds,
 )
@@ -226,13 +225,6 @@ def test_a_demand_model_needs_days_of_history(history):
         l1_demand.fit(history.isel(step=slice(0, 500)))
     with pytest.raises(InvalidInput, match="expected one path with datetimes"):
         l1_demand.fit(bootstrap(history, paths=1, block_seconds=DAY, rng=1))
-
-
-def test_moments_say_what_they_are(history):
-    found = moments(history)["value"].isel(path=0)
-
-    assert float(found.sel(moment="base_fee p50")) == pytest.approx(0.0693, abs=1e-4)  # gwei
-    assert float(found.sel(moment="base_fee autocorrelation 1 day")) == pytest.approx(0.614, abs=1e-3)
 
 
 def test_autocorrelation_is_that_of_a_known_process():
