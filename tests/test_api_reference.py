@@ -39,7 +39,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.closed_loop._pricing",
     # The classes of policies are public names of `feemodel.simulation`.
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
-    "feemodel.simulation.closed_loop._results", "feemodel.simulation._path_kernels",
+    "feemodel.simulation.closed_loop._results",
     "feemodel.sizes._payloads", "feemodel.sizes._fastlz", "feemodel.sizes._lzss_plain",
 }  # fmt: skip
 WITHOUT_DOCTEST = {

@@ -2,16 +2,15 @@
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
+from feemodel._compiled import cached_njit
 from feemodel.checks import (
     ArrayLike,
-    Numbers,
     RealArray,
-    Reals,
     WholeArray,
     check_fields,
     check_limit,
@@ -25,8 +24,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea.coordinator import calldata_pressure, variable_cost
 from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.kernels import recorded
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
-from feemodel.simulation._path_kernels import under_pressure
 from feemodel.simulation.scenarios import check_scenario, duration, step_starts
 
 LARGEST_TICKS = 1 << 28  # maximum number of ticks of a path; a column of this length takes 2 GiB
@@ -123,12 +122,6 @@ class PricingRule:
         """Length of a tick [s]."""
         return self.update_interval / self.ticks_per_update
 
-    @overload
-    def variable_cost(self, base_fee: float, priority_fee: float, blob_base_fee: float) -> float: ...
-    @overload
-    def variable_cost(
-        self, base_fee: Numbers[Reals], priority_fee: Numbers[Reals], blob_base_fee: Numbers[Reals]
-    ) -> Reals: ...
     def variable_cost(self, base_fee: "ArrayLike", priority_fee: "ArrayLike", blob_base_fee: "ArrayLike") -> Any:
         """Return the variable cost at averages of L1 fees, limited to the rule's bounds but not truncated [wei / byte].
 
@@ -240,3 +233,25 @@ def _window_average(
     weight = between(weights)
     plain = between(fees) / between(np.ones_like(fees))  # average without weights, used where all weights are 0
     return np.asarray(np.where(weight > 0.0, between(fees * weights) / np.where(weight > 0.0, weight, 1.0), plain))
+
+
+@cached_njit(nogil=True)
+def under_pressure(cost, growth, latest=0.0):  # type: ignore[no-untyped-def]
+    """Return the announced cost at each update: max(cost from L1 fees, growth · previously announced cost).
+
+    Parameters
+    ----------
+    cost : cost from L1 fees at each update, already limited to the bounds of the pricing rule [wei / byte].
+    growth : factor `1 + pressure / denominator` at each update, by which calldata pressure multiplies the previously
+        announced cost [1].
+    latest : announced cost before the first update [wei / byte].
+
+    Returns
+    -------
+    Announced cost at each update [wei / byte].
+    """
+    announced = np.empty(cost.size, dtype=np.int64)
+    for i in range(cost.size):
+        latest = recorded(max(cost[i], latest * growth[i]))
+        announced[i] = latest
+    return announced

@@ -17,6 +17,7 @@ import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from feemodel._compiled import cached_njit
 from feemodel._records import summary
 from feemodel.checks import (
     RealArray,
@@ -29,10 +30,17 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, Schedule, blob_base_fee
+from feemodel.ethereum._fee_market_kernels import next_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import (
+    BASE_FEE_CHANGE_DENOMINATOR,
+    GAS_PER_BLOB,
+    MAINNET,
+    BlobRules,
+    Schedule,
+    blob_base_fee,
+)
 from feemodel.simulation._l1_columns import LATEST_SECOND, NO_GAPS
 from feemodel.simulation._metadata import with_metadata
-from feemodel.simulation._path_kernels import drive
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,
@@ -340,3 +348,22 @@ def _variance_of_mean(share: float, fast: float, slow: float, length: float) -> 
     """
     parts = ((share, fast / length), (1 - share, slow / length))
     return sum(weight * 2 * time * (1 - time * -math.expm1(-1 / time)) for weight, time in parts)
+
+
+@cached_njit(nogil=True, error_model="numpy")
+def drive(demand, blobs, base_fee, excess, gas_limit, target, maximum, fraction, reserve):  # type: ignore[no-untyped-def]
+    """Return the base fee, the excess blob gas and the gas used of each block.
+
+    Each block uses min(gas_limit / 2 · demand / base_fee, gas_limit) gas.
+    """
+    count = demand.size
+    base_fees = np.empty(count, dtype=np.int64)
+    excesses = np.empty(count, dtype=np.int64)
+    used = np.empty(count, dtype=np.int64)
+    half = gas_limit // 2
+    for i in range(count):
+        base_fees[i], excesses[i] = base_fee, excess
+        used[i] = np.int64(min(half * demand[i] / base_fee, float(gas_limit)))
+        excess = next_excess_blob_gas(excess, blobs[i] * GAS_PER_BLOB, base_fee, target, maximum, fraction, reserve)
+        base_fee = next_base_fee(base_fee, used[i], half, half, BASE_FEE_CHANGE_DENOMINATOR)
+    return base_fees, excesses, used

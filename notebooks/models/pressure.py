@@ -27,8 +27,7 @@ from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation._path_kernels import under_pressure
-from feemodel.simulation.announced import CalldataPressure
+from feemodel.simulation.announced import CalldataPressure, under_pressure
 from feemodel.simulation.surfaces import Submission
 
 MAX_BLOCKS = 10_000_000  # maximum number of blocks, about 230 days

@@ -49,7 +49,8 @@ TESTS: dict[str, list[str]] = {
         "tests/simulation/test_closed_loop_policies.py",
     ],
     "simulation/forecast/paths": ["tests/simulation/test_forecast_paths.py"],
-    "simulation/_path_kernels": ["tests/simulation/test_scenarios.py", "tests/simulation/test_backtest.py"],
+    "simulation/announced": ["tests/simulation/test_backtest.py"],
+    "simulation/l1_demand": ["tests/simulation/test_scenarios.py"],
     "simulation/policies/arbitrum": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/policies/arbitrum_execution": ["tests/simulation/test_closed_loop_policies.py"],
     "simulation/policies/eip1559": [

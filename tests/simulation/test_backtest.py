@@ -16,8 +16,7 @@ from feemodel.linea.coordinator import calldata_variable_cost, variable_cost, we
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.priority import breakdown
 from feemodel.simulation._backtest import Traffic, backtest, draw_traffic, posted_bytes, sums_by_tick
-from feemodel.simulation._path_kernels import under_pressure
-from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
+from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost, under_pressure
 from feemodel.simulation.posting import Posted, Posting, post
 from feemodel.simulation.scenarios import beginning, bootstrap, duration, replay, step_starts
 from feemodel.simulation.surfaces import Submission, Workload

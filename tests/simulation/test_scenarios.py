@@ -15,7 +15,7 @@ from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, n
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation import l1_demand
 from feemodel.simulation._metadata import versions
-from feemodel.simulation._path_kernels import drive
+from feemodel.simulation.l1_demand import drive
 from feemodel.simulation.scenarios import (
     autocorrelation,
     bootstrap,
