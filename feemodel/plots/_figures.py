@@ -3,7 +3,7 @@
 The functions only draw results and do not compute fees.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -72,41 +72,6 @@ def plot_recovery(
     _logarithmic(ax, x, y)
     ax.set(xlabel="L1 base fee [gwei per gas]", ylabel="blob base fee [gwei per gas]")
     return finished(ax, grid="", loc="center left", framealpha=0.9)
-
-
-def plot_distributions(
-    series: Mapping[str, NDArray[Any]], ax: Axes | None = None, *, label: str, scale: str = "log"
-) -> Axes:
-    """Plot the cumulative distribution of each series: the share of transactions up to each value.
-
-    Parameters
-    ----------
-    series : label → values, of shape (n,), with one line per label.
-    ax : axes to draw on; `None` makes a new figure.
-    label : label of the value axis, including the unit of the values.
-    scale : scale of the value axis, "log" or "linear".
-
-    Returns
-    -------
-    The axes.
-
-    Raises
-    ------
-    InvalidInput : `ax` is not an `Axes`.
-
-    >>> from matplotlib.figure import Figure
-    >>> ax = plot_distributions({"paid": np.array([30, 10])}, Figure().subplots(), label="fee [gwei]")
-    >>> ax.get_lines()[0].get_xydata().tolist()
-    [[10.0, 0.5], [30.0, 1.0]]
-    """
-    ax = axes_or_new(ax)
-    for colour, (name, values) in zip(cycle(COLOURS), series.items(), strict=False):
-        ordered = np.sort(np.asarray(values))
-        ax.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", color=colour, label=name)
-    ax.set(xscale=scale, xlabel=label, ylabel="share of transactions", ylim=(0, 1))
-    if scale == "log":
-        log_ticks(ax.xaxis)
-    return finished(ax, plain="x")
 
 
 def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset", ax: Axes | None = None) -> Axes:
