@@ -110,20 +110,6 @@ class CallState:
         )
 
 
-class Overlay(NamedTuple):
-    """Accounts and block fields that overrides have changed in a state."""
-
-    changes: Mapping[bytes, Account]
-    block: dict[str, Any]  #: fields of the block
-
-    @classmethod
-    def of(cls, call_state: CallState, base: CallState) -> "Overlay":
-        """Return the accounts and the block fields of `call_state` that override those of `base`."""
-        names = () if call_state.block is base.block else (name for name in Block.__slots__ if name != "hashes")
-        changed = {name: getattr(call_state.block, name) for name in names}
-        return cls(call_state.changes, changed)
-
-
 def blob_base_fee(call_state: CallState) -> int:
     """Return the blob base fee in a state's block [wei / gas]; raises `InvalidInput` for a fork before Cancun.
 

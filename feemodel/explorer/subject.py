@@ -55,7 +55,7 @@ IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; ot
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-Estimate: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any] | None], Awaitable[int]]
+Estimate: TypeAlias = Callable[[Call, Mapping[str, Any] | None], Awaitable[int]]
 Subject: TypeAlias = Call | Transaction
 
 
@@ -140,7 +140,7 @@ class Subjects:
             **{name: margin for name, margin in margins.items() if margin is not None},
         )  # fmt: skip
         read, used = await self._found(subject)
-        gas = await self._gas(subject, read, point.gas, own.overrides, "options")
+        gas = await self._gas(read, point.gas, own.overrides, "options")
         if own.gas_used is not None:
             used = whole_scalar("options.gasUsed", own.gas_used, minimum=1)
         if used is not None:
@@ -189,7 +189,7 @@ class Subjects:
         starknet_gas = {} if own.starknet is None else own.starknet.columns("moment.starknet")
         read, _ = await self._found(subject)
         rules, without = rules_at(own.at, parameters=parameters)
-        gas = (await self._gas(subject, read, own.gas, own.overrides, "moment"))["estimated"]
+        gas = (await self._gas(read, own.gas, own.overrides, "moment"))["estimated"]
         signed, sender = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
         rows, reference = await asyncio.to_thread(
@@ -244,20 +244,19 @@ class Subjects:
         return read, None if used is None else from_quantity(used, "the node's gasUsed")
 
     async def _gas(
-        self, subject: Any, read: Subject, given: int | None, overrides: Mapping[str, Any] | None, path: str
+        self, read: Subject, given: int | None, overrides: Mapping[str, Any] | None, path: str
     ) -> dict[str, int]:
         """Return the gas estimate, and the gas limit of the transaction or call if it has one [gas]."""
         limit = read.gas_limit if isinstance(read, Transaction) else read.gas
-        if given is not None:
-            estimated = given
-        elif limit is not None:
-            estimated = limit
-        elif self.estimate is not None:
-            estimated = await self.estimate(subject, overrides)
-        elif read.to is not None and not read.data:
-            estimated = intrinsic_gas(read)
-        else:
-            raise InvalidInput(f"{path}.gas", "expected the gas of this call, which is not executed here", None)
+        estimated = limit if given is None else given
+        if estimated is None:
+            assert isinstance(read, Call)
+            if self.estimate is not None:
+                estimated = await self.estimate(read, overrides)
+            elif read.to is not None and not read.data:
+                estimated = intrinsic_gas(read)
+            else:
+                raise InvalidInput(f"{path}.gas", "expected the gas of this call, which is not executed here", None)
         if not 1 <= estimated <= INT64_MAX:
             raise InvalidInput(f"{path}.gas", "expected 1 to 2**63 - 1", estimated)
         return {"estimated": estimated, "limit": estimated if limit is None else limit}

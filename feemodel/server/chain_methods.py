@@ -48,7 +48,6 @@ class ChainMethods:
 
     def __init__(self, executor: Executor, pricing: CurrentPrices) -> None:
         self._executor, self._chain, self._pricing = executor, executor.chain, pricing
-        self._tolerance = executor.settings.tolerance
         self._block = self._chain.block()
 
     def methods(self) -> dict[str, Method]:
@@ -123,8 +122,7 @@ class ChainMethods:
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        prepared = _GETH.prepare(call.call(), call_state, tolerance=self._tolerance, limits=self._executor.limits)
-        return to_quantity(await self._executor.gas_limit(prepared))
+        return to_quantity(await self._executor.gas_limit(call.call(), call_state, _GETH))
 
     def eth_gasPrice(self) -> Quantity:
         """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""

@@ -18,11 +18,11 @@ from starlette.types import Receive
 
 from feemodel.errors import LimitExceeded
 from feemodel.estimates._chain import ChainState
-from feemodel.estimates.json_types import StateOverride
+from feemodel.estimates.json_types import Gas, StateOverride
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution._clients import Prepared
+from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, Execute, check_installed, engine_named, is_native
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
 from feemodel.execution._message import Message
@@ -34,6 +34,7 @@ from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
+_BESU = node_named("besu")
 
 #: ASGI's function that waits for the next event of the current request's connection; `None` outside of a request.
 RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
@@ -61,13 +62,6 @@ def check_overrides(overrides: StateOverride) -> None:
     count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
     if count > OVERRIDE_SLOTS:
         raise LimitExceeded(f"overrides: at most {OVERRIDE_SLOTS:,} slots, got {count:,}")
-
-
-def size_of(call: Call, call_state: CallState) -> int:
-    """Return the size of a call: calldata, access list, and overridden code and slots [byte]."""
-    slots = sum(len(keys) for _, keys in call.access_list) if call.access_list else 0
-    overridden = call_state.overridden_bytes() if call_state.changes else 0
-    return overridden + len(call.data) + SLOT_BYTES * slots
 
 
 async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
@@ -125,14 +119,23 @@ class Executor:
             return block.tag != "earliest" or number == 0
         return block.number == number
 
-    async def gas_limit(self, prepared: Prepared) -> int:
-        """Return the gas limit that a call needs [gas].
+    async def gas(self, call: Call, block: BlockId | None, overrides: StateOverride | None) -> Gas:
+        """Return the gas limit that a call needs with Besu's search, as on Linea's nodes."""
+        base = self.chain.call_state
+        call_state = base if block is None and overrides is None else self.state(block, overrides)
+        limit = await self.gas_limit(call, call_state, _BESU)
+        # An override of the nonce is ignored.
+        return Gas(limit, 0 if call.sender is None else base.account(call.sender).nonce, base.chain_id)
+
+    async def gas_limit(self, call: Call, call_state: CallState, node: NodeClient) -> int:
+        """Return the gas limit that a call needs with a node's search [gas].
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
         exceeds a limit, or if too many calls are waiting.
         """
+        prepared = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
         task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
-        found: Searched = await self._run(task, prepared.call, prepared.call_state)
+        found: Searched = await self._run(task, call, call_state)
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         return found.gas_limit
@@ -143,7 +146,9 @@ class Executor:
 
     async def _run(self, task: Callable[[Execute], Found], call: Call, call_state: CallState) -> Found:
         """Return the result of a task that executes a call; the task may be started twice."""
-        if self._native is not None and size_of(call, call_state) <= INLINE_BYTES:
+        keys = sum(len(keys) for _, keys in call.access_list) if call.access_list else 0
+        overridden = call_state.overridden_bytes() if call_state.changes else 0
+        if self._native is not None and overridden + len(call.data) + SLOT_BYTES * keys <= INLINE_BYTES:
             try:
                 return self._native.run(call_state, task, inline_gas=INLINE_GAS)
             except Unproven:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from feemodel.ethereum import from_quantity
+from feemodel.estimates.json_types import read_overrides
+from feemodel.ethereum import Call
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer import POLICY, STATIC, explorer_methods
 from feemodel.server.dispatch import Method
@@ -32,14 +33,11 @@ _FILES = StaticFiles(directory=STATIC)
 def methods_of(service: "Service") -> dict[str, Method]:
     """Return the explorer's methods, which check their own parameters."""
     upstream, measuring = service.upstream, service.measuring
-    answers = service.chain is not None or upstream is not None
+    source = service.gas
 
-    async def estimate(call: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> int:
-        params = [call, "latest", *([overrides] if overrides else [])]
-        if upstream is not None:
-            return from_quantity(await upstream.ask("eth_estimateGas", params), "eth_estimateGas")
-        method = service.methods["eth_estimateGas"]
-        return from_quantity(await method.function(*method.arguments(params)), "eth_estimateGas")
+    async def estimate(call: Call, overrides: Mapping[str, Any] | None) -> int:
+        assert source is not None
+        return (await source.gas(call, None, read_overrides(overrides) if overrides else None)).limit
 
     def chain_id() -> int:
         """Return the id of the served chain, or Linea's until the node has reported its own."""
@@ -56,7 +54,7 @@ def methods_of(service: "Service") -> dict[str, Method]:
         measured=measuring.form,
         packed=measuring.packed,
         ask_node=None if upstream is None else upstream.ask,
-        estimate=estimate if answers else None,
+        estimate=estimate if source is not None else None,
     )
     first = {} if upstream is None else {"feemodel_explain": upstream.refresh}  # determines the chain id
     for name in LONG:

@@ -7,13 +7,16 @@ import msgspec
 
 from feemodel.errors import UpstreamError
 from feemodel.estimates._prices import reward
-from feemodel.estimates.json_types import Quantity
-from feemodel.ethereum._quantities import to_quantity
+from feemodel.estimates.json_types import Gas, Quantity, StateOverride, call_object, in_hex
+from feemodel.ethereum._block_id import BlockId
+from feemodel.ethereum._call import Call as EthCall
+from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.io._async_node import AsyncNode, Call, NodeError
 from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
 from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
+from feemodel.server.execute import check_overrides, limits_of
 from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
@@ -54,6 +57,7 @@ class Upstream:
     def __init__(self, settings: Settings, chain_id: int | None, held: StoredBlock | None) -> None:
         assert settings.node is not None
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
+        self.limits = limits_of(settings)
         self.refusal: OtherChain | None = None  #: reason why no request is sent to the node
         self.head = Polled(
             "the newest block", self._fetch_head,
@@ -94,6 +98,24 @@ class Upstream:
                 self.refusal = error
             raise
         return known, found
+
+    async def gas(self, call: EthCall, block: BlockId | None, overrides: StateOverride | None) -> Gas:
+        """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
+        if overrides is not None:
+            check_overrides(overrides)
+        place = "pending" if block is None else in_hex(block.given)
+        params = [call_object(call), place, *([in_hex(overrides.given)] if overrides else [])]
+        calls: list[Call] = [("eth_estimateGas", params)]
+        if call.sender is not None and call.nonce is None:
+            calls.append(("eth_getTransactionCount", [to_hex(call.sender), place]))
+        chain_id, (found, *count) = await self.ask_with_head(calls)
+        if isinstance(found, NodeError):
+            raise found
+        nonce = quantity_in("eth_getTransactionCount", self.node.own(count[0])) if count else 0
+        limit = quantity_in("eth_estimateGas", found)
+        if not limit:
+            raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
+        return Gas(limit=limit, nonce=nonce, chain_id=chain_id)
 
     async def refresh(self) -> None:
         """Request the newest block now; raises `UpstreamError` if the node's chain id is still not known."""

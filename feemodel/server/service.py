@@ -11,18 +11,29 @@ import msgspec
 
 from feemodel.errors import UpstreamError
 from feemodel.estimates._prices import Prices, suggested_tip
-from feemodel.estimates._rollup import Measuring
+from feemodel.estimates.json_types import Estimates, GasSource
+from feemodel.estimates.rollup import Measuring
 from feemodel.io._async_node import AsyncNode
 from feemodel.io._polled import ChainId, Head, Polled
 from feemodel.server import explorer
 from feemodel.server.chain_methods import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.dispatch import Dispatcher, Method, document
 from feemodel.server.errors import as_call_error
-from feemodel.server.estimates import ChainEstimates, Ledger, NodeEstimates, both_names
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
 from feemodel.server.node import NodeMethods, Upstream, opened_node
 from feemodel.server.prices import fetch_l1_prices, pricing_of
+from feemodel.server.proofs import Ledger
+
+
+def both_names(name: str) -> tuple[str, str]:
+    """Return the names of a method of the rollup; existing clients of Linea use the prefix `linea_`.
+
+    >>> both_names("getProof")
+    ('rollup_getProof', 'linea_getProof')
+    """
+    return f"rollup_{name}", f"linea_{name}"
+
 
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
@@ -58,6 +69,7 @@ class Service:
         self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
         self._executor: Executor | None = None
         self._warm = asyncio.Event()
+        self.gas: GasSource | None = None
         self.methods = self._methods()
 
     def dispatcher(self) -> Dispatcher:
@@ -99,15 +111,15 @@ class Service:
     def _methods(self) -> dict[str, Method]:
         settings = self.settings
         methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
-        estimates: NodeEstimates | ChainEstimates | None = None
         if self.upstream is not None:
-            estimates = NodeEstimates(self.upstream, self.pricing, self.measuring, settings)
+            self.gas = self.upstream
             methods |= NodeMethods(self.upstream, self.pricing, settings.typical_size).methods()
         elif self.chain is not None:
             executor = self._executor = Executor(self.chain, settings)
             methods |= ChainMethods(executor, self.pricing).methods()
-            estimates = ChainEstimates(executor, self.pricing, self.measuring)
-        if estimates is not None:
+            self.gas = executor
+        if self.gas is not None:
+            estimates = Estimates(self.gas, self.pricing, self.measuring)
             methods |= dict.fromkeys(both_names("estimateGas"), Method(estimates.estimate))
         if self.ledger is not None:
             methods |= dict.fromkeys(both_names("getProof"), Method(self.ledger.proof))

@@ -157,3 +157,14 @@ def test_every_type_of_a_parameter_has_a_schema():
     assert len(found) == 4
     assert components["CallObject"]["properties"]["gas"]["anyOf"][0]["pattern"] == json_types.Uint64.schema["pattern"]
     msgspec.json.encode(components)
+
+
+def test_a_call_is_told_to_a_node_as_it_was_read():
+    fields = {"from": ANNA, "to": BERT, "gas": "0x5208", "maxFeePerGas": 9, "maxPriorityFeePerGas": "0x0",
+              "accessList": [{"address": BERT, "storageKeys": [EMPTY]}], "authorizationList": [AUTHORIZATION],
+              "input": "0x01",
+              "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x5", "nonce": "0x7", "chainId": "0x539"}  # fmt: skip
+    for call in (parse("call", asked, CallObject).call() for asked in (fields, {}, {"gasPrice": 7, "value": 2**255})):
+        told = json_types.call_object(call)
+        assert parse("call", told, CallObject).call() == call
+        assert all(isinstance(value, str | list) for value in told.values())

@@ -332,7 +332,7 @@ def test_a_call_is_estimated_by_the_server():
         checks=node_checks(PRESET), chain_id=1337,
     )  # fmt: skip
 
-    assert asked == [(call, overrides)] * 2
+    assert asked == [(parse_call(call), overrides)] * 2
     assert (answer["gas"]["estimated"], answer["compressedSize"]) == (hex(45_000), expected["compressedSize"])
     for subject, options in ((call, {"gas": "0xffff"}), ({**call, "gas": "0xffff"}, {}), (RAW, {})):
         explained(subject, options, methods)

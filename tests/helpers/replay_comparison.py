@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.estimates._rollup import Measuring, RollupEstimate
+from feemodel.estimates.rollup import Measuring, RollupEstimate
 from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of

@@ -8,10 +8,8 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates._chain import ChainState
-from feemodel.estimates.json_types import CallObject, parse
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
-from feemodel.execution._limits import Limits
 from feemodel.execution._state import Account, CallState
 from feemodel.server import execute
 from feemodel.server.execute import Executor
@@ -38,9 +36,8 @@ def run(use, *, state=STATE, **settings):
     return asyncio.run(main())
 
 
-def prepared(call, state=STATE, *, node="geth", limits=None):
-    request = parse("call", call, CallObject).call()
-    return node_named(node).prepare(request, state, tolerance=0.0, limits=limits or Limits())
+async def limit_of(executor, call, state=STATE):
+    return await executor.gas_limit(parse_call(call), state, node_named("geth"))
 
 
 def in_threads(executor, monkeypatch):
@@ -60,7 +57,7 @@ def in_threads(executor, monkeypatch):
 def test_the_event_loop_and_a_thread_give_the_same_result(call, monkeypatch):
     async def use(executor):
         try:
-            return await executor.gas_limit(prepared(call))
+            return await limit_of(executor, call)
         except ExecutionFailed as error:
             return error.args
 
@@ -74,7 +71,7 @@ def test_the_event_loop_and_a_thread_give_the_same_result(call, monkeypatch):
 def test_what_little_gas_proves_needs_no_thread(call, threads, monkeypatch):
     async def use(executor):
         used = in_threads(executor, monkeypatch)
-        await executor.gas_limit(prepared(call))
+        await limit_of(executor, call)
         return len(used)
 
     assert run(use) == threads
@@ -149,8 +146,26 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
         ({"to": BERT, "accessList": [{"address": BERT, "storageKeys": ["0x" + "00" * 32]}]}, STATE, 64),
     ],
 )
-def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected):
-    assert execute.size_of(parse_call(call), state) == expected
+def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected, monkeypatch):
+    """Calls of up to this size are first executed in the event loop."""
+
+    async def use(executor):
+        monkeypatch.setattr(executor, "_native", inline := Inline())
+        for size in (expected, expected - 1):
+            monkeypatch.setattr(execute, "INLINE_BYTES", size)
+            await executor._run(lambda execute: None, parse_call(call), state)
+        return inline.runs
+
+    assert run(use) == 1
+
+
+class Inline:
+    """A native engine that counts its executions."""
+
+    runs = 0
+
+    def run(self, call_state, task, *, inline_gas=None):
+        self.runs += inline_gas is not None
 
 
 def test_a_state_of_another_chain_is_loaded():
@@ -158,10 +173,10 @@ def test_a_state_of_another_chain_is_loaded():
     poor = CallState(accounts={}, block=STATE.block, chain_id=STATE.chain_id)
 
     async def use(executor):
-        await executor.gas_limit(prepared(TRANSFER))
-        await executor.gas_limit(prepared(TRANSFER, poor))
+        await limit_of(executor, TRANSFER)
+        await limit_of(executor, TRANSFER, poor)
 
     with pytest.raises(ExecutionFailed, match="insufficient funds"):
         run(use)
     rich = replace(poor, accounts={bytes.fromhex(ANNA[2:]): Account(balance=10**18)})
-    assert run(lambda executor: executor.gas_limit(prepared(TRANSFER, rich))) == 21_000
+    assert run(lambda executor: limit_of(executor, TRANSFER, rich)) == 21_000

@@ -8,7 +8,8 @@ from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.estimates._chain import LEDGER, ChainState
-from feemodel.estimates._rollup import Measuring
+from feemodel.estimates.json_types import LONG
+from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path
@@ -16,8 +17,7 @@ from feemodel.ledger import check_proof
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.ledger.store import StoredBlock as StoredBlock
-from feemodel.server import estimates as rollup
-from feemodel.server.estimates import LONG
+from feemodel.server import proofs
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.helpers.execution_engines import HAS_NATIVE
@@ -288,7 +288,7 @@ def test_of_long_proofs_one_is_begun_at_a_time(path, monkeypatch):
         yield from proof_steps(*arguments, **options)
         begun.pop()
 
-    monkeypatch.setattr(rollup, "proof_steps", counted)
+    monkeypatch.setattr(proofs, "proof_steps", counted)
     keys = [f"0x{index:064x}" for index in range(2 * STEP)]
     with opened(Settings(store=str(path)), store=path, started=False) as client:
         answers = client.together(*[("rollup_getProof", ANNA, keys, "latest")] * 3)
