@@ -19,9 +19,7 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
-collect_ignore = ["mutation/run.py"]  # it imports cosmic-ray, which only the environment of scripts/mutate has
-if not has_native():
-    collect_ignore.append("helpers/native_door.py")
+collect_ignore = [] if has_native() else ["helpers/native_door.py"]
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ import pytest
 import feemodel
 from tests.conftest import ROOT
 from tests.helpers.house import sizes
-from tests.mutation.modules import TESTS
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
@@ -176,20 +175,6 @@ def test_the_list_of_rooms_sees_every_kind_of_import(tmp_path, source, expected)
 @pytest.mark.parametrize("path", FORMULAS, ids=lambda path: path.stem)
 def test_a_formula_neither_reads_nor_sleeps_nor_serves(path):
     assert not READS_SLEEPS_OR_SERVES & {name.split(".")[0] for name in imports_of(path)}
-
-
-def test_every_module_with_a_formula_or_kernel_is_tested_by_mutation():
-    defines = {"feemodel.formula": "formula", "feemodel._compiled": "cached_njit"}
-    found = {
-        str(path.relative_to(PACKAGE).with_suffix(""))
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and defines.get(node.module or "") in {one.name for one in node.names}
-    }
-
-    assert not found - set(TESTS)
-    assert all((PACKAGE / f"{module}.py").is_file() for module in TESTS)
-    assert all((ROOT / test).is_file() for tests in TESTS.values() for test in tests)
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -20,7 +20,6 @@ from tests.fuzz.targets import PLACES, load
 HERE = Path(__file__).parent
 SEEDS, CRASHES = HERE / "corpus", HERE / "crashes"
 RUNS = 10_000
-SHARES = {"proof": 10, "proof_mimc": 100}  # of the runs these get one in so many: each takes so much longer
 MAX_SIZE = 16_384  # bytes of an input
 UNIT_SECONDS = 60  # an input that takes longer is a defect; a long time, for a machine may have other things to do
 MEMORY = 2_048  # MiB, likewise
@@ -74,14 +73,9 @@ def _kept(name: str, data: bytes) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Fuzz the parsers, the checker and the server.")
+    parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Fuzz the parsers of requests and the server.")
     parser.add_argument("--target", action="append", choices=sorted(PLACES), help="one of them, or several; else all")
-    parser.add_argument(
-        "--runs",
-        type=int,
-        default=RUNS,
-        help=f"executions of each target, {RUNS:,} unless given; fewer of the slow ones",
-    )
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"executions of each target, {RUNS:,} unless given")
     parser.add_argument("--seconds", type=int, default=0, help="for each target at most; 0 for as long as it takes")
     parser.add_argument("--seed", type=int, default=1, help="of the fuzzer's random numbers")
     parser.add_argument("--corpus", type=Path, help="folder where inputs that reach more are kept, and taken up again")
@@ -90,8 +84,7 @@ def main(arguments: list[str]) -> int:
     with TemporaryDirectory(prefix="feemodel-corpus-") as temporary:
         for name in options.target or PLACES:
             corpus = (options.corpus or Path(temporary)) / name
-            runs = max(options.runs // SHARES.get(name, 1), 1)
-            found[name] = fuzz(name, runs=runs, seconds=options.seconds, seed=options.seed, corpus=corpus)
+            found[name] = fuzz(name, runs=options.runs, seconds=options.seconds, seed=options.seed, corpus=corpus)
             _print(name, found[name])
     total, seconds = sum(one.executions for one in found.values()), sum(one.seconds for one in found.values())
     crashes = sum(len(one.crashes) for one in found.values())

@@ -1,12 +1,8 @@
 """What a fuzz target is: bytes in, and either an answer that its oracle agrees with or an error of the stated kind."""
 
-import atexit
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from feemodel.errors import FeeModelError
@@ -50,21 +46,6 @@ def accepts(target: Target, data: bytes) -> bool:
         return False
     target.oracle(data, answer)
     return True
-
-
-@cache
-def _folder() -> Path:
-    memory = Path("/dev/shm")  # where there is one: a file for each of a million inputs
-    folder = TemporaryDirectory(prefix="feemodel-fuzz-", dir=memory if memory.is_dir() else None)
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
-
-
-def as_file(data: bytes) -> Path:
-    """A file that holds an input, until the next one does."""
-    path = _folder() / "input"
-    path.write_bytes(data)
-    return path
 
 
 def check_words(error: FeeModelError, size: int) -> None:

@@ -9,23 +9,12 @@ from tests.fuzz.target import Target
 
 _RLP = "ethereum_rlp.rlp"
 _CALLS = ("feemodel.ethereum._call", "feemodel.ethereum._quantities", "feemodel.checks", "feemodel.errors")
-_FILES = ("feemodel.ledger.files", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors")
 
 #: target → the module of this package that has it, and what is watched
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rpc": ("rpc_bodies", ("feemodel.server", "feemodel.ledger.proof", "feemodel.ethereum._quantities", *_CALLS)),
     "transaction": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
     "sender_unsigned": ("transactions", ("feemodel.ethereum._transaction", *_CALLS, _RLP)),
-    "record": ("records", ("feemodel.linea.extra_data", "feemodel.checks", "feemodel.errors")),
-    "proof": (
-        "proofs",
-        ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
-    ),
-    "proof_mimc": (
-        "proofs",
-        ("feemodel.ledger.proof", "feemodel.ethereum._quantities", "feemodel.ethereum._quantities", "feemodel.errors"),
-    ),
-    "proof_file": ("proofs", ("feemodel.ledger.proof", *_FILES)),
     "call": ("calls", ("feemodel.ethereum._transaction", "feemodel.execution._message", *_CALLS)),
     "overrides": ("calls", ("feemodel.execution._state", *_CALLS)),
 }
