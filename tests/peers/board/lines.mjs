@@ -8,7 +8,7 @@ export async function answer(rules) {
     const rule = rules[vector.rule];
     let result = null;
     try {
-      result = rule ? rule(vector.inputs, vector.upgrade) : null;
+      result = rule ? await rule(vector.inputs, vector.upgrade) : null;
     } catch (error) {
       result = { error: String(error.message ?? error).split("\n")[0] };
     }
