@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_190,
     "package": 42_494,
-    "tests": 44_237,
+    "tests": 43_508,
     "Rust": 3_504,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 227,

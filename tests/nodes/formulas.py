@@ -1,5 +1,6 @@
 """Formulas with a judge that is others' own code: how inputs are drawn, what is asked, and this package's answer."""
 
+import gzip
 import json
 import random
 from collections.abc import Callable, Mapping
@@ -33,8 +34,7 @@ from feemodel.rollups import (
     zksync,
     zksync_os,
 )  # fmt: skip
-from feemodel.sizes._codecs import FastLz
-from feemodel.sizes._lzss import Lzss
+from feemodel.sizes import FastLz, Lzss, Zstd
 from feemodel.sizes._lzss_format import LONGEST_INPUT
 from tests.helpers.development import minimal
 from tests.helpers.execution_programs import POOR, SENDER, STRANGER, call_state, message
@@ -43,6 +43,8 @@ from tests.helpers.inputs import inputs
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
 GWEI = 10**9
 KOALABEAR, BLS12_377 = 2**31 - 2**24 + 1, 0x12AB655E9A2CA55660B44D1E5C37B00159AA76FED00000010A11800000000001
+
+FRAME = Zstd(level=3, magicless=False, content_size=True, capped=False)  # as ZSTD_compress writes it
 
 Arguments = tuple[Any, ...]
 
@@ -188,13 +190,41 @@ def _operator_fee_inputs(draw: Draw, upgrade: str) -> Arguments:
     return upgrade, draw.whole(UINT64, 10**8), draw.whole(UINT32, 10**6), draw.whole(UINT64, 10**15)
 
 
-def _mantle_l1_fee(
-    fastlz: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, overhead: Any, scalar: Any, ratio: Any
-) -> Any:
+def _mantle_l1_fee(fastlz: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, ratio: Any) -> Any:
     return mantle.arsia_l1_fee(
         fastlz, l1_base_fee=base_fee, blob_base_fee=blob_fee, base_fee_scalar=base, blob_base_fee_scalar=blob,
         token_ratio=ratio,
     )  # fmt: skip
+
+
+OP_MAINNET = 5_227, 1_014_213, 188, 684_000  # both scalars since Ecotone, overhead and scalar before it
+
+
+@cache
+def transactions() -> tuple[str, ...]:
+    """Signed transactions of OP Mainnet, hexadecimal."""
+    return lines_of("op_mainnet_channel_2024-06-14.jsonl.gz", "raw")
+
+
+def lines_of(name: str, key: str) -> tuple[str, ...]:
+    """A value of each line of a file of real transactions, hexadecimal without 0x."""
+    with gzip.open(inputs() / "data" / name, "rt", encoding="utf-8") as lines:
+        return tuple(json.loads(line)[key].removeprefix("0x") for line in lines)
+
+
+def _transaction_inputs(draw: Draw, upgrade: str) -> Arguments:
+    fees = _l1_fee_inputs(draw, upgrade)[4:6]
+    scalars = OP_MAINNET if draw.usual else _l1_fee_inputs(draw, upgrade)[6:]
+    return upgrade, draw.choice(*transactions()), *fees, *scalars
+
+
+def _l1_fee_of_transaction(upgrade: str, raw: str, *terms: Any) -> Any:
+    data = bytes.fromhex(raw)
+    return _l1_fee(upgrade, data.count(0), len(data) - data.count(0), FastLz().size(data), *terms)
+
+
+def _estimated_size(raw: str) -> Any:
+    return optimism.scaled_size(FastLz().size(bytes.fromhex(raw))) // 10**6
 
 
 def _operator_fee(upgrade: str, gas: Any, scalar: Any, constant: Any) -> Any:
@@ -210,9 +240,9 @@ OP_GETH: dict[str, Formula] = {
         program="op_geth", asked="l1_gas", draw=lambda draw: (draw.whole(2**40, 2**17, least=1),),
         ours=optimism.fjord_l1_gas, arrays=True,
     ),
-    "Mantle L1 fee since Arsia": Formula(
-        program="op_geth", asked="mantle_l1", ours=_mantle_l1_fee, arrays=True,
-        draw=lambda draw: (*_l1_fee_inputs(draw, "fjord")[3:], draw.whole(UINT64, 10**4)),
+    "OP Stack estimated size": Formula(
+        program="op_geth", asked="estimated_size", draw=lambda draw: (draw.choice(*transactions()),),
+        ours=_estimated_size,
     ),
     "OP Stack data footprint": Formula(
         program="op_geth", asked="da_footprint", draw=_footprint_inputs, ours=_footprint
@@ -220,6 +250,10 @@ OP_GETH: dict[str, Formula] = {
 }  # fmt: skip
 for upgrade in UPGRADES:
     OP_GETH |= {
+        f"OP Stack L1 fee of a transaction, {upgrade}": Formula(
+            program="op_geth", asked="l1_fee_of_transaction", draw=partial(_transaction_inputs, upgrade=upgrade),
+            ours=_l1_fee_of_transaction,
+        ),
         f"OP Stack L1 fee, {upgrade}": Formula(
             program="op_geth", asked="l1_fee", draw=partial(_l1_fee_inputs, upgrade=upgrade), ours=_l1_fee, arrays=True
         ),
@@ -750,14 +784,6 @@ PORTS = {
         draw=lambda draw: (*_base_fee_inputs(draw), draw.whole(UINT128, 10**9)),
         ours=lambda fee, used, limit, overhead: scroll.feynman_l2_base_fee(fee, used, limit, overhead=overhead),
     ),
-    "Mantle L1 fee before Arsia": Formula(
-        program="ports", asked="mantle_before", judge="port of mantle's op-geth", arrays=True,
-        draw=lambda draw: (draw.whole(2**60, 10**6), draw.whole(UINT128, 3_000), draw.whole(UINT128, 10**11),
-                           draw.whole(UINT128, 10**6), draw.whole(UINT64, 10**4)),
-        ours=lambda gas, overhead, fee, scalar, ratio: mantle.before_arsia_l1_fee(
-            gas, overhead=overhead, l1_base_fee=fee, scalar=scalar, token_ratio=ratio
-        ),
-    ),
     "Starknet L2 gas price": Formula(
         program="ports", asked="starknet_price", draw=_starknet_price_inputs, judge="port of the sequencer",
         ours=lambda price, used, target, least: starknet.next_l2_gas_price(
@@ -790,4 +816,25 @@ PORTS = {
     ),
 }  # fmt: skip
 
-FORMULAS = OP_GETH | GO_ETHEREUM | CONSENSYS | PORTS
+# Mantle: core/types/rollup_cost.go of its own op-geth; libzstd
+
+OTHERS = {
+    "Mantle L1 fee before Arsia": Formula(
+        program="mantle", asked="before_arsia", arrays=True,
+        draw=lambda draw: (draw.whole(2**60, 10**6), draw.whole(UINT128, 3_000), draw.whole(UINT128, 10**11),
+                           draw.whole(UINT128, 10**6), draw.whole(UINT64, 10**4)),
+        ours=lambda gas, overhead, fee, scalar, ratio: mantle.before_arsia_l1_fee(
+            gas, overhead=overhead, l1_base_fee=fee, scalar=scalar, token_ratio=ratio
+        ),
+    ),
+    "Mantle L1 fee since Arsia": Formula(
+        program="mantle", asked="arsia", ours=_mantle_l1_fee, arrays=True,
+        draw=lambda draw: (*_l1_fee_inputs(draw, "fjord")[3:8], draw.whole(UINT64, 10**4)),
+    ),
+    "zstd": Formula(
+        program="zstd", asked="zstd", draw=lambda draw: (draw.payload().hex(),),
+        ours=lambda payload: FRAME.size(bytes.fromhex(payload)),
+    ),
+}  # fmt: skip
+
+FORMULAS = OP_GETH | GO_ETHEREUM | CONSENSYS | PORTS | OTHERS

@@ -4,10 +4,13 @@
 //	fastlz BYTES
 //	l1_fee UPGRADE ZERO_BYTES NONZERO_BYTES FASTLZ_SIZE L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR
 //	l1_gas FASTLZ_SIZE
-//	mantle_l1 FASTLZ_SIZE L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR TOKEN_RATIO
+//	l1_fee_of_transaction UPGRADE TRANSACTION L1_BASE_FEE BLOB_BASE_FEE BASE_FEE_SCALAR BLOB_BASE_FEE_SCALAR OVERHEAD SCALAR
+//	estimated_size TRANSACTION
 //	operator_fee UPGRADE GAS SCALAR CONSTANT
 //	da_footprint GAS_SCALAR TRANSACTION...
 //	base_fee UPGRADE BASE_FEE GAS_USED GAS_LIMIT ELASTICITY DENOMINATOR FOOTPRINT MIN_BASE_FEE
+//	blob_base_fee TIMESTAMP EXCESS                   of Ethereum, as the next; op-geth knows its schedule
+//	excess_blob_gas TIMESTAMP EXCESS USED BASE_FEE
 package main
 
 import (
@@ -20,6 +23,7 @@ import (
 	"feemodel/nodes/lines"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
+	"github.com/ethereum/go-ethereum/consensus/misc/eip4844"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 )
@@ -66,27 +70,36 @@ type slots map[common.Hash]common.Hash
 
 func (s slots) GetState(_ common.Address, slot common.Hash) common.Hash { return s[slot] }
 
-func l1Fee(arguments []string) string {
-	config := chain(arguments[0])
-	size := types.RollupCostData{Zeroes: lines.Small(arguments[1]), Ones: lines.Small(arguments[2]), FastLzSize: lines.Small(arguments[3])}
+// cost is the L1 fee of data: upgrade, L1 base fee, blob base fee, the two scalars of Ecotone, overhead, scalar.
+func cost(upgrade string, data types.RollupCostData, words []string) string {
 	var scalars common.Hash // the two scalars of Ecotone lie side by side in one slot
-	lines.Whole(arguments[6]).FillBytes(scalars[16:20])
-	lines.Whole(arguments[7]).FillBytes(scalars[20:24])
+	lines.Whole(words[2]).FillBytes(scalars[16:20])
+	lines.Whole(words[3]).FillBytes(scalars[20:24])
 	state := slots{
-		types.L1BaseFeeSlot:     common.BigToHash(lines.Whole(arguments[4])),
-		types.L1BlobBaseFeeSlot: common.BigToHash(lines.Whole(arguments[5])),
+		types.L1BaseFeeSlot:     common.BigToHash(lines.Whole(words[0])),
+		types.L1BlobBaseFeeSlot: common.BigToHash(lines.Whole(words[1])),
 		types.L1FeeScalarsSlot:  scalars,
-		types.OverheadSlot:      common.BigToHash(lines.Whole(arguments[8])),
-		types.ScalarSlot:        common.BigToHash(lines.Whole(arguments[9])),
+		types.OverheadSlot:      common.BigToHash(lines.Whole(words[4])),
+		types.ScalarSlot:        common.BigToHash(lines.Whole(words[5])),
 	}
-	return types.NewL1CostFunc(config, state)(size, time).String()
+	return types.NewL1CostFunc(chain(upgrade), state)(data, time).String()
 }
 
-// mantleL1Fee is Fjord's fee times the ratio of Mantle's token, the last argument.
-func mantleL1Fee(arguments []string) string {
-	last := len(arguments) - 1
-	fee := lines.Whole(l1Fee(append([]string{"fjord", "0", "1"}, arguments[:last]...)))
-	return fee.Mul(fee, lines.Whole(arguments[last])).String()
+func l1Fee(words []string) string {
+	data := types.RollupCostData{Zeroes: lines.Small(words[1]), Ones: lines.Small(words[2]), FastLzSize: lines.Small(words[3])}
+	return cost(words[0], data, words[4:])
+}
+
+func l1FeeOfTransaction(words []string) string {
+	return cost(words[0], decoded(words[1]).RollupCostData(), words[2:])
+}
+
+func decoded(raw string) *types.Transaction {
+	transaction := new(types.Transaction)
+	if err := transaction.UnmarshalBinary(lines.Bytes(raw)); err != nil {
+		log.Fatal(err)
+	}
+	return transaction
 }
 
 func l1Gas(arguments []string) string {
@@ -111,11 +124,7 @@ func daFootprint(arguments []string) string {
 	lines.Whole(arguments[0]).FillBytes(attributes[types.JovianL1AttributesLen-2:])
 	block := []*types.Transaction{types.NewTx(&types.DepositTx{Data: attributes})}
 	for _, raw := range arguments[1:] {
-		transaction := new(types.Transaction)
-		if err := transaction.UnmarshalBinary(lines.Bytes(raw)); err != nil {
-			log.Fatal(err)
-		}
-		block = append(block, transaction)
+		block = append(block, decoded(raw))
 	}
 	footprint, err := types.CalcDAFootprint(block)
 	if err != nil {
@@ -145,14 +154,33 @@ func baseFee(arguments []string) string {
 	return eip1559.CalcBaseFee(config, parent, time+2).String()
 }
 
+func blobBaseFee(words []string) string {
+	excess := lines.Small(words[1])
+	header := &types.Header{Number: big.NewInt(20_000_000), Time: lines.Small(words[0]), ExcessBlobGas: &excess}
+	return eip4844.CalcBlobFee(params.MainnetChainConfig, header).String()
+}
+
+func excessBlobGas(words []string) string {
+	excess, used := lines.Small(words[1]), lines.Small(words[2])
+	parent := &types.Header{
+		Number: big.NewInt(20_000_000), ExcessBlobGas: &excess, BlobGasUsed: &used, BaseFee: lines.Whole(words[3]),
+	}
+	return strconv.FormatUint(eip4844.CalcExcessBlobGas(params.MainnetChainConfig, parent, lines.Small(words[0])), 10)
+}
+
 func main() {
 	lines.Answer(map[string]func([]string) string{
-		"fastlz":       func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(lines.Bytes(arguments[0]))) },
-		"l1_fee":       l1Fee,
-		"l1_gas":       l1Gas,
-		"mantle_l1":    mantleL1Fee,
-		"operator_fee": operatorFee,
-		"da_footprint": daFootprint,
-		"base_fee":     baseFee,
+		"fastlz": func(arguments []string) string { return fmt.Sprint(types.FlzCompressLen(lines.Bytes(arguments[0]))) },
+		"l1_fee": l1Fee,
+		"l1_gas": l1Gas,
+		"estimated_size": func(words []string) string {
+			return decoded(words[0]).RollupCostData().EstimatedDASize().String()
+		},
+		"l1_fee_of_transaction": l1FeeOfTransaction,
+		"blob_base_fee":         blobBaseFee,
+		"excess_blob_gas":       excessBlobGas,
+		"operator_fee":          operatorFee,
+		"da_footprint":          daFootprint,
+		"base_fee":              baseFee,
 	})
 }

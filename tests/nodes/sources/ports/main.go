@@ -8,7 +8,6 @@
 //     util/arbmath/{math, bips}.go, arbos/{tx_processor, internal_tx}.go, arbos/arbostypes/incomingmessage.go;
 //     arbos/l1pricing/l1pricing.go at 001ae31;
 //   - scroll_*: Chaintable/go-ethereum-scrl at 5f34f2a, rollup/fees/rollup_fee.go, consensus/misc/eip1559.go;
-//   - mantle_*: mantle-xyz/op-geth at 11fa810, core/types/rollup_cost.go;
 //   - starknet_*: starkware-libs/sequencer at 60161ba, crates/apollo_consensus_orchestrator/src/fee_market/mod.rs,
 //     dynamic_gas_price/mod.rs, utils.rs;
 //   - taiko_*: taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs;
@@ -380,12 +379,6 @@ func scrollL2Feynman(words []string) string {
 	return lower(fee, scrollMost).String()
 }
 
-// Mantle before Arsia: data gas, overhead, L1 base fee, scalar, token ratio.
-func mantleBeforeArsia(words []string) string {
-	fee := times(sum(lines.Whole(words[0]), lines.Whole(words[1])), lines.Whole(words[2]))
-	return divided(times(times(fee, lines.Whole(words[3])), lines.Whole(words[4])), big.NewInt(1_000_000)).String()
-}
-
 // Starknet
 
 // Price, gas used, gas target, minimum.
@@ -581,7 +574,6 @@ func main() {
 		"scroll_galileo":       scrollGalileo,
 		"scroll_l2_curie":      scrollL2Curie,
 		"scroll_l2_feynman":    scrollL2Feynman,
-		"mantle_before":        mantleBeforeArsia,
 		"starknet_price":       starknetPrice,
 		"starknet_proposal":    starknetProposal,
 		"starknet_l1":          starknetL1,
