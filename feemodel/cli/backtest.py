@@ -228,8 +228,8 @@ def _read_workload(traffic: Traffic, files: FileOptions, sizing: Sizing) -> "Wor
     """Return the transactions in the package, or transactions from a file with compressed sizes or payloads."""
     import numpy as np
 
-    from feemodel.io._transactions import read_measured
     from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.io.transactions import read_measured
     from feemodel.simulation.surfaces import Workload
 
     path, size = traffic.transactions, traffic.size

@@ -9,9 +9,9 @@ from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.io._fetch import get_blocks, parse_block_range
-from feemodel.io._node import Node
-from feemodel.io._polled import quantity_in
+from feemodel.io.fetch import get_blocks, parse_block_range
+from feemodel.io.node import Node
+from feemodel.io.polled import quantity_in
 from feemodel.linea.parameters import COORDINATOR
 
 if TYPE_CHECKING:

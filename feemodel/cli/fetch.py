@@ -7,7 +7,7 @@ from feemodel.cli.output import Answer
 from feemodel.cli.parameters import MissingOption, default_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.io._fetch import fetch_blocks, parse_block_range
+from feemodel.io.fetch import fetch_blocks, parse_block_range
 
 LONGEST_TIMEOUT = 3_600  # seconds
 

@@ -19,7 +19,7 @@ from feemodel.cli.parameters import FLAT, Store, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._quantities import address_bytes, from_quantity, to_hex
-from feemodel.io._address import check_address, without_secrets
+from feemodel.io.address import check_address, without_secrets
 from feemodel.ledger.follow import (
     LINEA_MAINNET_ROLLUP,
     Caller,

@@ -38,7 +38,7 @@ def command(
     set: Settings = (),  # type: ignore[assignment]
 ) -> Answer:  # fmt: skip
     """Compute the largest value that a balance can send on a rollup, and the amount reserved for fees."""
-    from feemodel.io._documents import parse_json
+    from feemodel.io.files import parse_json
     from feemodel.rollups import Now
     from feemodel.rollups._sending import needs_l1_fees
     from feemodel.rollups.factors import token_per_eth

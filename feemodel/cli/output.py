@@ -76,7 +76,7 @@ def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrit
 def write_table(table: Any, path: Path, *, overwrite: bool) -> None:
     """Write rows, a DataFrame or a Dataset to a file in the format of its suffix."""
     from feemodel.io import write_dataset
-    from feemodel.io._files import written_whole
+    from feemodel.io.files import written_whole
 
     if hasattr(table, "data_vars"):
         write_dataset(table, path, overwrite=overwrite)

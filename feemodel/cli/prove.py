@@ -22,7 +22,7 @@ def command(
     overwrite: bool = False,
 ) -> Answer | int:
     """Prove an account and its storage slots from a ledger. The proof is checked before it is written."""
-    from feemodel.io._files import written_whole
+    from feemodel.io.files import written_whole
     from feemodel.ledger.proof import final_block
 
     number = from_typed(block)

@@ -12,7 +12,7 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, to_hex, to_
 from feemodel.ethereum._transaction import Transaction, fill
 
 if TYPE_CHECKING:
-    from feemodel.io._gas_reports import Use
+    from feemodel.io.reports import Use
     from feemodel.rollups.tables import Payment
 
 STATISTICS = ("min", "mean", "median", "max")
@@ -60,7 +60,7 @@ def command(
     JSON file of hardhat-gas-reporter, or the folder of a Foundry project, of which the latest broadcasts are read.
     Functions of a gas report are priced with example arguments, deployments with the init code of the artifacts.
     """
-    from feemodel.io._gas_reports import read_project
+    from feemodel.io.reports import read_project
     from feemodel.rollups.tables import MEASURED, payments
 
     limits = Limits(eth_usd, max_usd, max_wei)

@@ -184,7 +184,7 @@ def _source(settings: "Settings") -> str:
 
 def _hidden(name: str, value: Any) -> Any:
     """Return a setting for display: a URL is reduced to scheme, host and port."""
-    from feemodel.io._address import shown_address
+    from feemodel.io.address import shown_address
     from feemodel.server.settings import SECRET
 
     return value if value is None or name not in SECRET else shown_address(value)

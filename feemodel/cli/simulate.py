@@ -27,7 +27,7 @@ from feemodel.cli.parameters import (
 from feemodel.cli.sweep import run_folder
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.io._documents import read_toml
+from feemodel.io.files import read_toml
 from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
 from feemodel.simulation.closed_loop.demand import Demand

@@ -27,7 +27,7 @@ from feemodel.ethereum._transaction_table import (
     transactions_of,
     without_unpriced,
 )
-from feemodel.io._documents import parse_json
+from feemodel.io.files import parse_json
 
 Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 
@@ -84,8 +84,7 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
 
 
 def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
-    from feemodel.io._documents import contents
-    from feemodel.io._files import container_of, reading
+    from feemodel.io.files import container_of, contents, reading
 
     with reading(path):
         container = container_of(path)
@@ -95,7 +94,7 @@ def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
 
 
 def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
-    from feemodel.io._transactions import read_each_transaction
+    from feemodel.io.transactions import read_each_transaction
 
     for first, piece in read_each_transaction(path, columns=columns):
         rows = [piece] if isinstance(piece, InvalidInput) else subjects_of(piece)
@@ -117,7 +116,7 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
 
 def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
     if _is_of_node(document):
-        from feemodel.io._transactions import parse_transactions
+        from feemodel.io.transactions import parse_transactions
 
         table = parse_transactions(text.encode(), columns=columns)
         return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
@@ -152,11 +151,12 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction
     try:
         return parse_call(item)
     except InvalidInput:
-        from feemodel.io._formats import TRANSACTION_FILES, parse_columns, table_of_objects
+        from feemodel.io.formats import missing, parse_columns, table_of_objects
+        from feemodel.io.tables import TRANSACTIONS
 
-        if TRANSACTION_FILES.missing([*item], parse_columns(columns, TRANSACTION_FILES)):
+        if missing(TRANSACTIONS, [*item], parse_columns(columns, TRANSACTIONS)):
             raise
-        (found,) = subjects_of(table_of_objects([("transaction", item)], TRANSACTION_FILES, columns))
+        (found,) = subjects_of(table_of_objects([("transaction", item)], TRANSACTIONS, columns))
         if isinstance(found, InvalidInput):
             raise found from None
         return found

@@ -11,7 +11,7 @@ import feemodel
 from feemodel.checks import flag, real_scalar, text, whole_scalar
 from feemodel.cli.parameters import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io._documents import read_toml
+from feemodel.io.files import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.simulation.samples import Samples, grid, joined, monte_carlo, rows, sobol, whole_numbers
 from feemodel.simulation.statistics import Over, over
@@ -145,7 +145,7 @@ def _distribution(name: str, value: Any, folder: Path) -> Any:
 
 def _rows(name: str, value: dict[str, Any], folder: Path) -> Samples:
     """Return samples from the rows of a table of L1 fees. The values of each input are one column of the table."""
-    from feemodel.io._l1_fees import read_l1_fees
+    from feemodel.io.blocks import read_l1_fees
     from feemodel.io.shipped import read_shipped_l1_fees
 
     _check_keys(name, value, ("rows", "columns"))
@@ -165,8 +165,8 @@ def _range(name: str, value: Any, folder: Path) -> Any:
 
 
 def _transactions(table: Mapping[str, Any], folder: Path) -> Workload:
-    from feemodel.io._transactions import read_measured
     from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.io.transactions import read_measured
 
     _check_keys("[transactions]", table, ("file", "compressed_size", "gas"))
     for key, value in table.items():

@@ -23,7 +23,7 @@ def command(
     overwrite: bool = False,
 ) -> Answer:
     """Train a zstd dictionary on a file of transactions."""
-    from feemodel.io._files import written_whole
+    from feemodel.io.files import written_whole
 
     if file is None:
         raise MissingOption("--out", "required: the file of the dictionary")

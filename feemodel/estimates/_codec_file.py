@@ -2,8 +2,7 @@
 
 import os
 
-from feemodel.io._documents import contents
-from feemodel.io._files import reading
+from feemodel.io.files import contents, reading
 from feemodel.sizes._codecs import Codec, Zstd, get_codec
 
 

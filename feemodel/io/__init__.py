@@ -1,7 +1,7 @@
 """Read data from nodes and files.
 
 Functions named `get_*` fetch data from the network, `read_*` functions read files, and `parse_*` functions parse data
-in memory. The columns of the returned tables are described in `feemodel.io._tables`.
+in memory. The columns of the returned tables are described in `feemodel.io.tables`.
 """
 
 from typing import TYPE_CHECKING
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.io._async_node import NodeError as NodeError
-    from feemodel.io._blocks import parse_blocks as parse_blocks
-    from feemodel.io._blocks import read_blocks as read_blocks
-    from feemodel.io._datasets import read_dataset as read_dataset
-    from feemodel.io._datasets import write_dataset as write_dataset
-    from feemodel.io._fetch import fetch_blocks as fetch_blocks
-    from feemodel.io._fetch import get_blocks as get_blocks
-    from feemodel.io._fetch import parse_block_range as parse_block_range
-    from feemodel.io._finished import FinishedFolder as FinishedFolder
-    from feemodel.io._l1_fees import read_l1_fees as read_l1_fees
-    from feemodel.io._node import Node as Node
-    from feemodel.io._tips import add_tips as add_tips
-    from feemodel.io._transactions import parse_raw_transactions as parse_raw_transactions
-    from feemodel.io._transactions import parse_transactions as parse_transactions
-    from feemodel.io._transactions import read_raw_transactions as read_raw_transactions
-    from feemodel.io._transactions import read_transactions as read_transactions
+    from feemodel.io.blocks import add_tips as add_tips
+    from feemodel.io.blocks import parse_blocks as parse_blocks
+    from feemodel.io.blocks import read_blocks as read_blocks
+    from feemodel.io.blocks import read_l1_fees as read_l1_fees
     from feemodel.io.fee_history import FeeHistory as FeeHistory
     from feemodel.io.fee_history import parse_fee_history as parse_fee_history
+    from feemodel.io.fetch import fetch_blocks as fetch_blocks
+    from feemodel.io.fetch import get_blocks as get_blocks
+    from feemodel.io.fetch import parse_block_range as parse_block_range
+    from feemodel.io.node import Node as Node
+    from feemodel.io.node import NodeError as NodeError
+    from feemodel.io.results import FinishedFolder as FinishedFolder
+    from feemodel.io.results import read_dataset as read_dataset
+    from feemodel.io.results import write_dataset as write_dataset
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
+    from feemodel.io.transactions import parse_raw_transactions as parse_raw_transactions
+    from feemodel.io.transactions import parse_transactions as parse_transactions
+    from feemodel.io.transactions import read_raw_transactions as read_raw_transactions
+    from feemodel.io.transactions import read_transactions as read_transactions
 
 __getattr__, __dir__ = lazy_names(__name__)

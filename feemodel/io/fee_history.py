@@ -8,7 +8,7 @@ from typing import Any
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import as_integer
-from feemodel.io._documents import parse_json
+from feemodel.io.files import parse_json
 
 
 @dataclass(frozen=True, slots=True)

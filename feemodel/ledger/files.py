@@ -23,7 +23,7 @@ Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed;
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn
@@ -32,7 +32,7 @@ from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
 from feemodel.checks import UINT256_MAX, flag
-from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import (
     ADDRESS_SIZE,
@@ -46,7 +46,7 @@ from feemodel.ethereum._quantities import (
     to_hex,
 )
 from feemodel.ethereum._transaction_fields import misspelt
-from feemodel.io._documents import contents, opened, parse_json
+from feemodel.io.files import contents, opened, parse_json, reading
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
 
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
@@ -166,20 +166,6 @@ def read_proof(path: str | Path) -> dict[str, Any]:
             str(InvalidInput(str(path), "expected an object with accountProof and storageProofs", proof))
         )
     return proof
-
-
-@contextmanager
-def reading(index: str | Path) -> Iterator[None]:
-    """Convert errors about a file or a line to `UnreadableFile`.
-
-    The error message starts with the name of the file or line.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise unreadable(index, error) from None
-    except InvalidInput as error:
-        raise UnreadableFile(f"{index}: {error}") from None
 
 
 def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:

@@ -21,7 +21,7 @@ from feemodel.errors import (
     UnreadableFile,
     UpstreamError,
 )
-from feemodel.io._async_node import NodeError
+from feemodel.io.node import NodeError
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005

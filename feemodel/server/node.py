@@ -11,8 +11,8 @@ from feemodel.estimates.json_types import Gas, Quantity, StateOverride, call_obj
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._call import Call as EthCall
 from feemodel.ethereum._quantities import to_hex, to_quantity
-from feemodel.io._async_node import AsyncNode, Call, NodeError
-from feemodel.io._polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
+from feemodel.io.node import AsyncNode, Call, NodeError
+from feemodel.io.polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
 from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError

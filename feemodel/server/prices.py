@@ -11,9 +11,9 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates._chain import ChainState
 from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_tip
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.io._async_node import AsyncNode
-from feemodel.io._polled import ChainId, Head, Polled
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
+from feemodel.io.node import AsyncNode
+from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.linea.parameters import linea_preset
 from feemodel.server.settings import Settings
 

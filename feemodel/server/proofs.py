@@ -9,7 +9,7 @@ from typing import Any
 from feemodel.errors import LimitExceeded
 from feemodel.estimates.json_types import Address, Block
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.io._polled import Head, Polled
+from feemodel.io.polled import Head, Polled
 from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.errors import INVALID_PARAMS, CallError

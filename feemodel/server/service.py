@@ -13,8 +13,8 @@ from feemodel.errors import UpstreamError
 from feemodel.estimates._prices import Prices, suggested_tip
 from feemodel.estimates.json_types import Estimates, GasSource
 from feemodel.estimates.rollup import Measuring
-from feemodel.io._async_node import AsyncNode
-from feemodel.io._polled import ChainId, Head, Polled
+from feemodel.io.node import AsyncNode
+from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import explorer
 from feemodel.server.chain_methods import CHAIN_METHODS, ChainMethods, accounts, client_version
 from feemodel.server.dispatch import Dispatcher, Method, document

@@ -21,8 +21,8 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
 from feemodel.execution._limits import Limits
 from feemodel.execution._search import TOLERANCE
-from feemodel.io._address import HIDDEN, check_address, shown_address
-from feemodel.io._documents import read_toml
+from feemodel.io.address import HIDDEN, check_address, shown_address
+from feemodel.io.files import read_toml
 from feemodel.linea.parameters import COORDINATOR, DEFAULT_PRESET, LINEA_PRESETS
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"

@@ -9,7 +9,7 @@ from feemodel.cli import main, parser
 from feemodel.cli import sweep as verb
 from feemodel.cli.sweep_spec import _transactions, parse_sweep_spec, read_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io._datasets import read_dataset
+from feemodel.io.results import read_dataset
 from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 

@@ -9,7 +9,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import parse_sender_unsigned
 from feemodel.execution._clients import parse_message
 from feemodel.execution._state import Account, CallState, Override, parse_overrides
-from feemodel.io._documents import parse_json
+from feemodel.io.files import parse_json
 from feemodel.linea._measure import fee_transaction
 from tests.fuzz.mutators import mutated_json
 from tests.fuzz.target import Target, check, check_equal

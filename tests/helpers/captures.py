@@ -18,9 +18,8 @@ from typing import Any, TypeAlias
 from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
-from feemodel.io._documents import contents, encoded, parse_json
-from feemodel.io._files import PathLike, reading
-from feemodel.io._values import WORD, cell
+from feemodel.io.files import PathLike, contents, encoded, parse_json, reading
+from feemodel.io.values import WORD, cell
 from tests.helpers.java import java_bytes
 
 #: An account is (address, balance, nonce, code). A storage slot is (address, slot, value).

@@ -11,7 +11,7 @@ from feemodel.io import (
     parse_transactions,
     read_transactions,
 )
-from feemodel.io._documents import read_toml
+from feemodel.io.files import read_toml
 from feemodel.server.settings import load_settings
 
 MISTAKES = {

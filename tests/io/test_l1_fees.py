@@ -14,7 +14,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FeeHistory, parse_fee_history, read_l1_fees
-from feemodel.io._tables import L1_FEES
+from feemodel.io.tables import L1_FEES
 from tests.helpers import extracts
 
 # Ethereum mainnet, 2026-01-07.
@@ -26,8 +26,8 @@ block_number,timestamp,base_fee_per_gas,excess_blob_gas,blob_gas_used,blob_base_
 
 
 def check_columns(table: pd.DataFrame) -> None:
-    assert list(table) == [column.name for column in L1_FEES]
-    assert [table[column.name].dtype for column in L1_FEES] == [column.dtype for column in L1_FEES]
+    assert list(table) == [column.name for column in L1_FEES.columns]
+    assert [table[column.name].dtype for column in L1_FEES.columns] == [column.dtype for column in L1_FEES.columns]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -98,7 +98,7 @@ def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str
     [
         ("blob_count", 1.3, "row 1: blob_count: expected a whole number, got 1.3"),
         ("blob_count", 2**62, r"row 1: blob_count: expected a number of at most 2\*\*63 - 1"),
-        ("time_ms", 1500, "row 1: time_ms: expected whole seconds, got 1500"),
+        ("time_ms", 1500, "row 1: time_ms: expected a whole number of seconds, got 1500"),
     ],
 )
 def test_what_is_not_whole_in_our_unit_is_refused(tmp_path: Path, column: str, value: float, message: str) -> None:
@@ -126,12 +126,12 @@ def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (FEES + FEES.splitlines()[1] + "\n", "block_number: expected unique rows, got 24183331"),
-        (FEES[:-12], "line 3: expected 6 values, found 5"),
+        (FEES[:-12], "Row #3: Expected 6 columns, got 5"),
         (
             FEES.replace("248255237", "0.248"),
             r"row 2: base_fee_per_gas: expected from 1,000 wei .* use base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
         ),
-        ("block_number,timestamp\n1,2\n", "expected base_fee, blob_base_fee or excess_blob_gas"),
+        ("block_number,timestamp\n1,2\n", "expected rows with base_fee, blob_base_fee or excess_blob_gas"),
     ],
 )
 def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -139,15 +139,6 @@ def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(UnreadableFile, match=rf"fees\.csv: .*{message}"):
         read_l1_fees(path)
-
-
-def test_a_last_line_without_a_line_break_is_read_and_said(tmp_path: Path) -> None:
-    path = tmp_path / "fees.csv"
-    path.write_text(FEES.rstrip("\n"))
-    with pytest.warns(UserWarning, match=r"fees\.csv: the last line has no line break"):
-        table = read_l1_fees(path)
-    path.write_text(FEES)
-    pd.testing.assert_frame_equal(table, read_l1_fees(path))
 
 
 def test_shared_month_of_fees(shared: Path) -> None:
@@ -298,13 +289,3 @@ def test_fee_history_that_does_not_fit_is_refused(change: dict[str, Any], messag
 def test_answer_that_is_no_fee_history_is_refused(answer: Any) -> None:
     with pytest.raises(InvalidInput, match="the fee history: "):
         parse_fee_history(answer)
-
-
-def test_a_table_without_a_known_name_of_the_base_fee_lists_its_columns(tmp_path):
-    path = tmp_path / "fees.csv"
-    path.write_text("time,base_fee_gwei\n1700000000,1\n")
-    with (
-        pytest.warns(UserWarning, match="columns that were ignored: base_fee_gwei"),
-        pytest.raises(UnreadableFile, match=r"base_fee=NAME selects another column.*'time, base_fee_gwei'"),
-    ):
-        read_l1_fees(path)

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.io._async_node import AsyncNode, NodeError
-from feemodel.io._node import Node
+from feemodel.io.node import AsyncNode, Node, NodeError
 from tests.helpers import node_server
 from tests.helpers.node_server import NodeServer, answered, body, edited, rpc_error, status
 

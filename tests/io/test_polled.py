@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.errors import UpstreamError
-from feemodel.io._polled import ChainId, Head
+from feemodel.io.polled import ChainId, Head
 
 
 @pytest.mark.parametrize("answer", [None, 1, "1", "0x", "0x" + "f" * 64])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_raw_transactions, read_raw_transactions
-from feemodel.io._tables import RAW_TRANSACTIONS
+from feemodel.io.tables import RAW_TRANSACTIONS
 
 # The first transaction of Linea block 41,640, cut short, with what is known of it.
 ROW = {
@@ -37,8 +37,10 @@ def lines(*rows: Any) -> list[bytes]:
 
 def test_json_lines_keep_the_known_columns() -> None:
     table = parse_raw_transactions(lines(ROW, {"raw": "0xc0", "max_fee_per_gas": None}))
-    assert list(table) == [column.name for column in RAW_TRANSACTIONS]
-    assert [table[column.name].dtype for column in RAW_TRANSACTIONS] == [column.dtype for column in RAW_TRANSACTIONS]
+    assert list(table) == [column.name for column in RAW_TRANSACTIONS.columns]
+    assert [table[column.name].dtype for column in RAW_TRANSACTIONS.columns] == [
+        column.dtype for column in RAW_TRANSACTIONS.columns
+    ]
     assert table["raw"].to_list() == [bytes.fromhex(ROW["raw"][2:]), b"\xc0"]
     assert table["block_number"].to_list() == [41640, pd.NA]
     assert table["sender"][0].hex() == "80c67432656d59144ceff962e8faf8926599bcf8"
@@ -82,9 +84,8 @@ def test_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path, pac
         ({**ROW, "raw": None}, "expected a field raw or sender_and_unsigned_transaction"),
         ({"data": "0x02f8"}, r"expected a field raw or .*, got \['data'\]"),
         ({**ROW, "gas_used": 21000.5}, r"gas_used: expected a whole number, got 21000\.5"),
-        ({**ROW, "gas_used": "21000"}, "gas_used: expected a quantity"),
-        ({**ROW, "gas_used": 2**63}, "gas_used: expected a number from 0"),
-        ({**ROW, "status": 2}, "status: expected true or false, got 2"),
+        ({**ROW, "gas_used": 2**63}, "gas_used: expected a number of at most"),
+        ({**ROW, "status": 2}, "status: expected true, false, 1 or 0, got 2"),
         ({**ROW, "source": 1}, "source: expected text, got 1"),
         ({**ROW, "sender": "0x80"}, "sender: expected 20 bytes, got '0x80'"),
         ({**ROW, "hash": "0x80"}, "hash: expected 32 bytes, got '0x80'"),
@@ -118,7 +119,7 @@ def test_missing_folder_and_truncated_files_are_named_so(tmp_path: Path) -> None
     for path, message in {
         tmp_path / "missing": "no such file",
         tmp_path: "a folder, not a file",
-        packed: "the compressed data ends too early: the file is cut off",
+        packed: "damaged gzip data",
     }.items():
         with pytest.raises(UnreadableFile, match=message):
             read_raw_transactions(path)
@@ -153,9 +154,9 @@ def test_shared_files_are_read_whole(shared: Path, name: str, rows: int, payload
     with gzip.open(path, "rt") as file:
         given = [json.loads(line) for line in file]
     assert ["0x" + data.hex() for data in table[payload]] == [row[payload] for row in given]
-    known = {column.name for column in RAW_TRANSACTIONS} | {"block"}
+    known = {column.name for column in RAW_TRANSACTIONS.columns} | {"block"}
     assert {name for row in given for name in row} <= known
-    for column in RAW_TRANSACTIONS:
+    for column in RAW_TRANSACTIONS.columns:
         if column.kind == "whole" and column.name in given[0]:
             expected = [row.get(column.name) for row in given]
             assert [None if value is pd.NA else value for value in table[column.name]] == expected

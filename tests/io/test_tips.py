@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import add_tips, fetch_blocks, read_blocks, read_l1_fees
-from feemodel.io._tips import percentile_tips
+from feemodel.io.blocks import percentile_tips
 from feemodel.simulation.scenarios import replay
 from tests.helpers import anvil
 
@@ -140,11 +140,11 @@ def test_execution_blocks_of_xatu_are_a_table_without_blobs(tmp_path: Path) -> N
 def test_wide_integers_beyond_64_bits_are_refused_by_row(tmp_path: Path) -> None:
     rows = beacon_rows((1, 2))
     rows[1]["execution_payload_base_fee_per_gas"] = wide(2**63)
-    with pytest.raises(UnreadableFile, match=r"row 2: execution_payload_base_fee_per_gas: .* got '922337203685"):
+    with pytest.raises(UnreadableFile, match=r"row 2: execution_payload_base_fee_per_gas: .* got 922337203685"):
         read_l1_fees(xatu(tmp_path / "24.parquet", BEACON_BLOCK, rows))
     narrow = pa.binary(8)
     rows = [row | {"execution_payload_base_fee_per_gas": bytes(8)} for row in rows]
-    with pytest.raises(UnreadableFile, match="expected numbers, or integers of 16 or 32 bytes"):
+    with pytest.raises(UnreadableFile, match="row 1: execution_payload_base_fee_per_gas: expected a number"):
         read_l1_fees(xatu(tmp_path / "25.parquet", BEACON_BLOCK, rows, execution_payload_base_fee_per_gas=narrow))
 
 
@@ -212,9 +212,6 @@ def test_a_table_that_cannot_have_tips_is_refused(tmp_path: Path) -> None:
             add_tips(fees, part, percentile=percentile)
     with pytest.raises(InvalidInput, match="expected at least one file"):
         add_tips(fees, [], percentile=50)
-    (tmp_path / "rows.json").write_text('[{"block_number": 1}]')
-    with pytest.raises(UnreadableFile, match="expected Parquet or CSV"):
-        add_tips(fees, tmp_path / "rows.json", percentile=50)
 
 
 def by_walking(transactions: list[tuple[int, int]], percentile: float) -> int:

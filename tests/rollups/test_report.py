@@ -9,7 +9,7 @@ from feemodel.cli import main
 from feemodel.cli.report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata, selector
-from feemodel.io._gas_reports import read_project
+from feemodel.io.reports import read_project
 from feemodel.rollups.tables import payments
 from tests.conftest import ROOT
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 import feemodel
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.io._datasets import read_dataset, write_dataset
+from feemodel.io.results import read_dataset, write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import (

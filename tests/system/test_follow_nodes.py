@@ -13,7 +13,7 @@ from ethereum_rlp import rlp
 from benchmarks.peer_anvil import built_geth, running_geth
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, to_hex
-from feemodel.io._async_node import NodeError
+from feemodel.io.node import NodeError
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis, read_genesis
 from feemodel.ledger.follow import follow, immediate
 from feemodel.ledger.maintenance import verify

@@ -1,6 +1,6 @@
 """Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,28 +10,22 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF, IGNORED_NAMES
-from feemodel.io._blocks import block_of
-from feemodel.io._documents import contents, encoded, parse_json
-from feemodel.io._files import BOM, Container, PathLike, column_names, container_of, json_items, reading
-from feemodel.io._formats import (
-    RAW_FILES,
-    RAW_UNSIGNED_FILES,
-    RECEIPT_FILES,
-    TRANSACTION_FILES,
-    Format,
-    parse_columns,
-    read_each_row,
-    read_format,
-    rows_of_json,
-    table_of_objects,
+from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF
+from feemodel.io.files import (
+    BOM,
+    PathLike,
+    column_names,
+    container_of,
+    contents,
+    encoded,
+    json_objects,
+    parse_json,
+    reading,
 )
-from feemodel.io._tables import RAW_TRANSACTIONS, Column, in_order, table_of_rows
+from feemodel.io.formats import read_each_row, read_table, table_of_objects
+from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Column, Schema, in_order
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
-
-#: Alternative name → column.
-_ALIASES = {"block": "block_number"}
 
 
 def read_raw_transactions(path: PathLike) -> pd.DataFrame:
@@ -44,7 +38,7 @@ def read_raw_transactions(path: PathLike) -> pd.DataFrame:
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.RAW_TRANSACTIONS`, one row per line.
+    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
 
     Raises
     ------
@@ -72,7 +66,7 @@ def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.RAW_TRANSACTIONS`, one row per line.
+    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
 
     Raises
     ------
@@ -82,13 +76,13 @@ def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
     >>> parse_raw_transactions(lines)["raw"].to_list()
     [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
     """
-    table = table_of_rows(RAW_TRANSACTIONS, _rows(lines))
+    table = table_of_objects(_rows(lines), RAW_TRANSACTIONS)
     if table.empty:
         raise InvalidInput("lines", "expected transactions, one per line, found none")
     return table
 
 
-def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(lines, (str, bytes, bytearray)) or not isinstance(lines, Iterable):
         raise InvalidInput("lines", "expected an iterable of lines, such as a list", lines)
     for number, line in enumerate(lines, 1):
@@ -96,7 +90,7 @@ def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"line {number}", _row(stripped, f"line {number}")
 
 
-def _row(line: bytes, position: str) -> dict[str, Any]:
+def _row(line: bytes, position: str) -> Mapping[str, Any]:
     if line.startswith(b"0x"):
         return {"raw": line.decode("ascii", errors="replace")}
     if not line.startswith(b"{"):
@@ -104,9 +98,8 @@ def _row(line: bytes, position: str) -> dict[str, Any]:
     return raw_row(parse_json(line, position), position)
 
 
-def raw_row(row: Mapping[str, Any], position: str) -> dict[str, Any]:
+def raw_row(row: Mapping[str, Any], position: str) -> Mapping[str, Any]:
     """Return a JSON object as a row of the table; raises `InvalidInput` if the object has no transaction."""
-    row = {_ALIASES.get(name, name): value for name, value in row.items()}
     given = [name for name in PAYLOADS if row.get(name) is not None]
     if not given:
         raise InvalidInput(position, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))
@@ -138,7 +131,7 @@ def read_transactions(
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
     per transaction. Columns that the file lacks are `<NA>` and listed in the attribute `not_in_file`.
 
     Raises
@@ -160,9 +153,8 @@ def read_transactions(
         if container in ("json", "lines"):
             table = parse_transactions(contents(path), columns=columns)
         else:
-            form, table = read_format(path, container, _formats(path, container, columns), columns)
-            if form is TRANSACTION_FILES:
-                table = in_order(table, "block_number", "transaction_index")
+            schema = _schema({*column_names(path, container), *(columns or {})})
+            table = _ordered(read_table(path, schema, columns), schema)
     return table if receipts is None else _with_receipts(table, receipts)
 
 
@@ -178,12 +170,16 @@ def read_each_transaction(
     """
     with reading(path):
         container = container_of(path)
-        yield from read_each_row(path, container, _formats(path, container, columns), columns)
+        schema = _schema({*column_names(path, container), *(columns or {})})
+        yield from read_each_row(path, container, schema, columns)
 
 
-def _formats(path: PathLike, container: Container, columns: Mapping[str, str] | None) -> tuple[Format, ...]:
-    raw = set(PAYLOADS) & {*column_names(path, container), *(columns or {})}
-    return (RAW_FILES, RAW_UNSIGNED_FILES) if raw else (TRANSACTION_FILES,)
+def _schema(names: Collection[str]) -> Schema:
+    return TRANSACTIONS if {*PAYLOADS}.isdisjoint(names) else RAW_TRANSACTIONS
+
+
+def _ordered(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    return in_order(table, "block_number", "transaction_index") if schema is TRANSACTIONS else table
 
 
 def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -200,7 +196,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
+    Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
     per transaction.
 
     Raises
@@ -216,18 +212,11 @@ parameter of eth_getBlockByNumber to true), got '0x11'
     data = encoded("data", data)
     if _is_raw(data):
         return parse_raw_transactions(data.split(b"\n"))
-    rows = rows_of_json(data)
-    first = rows[0][1] if rows else {}
-    if set(PAYLOADS) & first.keys():
-        return table_of_rows(RAW_TRANSACTIONS, ((position, raw_row(row, position)) for position, row in rows))
-    of_node = not {"transactions", "result", "error"}.isdisjoint(first)
-    if of_node:
-        rows = list(_of_node(data))
-    if rows:
-        table = table_of_objects(rows, TRANSACTION_FILES, columns, decimal=not of_node)
-        return in_order(table, "block_number", "transaction_index")
-    parse_columns(columns, TRANSACTION_FILES)
-    return table_of_rows(TRANSACTION_FILES.columns, ())
+    rows = [one for position, item in json_objects(data) for one in _of_block(position, item)]
+    schema = _schema(rows[0][1] if rows else {})
+    if schema is RAW_TRANSACTIONS:
+        rows = [(position, raw_row(row, position)) for position, row in rows]
+    return _ordered(table_of_objects(rows, schema, columns), schema)
 
 
 def _is_raw(data: bytes) -> bool:
@@ -241,38 +230,23 @@ def _is_raw(data: bytes) -> bool:
         return False
 
 
-def _of_node(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    for position, item in json_items(data, "block", "the block"):
-        result = item.get("result") if isinstance(item, Mapping) else None
-        if isinstance(result, dict) and "transactions" not in result and "input" in result:
-            yield position, result
-        else:
-            yield from _of_block(position, block_of(position, item))
-
-
-def _of_block(position: str, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    transactions = block.get("transactions")
+def _of_block(position: str, item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the transactions of a block, or a transaction itself."""
+    transactions = item.get("transactions")
     if not isinstance(transactions, list):
-        raise InvalidInput(position, "expected a list of transactions", transactions)
+        yield position, item
+        return
     for index, transaction in enumerate(transactions):
         if not isinstance(transaction, dict):
             reason = "expected full transactions, not hashes (set the second parameter of eth_getBlockByNumber to true)"
             raise InvalidInput(position, reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
-        yield f"{position}, transaction {index}", {"timestamp": block["timestamp"], **own}
+        yield f"{position}, transaction {index}", {"timestamp": item.get("timestamp"), **own}
 
 
 def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
     with reading(path):
-        container = container_of(path)
-        if container == "json":
-            answers = rows_of_json(contents(path))
-            rows = [
-                (position, row["result"] if isinstance(row.get("result"), dict) else row) for position, row in answers
-            ]
-            receipts = table_of_objects(rows, RECEIPT_FILES, None)
-        else:
-            _, receipts = read_format(path, container, (RECEIPT_FILES,))
+        receipts = read_table(path, RECEIPTS)
         if (twice := receipts["transaction_hash"].duplicated()).any():
             _refuse("expected one receipt per transaction, not two", receipts["transaction_hash"], twice.to_numpy())
         positions = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
@@ -285,13 +259,6 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
 
 def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
     raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))
-
-
-#: Columns that only `data/linea_transactions.csv` has.
-_SHIPPED = frozenset((
-    "set", "creation", "measured_bytes", "signed_bytes", "zstd", "zstd_signed", "brotli", "deflate", "fastlz", "lzss",
-    "lzss_packed",
-))  # fmt: skip
 
 
 def read_measured(
@@ -321,19 +288,16 @@ def read_measured(
             if gas in names and not columns and {*PAYLOADS, "input", *FIELD_NAMES["input"]}.isdisjoint(names):
                 raise InvalidInput("size", f"expected one of the columns {', '.join(names)}", size)
             return None
-        form = Format(
+        schema = Schema(
             "measured transactions",
-            "read_measured",
             (
                 Column(size, "whole", "bytes", "compressed size", "nullable"),
                 Column(gas, "whole", "gas", "of the transaction", "nullable"),
                 Column("timestamp", "time", "s", "since 1970", "optional"),
                 Column("calldata_bytes", "whole", "bytes", "of the input", "optional"),
             ),
-            {"gas_used": ("gas_used", "receipt_gas_used"), "timestamp": ("timestamp", "block_timestamp", "block_time")},
-            ignored=_SHIPPED | IGNORED_NAMES | FIELD_OF.keys(),
         )
-        _, table = read_format(path, container, (form,), columns)
+        table = read_table(path, schema, columns)
         known, reasons = _with_values(table, (size, gas))
     found: dict[str, Any] = {
         "name": "; ".join([Path(path).name, *reasons]),

@@ -23,8 +23,7 @@ from feemodel.ethereum._call import Call, as_integer, parse_call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex
 from feemodel.ethereum._transaction import fill, intrinsic_gas
-from feemodel.io._documents import contents, parse_json
-from feemodel.io._files import PathLike, reading
+from feemodel.io.files import PathLike, contents, parse_json, reading
 
 Kind: TypeAlias = Literal["transaction", "function", "deployment"]
 STATISTICS = ("min", "mean", "median", "max")

@@ -13,13 +13,13 @@ from feemodel._processors import map_in_order
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import from_quantity, to_quantity
-from feemodel.io._async_node import NodeError
-from feemodel.io._blocks import block_cells
-from feemodel.io._files import PathLike, written_whole
-from feemodel.io._node import Node
-from feemodel.io._tables import ARROW_TYPES, BLOCKS, arrays_of_cells, table_of_cells
-from feemodel.io._tips import checked_percentile
+from feemodel.io.blocks import checked_percentile, with_count
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
+from feemodel.io.files import PathLike, written_whole
+from feemodel.io.formats import arrays_of_rows, cells_of
+from feemodel.io.node import Node, NodeError
+from feemodel.io.tables import BLOCKS, make_table
+from feemodel.io.values import ARROW_TYPES
 from feemodel.progress import Progress, reporting
 
 ROW_GROUP = 10_000  # number of blocks held in memory at a time, which take a few megabytes
@@ -27,14 +27,7 @@ MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
-_NUMBER, _HASH, _PARENT, _BASE_FEE, _EXCESS_BLOB_GAS, _BLOB_BASE_FEE, _TIP = (
-    next(index for index, column in enumerate(BLOCKS) if column.name == name)
-    for name in (
-        "block_number", "block_hash", "parent_hash", "base_fee_per_gas", "excess_blob_gas", "blob_base_fee", "tip",
-    )
-)  # fmt: skip
-
-Row: TypeAlias = list[Any]
+Row: TypeAlias = dict[str, Any]  # values of a block by column
 
 
 def parse_block_range(text: str) -> range:
@@ -89,7 +82,7 @@ def get_blocks(
 
     Returns
     -------
-    Table with the columns of `feemodel.io._tables.BLOCKS`, one row per block, in order of block number.
+    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block, in order of block number.
 
     Raises
     ------
@@ -108,7 +101,7 @@ got range(7, 7)
         reporting(progress, len(blocks), "blocks") as report,
         closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
     ):
-        return table_of_cells(BLOCKS, rows)
+        return make_table(BLOCKS.columns, arrays_of_rows(BLOCKS, list(rows)), len(blocks))
 
 
 def fetch_blocks(
@@ -126,7 +119,7 @@ def fetch_blocks(
 ) -> None:
     """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
 
-    The file has the columns of `feemodel.io._tables.BLOCKS`; the metadata of each field states its unit and meaning.
+    The file has the columns of `feemodel.io.tables.BLOCKS`; the metadata of each field states its unit and meaning.
     The file becomes visible only after it is complete; an error or an interrupt leaves no file. Memory holds at most
     10,000 blocks, plus the blocks of pending requests.
 
@@ -179,11 +172,11 @@ def _write(file: Any, rows: Iterator[Row], tip_percentile: float | None) -> None
             metadata={"unit": column.unit, "meaning": column.meaning}
             | ({"percentile": f"{tip_percentile:g}"} if column.name == "tip" and tip_percentile is not None else {}),
         )
-        for column in BLOCKS
+        for column in BLOCKS.columns
     )
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
         while group := list(islice(rows, ROW_GROUP)):
-            writer.write_table(pa.table(arrays_of_cells(BLOCKS, group), schema))
+            writer.write_table(pa.table(arrays_of_rows(BLOCKS, group), schema))
 
 
 def _rows(
@@ -200,9 +193,9 @@ def _rows(
     numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
     for part in map_in_order(partial(_part, node, tip_percentile), numbers, concurrency):
         for row in part:
-            if before is not None and row[_PARENT] != before[_HASH]:
+            if before is not None and row["parent_hash"] != before["block_hash"]:
                 raise UpstreamError(
-                    f"{node.name}: block {row[_NUMBER]} is not the child of block {before[_NUMBER]}: "
+                    f"{node.name}: block {row['block_number']} is not the child of block {before['block_number']}: "
                     "the chain was reorganised, or several nodes answer at this address"
                 )
             before = row
@@ -245,14 +238,15 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
 def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
     """Set the tip and the blob base fee in the rows of blocks, from the fee history of these blocks."""
     for index, row in enumerate(rows):
-        if history.base_fees[index] != (row[_BASE_FEE] or 0):  # 0 before London
+        if history.base_fees[index] != (row["base_fee_per_gas"] or 0):  # 0 before London
             raise UpstreamError(
-                f"{node.name}: block {row[_NUMBER]}: the base fee is {history.base_fees[index]} in eth_feeHistory, but "
-                f"{row[_BASE_FEE]} in the header: the chain was reorganised, or several nodes answer at this address"
+                f"{node.name}: block {row['block_number']}: the base fee is {history.base_fees[index]} in "
+                f"eth_feeHistory, but {row['base_fee_per_gas']} in the header: the chain was reorganised, or several "
+                "nodes answer at this address"
             )
-        if row[_EXCESS_BLOB_GAS] is not None and history.blob_base_fees:
-            row[_BLOB_BASE_FEE] = history.blob_base_fees[index] or None  # 0 means no blob base fee (the minimum is 1)
-        row[_TIP] = history.rewards[index][0] if history.rewards else 0
+        if row["excess_blob_gas"] is not None and history.blob_base_fees:
+            row["blob_base_fee"] = history.blob_base_fees[index] or None  # 0 means no blob base fee (the minimum is 1)
+        row["tip"] = history.rewards[index][0] if history.rewards else 0
 
 
 def _row(node: Node, number: int, answer: Any) -> Row:
@@ -261,12 +255,12 @@ def _row(node: Node, number: int, answer: Any) -> Row:
     if not isinstance(answer, dict):
         raise UpstreamError(f"{node.name}: block {number}: the answer is not a block")
     try:
-        row = block_cells(f"block {number}", answer)
+        row = cells_of(BLOCKS, f"block {number}", with_count(answer))
     except InvalidInput as error:
         raise UpstreamError(f"{node.name}: {error}") from None
-    if row[_NUMBER] != number:
-        raise UpstreamError(f"{node.name}: expected block {number}, the node returned block {row[_NUMBER]}")
-    if row[_HASH] is None or row[_PARENT] is None:
+    if row["block_number"] != number:
+        raise UpstreamError(f"{node.name}: expected block {number}, the node returned block {row['block_number']}")
+    if row["block_hash"] is None or row["parent_hash"] is None:
         raise UpstreamError(f"{node.name}: block {number} has no hash, or no parent hash")
     return row
 

@@ -1,4 +1,4 @@
-"""Client of a node: JSON-RPC 2.0 over HTTP, with retries, and limits on the time of requests and the size of responses.
+"""Clients of a node: JSON-RPC 2.0 over HTTP, with retries, and limits on the time of requests and size of responses.
 
 Error messages do not show the node's whole address, because the address may contain a password.
 """
@@ -10,25 +10,31 @@ import random
 import re
 import socket
 import ssl
+import threading
 import time
+import weakref
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
 import msgspec
 
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import LimitExceeded, UpstreamError
-from feemodel.io._address import HIDDEN, check_address, shown_address
+from feemodel.io.address import HIDDEN, check_address, shown_address
 
 CHUNK = 1 << 16  # number of bytes that are read at a time
 RECEIVE_BYTES = 1 << 16  # size of the receive buffer of a connection [byte]
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
+# maximum size of a decompressed response [byte]; a batch of full blocks has tens of megabytes
+MAX_RESPONSE = 256 * 2**20
+CLOSING_SECONDS = 1.0
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; gateway or service unavailable
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
@@ -500,3 +506,120 @@ async def _on_sent(_: aiohttp.ClientSession, context: Any, __: object) -> None:
 _TRACE = aiohttp.TraceConfig()
 _TRACE.on_connection_reuseconn.append(_on_reused)
 _TRACE.on_request_headers_sent.append(_on_sent)
+
+
+class Node:
+    """Client of one node. The client is thread-safe. Close the client with `close`, or use it as a context manager.
+
+    A request is retried if the connection fails, if the status is 429, 502, 503 or 504, or if the node reports that a
+    rate limit is exceeded. Before a retry, the client waits for an exponential backoff with jitter, or longer if the
+    node asks for a longer wait. A call that changes state (`eth_send…`) is retried only if the node has rejected the
+    call or cannot have received the call.
+
+    Parameters
+    ----------
+    url : http:// or https:// address, with user, password, path and query. Error messages show only the scheme, host
+        and port.
+    timeout : maximum time of an attempt, including the wait for a free connection [s].
+    retries : number of retries after a failed attempt.
+    backoff : pause before the first retry; the pause doubles with each further retry [s].
+    connections : maximum number of open connections.
+    max_response : maximum size of a decompressed response [byte].
+
+    Raises
+    ------
+    InvalidInput : `url` is not an http:// or https:// address, or a limit is invalid.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float = 10.0,
+        retries: int = 4,
+        backoff: float = 0.25,
+        connections: int = 8,
+        max_response: int = MAX_RESPONSE,
+    ) -> None:
+        real_scalar("timeout", timeout, minimum=0.001, unit="seconds")
+        real_scalar("backoff", backoff, unit="seconds")
+        whole_scalar("retries", retries)
+        whole_scalar("connections", connections, minimum=1)
+        whole_scalar("max_response", max_response, minimum=1, unit="bytes")
+        self._node = AsyncNode(
+            url,
+            timeout=timeout,
+            retries=retries,
+            backoff=backoff,
+            requests=connections,
+            max_bytes=max_response,
+            held_bytes=connections * max_response,
+            compressed=True,
+        )
+        self.name, self._loop = self._node.name, asyncio.new_event_loop()
+        threading.Thread(target=_serve, args=(self._loop,), daemon=True).start()
+        self._end = weakref.finalize(self, _end, self._node, self._loop)
+
+    def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
+        if not self._end.alive:
+            coroutine.close()
+            raise UpstreamError(f"{self.name}: the client is closed")
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()  # an interrupt ends the request
+            raise
+
+    def call(self, method: str, params: Sequence[Any] = ()) -> Any:
+        """Return the result of one call.
+
+        Raises `NodeError` if the node returns an error, and `UpstreamError` if the node cannot be reached or if its
+        response does not belong to this call.
+        """
+        return self._run(self._node.call(method, list(params)))
+
+    def batch(self, calls: Iterable[Call]) -> list[Any]:
+        """Send calls in one request, and return the results in order. Raises the first error among the results."""
+        outcomes = self.outcomes(calls)
+        for outcome in outcomes:
+            if isinstance(outcome, NodeError):
+                raise outcome
+        return outcomes
+
+    def outcomes(self, calls: Iterable[Call]) -> list[Any]:
+        """Send calls in one request, and return the results in order; that of a failed call is a `NodeError`.
+
+        If the node refuses batches, the calls of this and of later batches are sent one by one.
+        """
+        return self._run(self._node.outcomes([(method, list(params)) for method, params in calls]))
+
+    def close(self) -> None:
+        """Close the connections, and cancel the pauses before retries."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r})"
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+def _end(node: AsyncNode, loop: asyncio.AbstractEventLoop) -> None:
+    """Close the client; pending calls fail, and then the thread of the event loop ends."""
+
+    async def end() -> None:
+        await node.close()
+        if calls := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(calls, timeout=CLOSING_SECONDS)
+        loop.stop()
+
+    asyncio.run_coroutine_threadsafe(end(), loop)

@@ -1,0 +1,308 @@
+"""Read TOML, JSON, gzip, CSV and Parquet files, and write files that become visible only when complete.
+
+JSON objects with duplicate names are refused. For an invalid file, `UnreadableFile` states the path and the fault.
+"""
+
+import csv
+import gzip
+import json
+import os
+import re
+import secrets
+import sys
+import tomllib
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+
+from feemodel._extras import need
+from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
+
+GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
+BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 text
+_NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
+CSV_BLOCK = 1 << 26  # number of bytes that the CSV parser reads at a time; a longer row cannot be read
+_QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names; a quoted sign such as '=' is no name
+
+
+def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
+    """Read a TOML file; a leading byte order mark is skipped.
+
+    Parameters
+    ----------
+    path : the file.
+    secret : whether the file may contain secret keys. If `secret` is true, error messages show the position of a fault
+        but no names from the file.
+
+    Raises
+    ------
+    UnreadableFile : the file cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(contents(path).decode("utf-8-sig"))
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except RecursionError:
+        raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
+    except ValueError as error:  # text that is not TOML or not UTF-8, a very long integer, or a NUL in the path
+        reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        raise UnreadableFile(f"{path}: not TOML: {reason}") from None
+
+
+@contextmanager
+def reading(path: PathLike) -> Iterator[None]:
+    """Convert errors about a file or its content to `UnreadableFile`. The error message begins with the path."""
+    arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", InvalidInput)  # if pyarrow is imported
+    try:
+        yield
+    except UnreadableFile:
+        raise
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start:,}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UnreadableFile(f"{path}: damaged gzip data: {error}") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (InvalidInput, csv.Error, arrow) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file for reading from start to end; a gzip file is decompressed."""
+    with Path(path).open("rb") as file:
+        if file.peek(2).startswith(GZIP_MAGIC):  # a pipe cannot be read twice
+            with gzip.open(file) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        else:
+            yield file
+
+
+def contents(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; a gzip file is decompressed.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "call.json").write_text('{"value": "0x1"}')
+    ...     contents(pathlib.Path(folder, "call.json"))
+    b'{"value": "0x1"}'
+    """
+    with opened(path) as file:
+        return file.read()
+
+
+def container_of(path: PathLike) -> Container:
+    """Return whether a file is Parquet, CSV, JSON or hexadecimal lines, according to the first bytes of the file."""
+    target = Path(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
+    with opened(path) as file:
+        start = file.read(4096)
+    if not start:
+        raise UnreadableFile(f"{path}: the file is empty")
+    if start.startswith(PARQUET_MAGIC):
+        return "parquet"
+    text = start.removeprefix(BOM).lstrip()
+    if text.startswith((b"{", b"[")):
+        return "json"
+    if text.startswith(b"0x"):
+        return "lines"
+    header, line_break, _ = text.partition(b"\n")
+    if b"\0" not in start and (b"," in header or (line_break and _NAME.match(header.strip()))):
+        return "csv"
+    raise UnreadableFile(f"{path}: neither Parquet nor CSV with commas nor JSON; it begins with {start[:16]!r}")
+
+
+def column_names(path: PathLike, container: Container) -> list[str]:
+    """Return the column names of a Parquet or CSV file."""
+    if container == "parquet":
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(path).names)
+    with opened(path) as file:
+        return next(csv.reader([file.readline().decode("utf-8-sig")]))
+
+
+def column_units(path: PathLike) -> dict[str, str]:
+    """Return the units that a Parquet file states in its metadata, by column."""
+    import pyarrow.parquet as pq
+
+    units = {field.name: (field.metadata or {}).get(b"unit") for field in pq.read_schema(path)}
+    return {name: unit.decode(errors="replace") for name, unit in units.items() if unit is not None}
+
+
+def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> "pa.Table":
+    """Read columns of a Parquet or CSV file into an Arrow table; columns of a CSV file are text."""
+    need(f"reading {path}", "pyarrow")
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+    import pyarrow.parquet as pq
+
+    if container == "parquet":
+        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
+            return parquet.read(columns=list(names)).combine_chunks()
+    as_text = arrow_csv.ConvertOptions(include_columns=list(names), column_types=dict.fromkeys(names, pa.string()))
+    # with several threads, errors of the parser do not contain the row number
+    options = arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK)
+    with opened(path) as file:
+        return arrow_csv.read_csv(file, read_options=options, convert_options=as_text)
+
+
+def parse_json(text: str | bytes, position: str = "the document") -> Any:
+    """Parse a JSON value.
+
+    Raises `InvalidInput` if the text is not valid JSON, or if an object has two members with the same name.
+
+    >>> parse_json('{"value": 1, "gas": 2}')
+    {'value': 1, 'gas': 2}
+    """
+    try:
+        return json.loads(text, object_pairs_hook=unique_names)
+    except InvalidInput as error:
+        raise InvalidInput(position, error.reason, error.value) from None
+    except json.JSONDecodeError as error:
+        reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
+        raise InvalidInput(position, reason, error.doc[error.pos :]) from None
+    except (ValueError, RecursionError) as error:  # text not in UTF-8, deep nesting, or a very long integer
+        raise InvalidInput(position, f"not JSON ({error})", text) from None
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object from its members, as an `object_pairs_hook` for `json`.
+
+    Raises `InvalidInput` for a duplicate name.
+
+    >>> unique_names([("value", 1), ("gas", 2)])
+    {'value': 1, 'gas': 2}
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InvalidInput("JSON", "expected each name only once", name)
+    return value
+
+
+def encoded(name: str, data: Any) -> bytes:
+    """Return bytes unchanged and text as UTF-8; raises `InvalidInput` for other types.
+
+    >>> encoded("data", "0x02")
+    b'0x02'
+    """
+    if isinstance(data, str):
+        return data.encode("utf-8", "surrogateescape")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidInput(name, "expected the bytes or the text of a document", data)
+    return bytes(data)
+
+
+def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
+    """Yield each JSON value of a text, with its position for error messages.
+
+    The position is "" for a single document, or for example "line 3" for a line of JSON Lines.
+    """
+    try:
+        text = encoded("data", data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 text: {error.reason} at byte {error.start:,}"
+        raise InvalidInput("the document", reason, error.object[error.start : error.end]) from None
+    first, _, rest = text.strip().partition("\n")
+    if rest and _is_json(first):
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield f"line {number}", parse_json(line, f"line {number}")
+    else:
+        yield "", parse_json(text, "the document")
+
+
+def json_objects(data: bytes | str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the objects of a JSON document, list or JSON Lines, each with its position for error messages.
+
+    The responses of a node, and of a query of Dune, are replaced by their results.
+    """
+    for line, document in json_documents(data):
+        items = _result(line or "the document", document)
+        for number, item in enumerate(items if isinstance(items, list) else [items], 1):
+            own = f"row {number}" if isinstance(items, list) else ""
+            position = ", ".join(part for part in (line, own) if part) or "the document"
+            result = _result(position, item)
+            if not isinstance(result, Mapping):
+                raise InvalidInput(position, "expected an object", result)
+            yield position, result
+
+
+def _result(position: str, item: Any) -> Any:
+    if not isinstance(item, Mapping) or not ("result" in item or {"id", "error"} <= item.keys()):
+        return item
+    if item.get("error") is not None:
+        raise InvalidInput(position, "expected a result of the node, not an error", item["error"])
+    if (result := item.get("result")) is None:
+        raise InvalidInput(position, "expected a result; the node does not have this block or transaction", result)
+    return result["rows"] if isinstance(result, Mapping) and "rows" in result else result
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+@contextmanager
+def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a new file for writing. The file becomes visible only after it is complete and on disk.
+
+    The file is written under another name in the same directory, flushed to disk, and renamed. If an exception occurs,
+    including an interrupt, the file is removed.
+
+    Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its directory is not writable.
+    """
+    target = Path(path)
+    _check_target(target, overwrite)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        file = part.open("xb")
+    except OSError as error:
+        raise InvalidInput("out", f"cannot be written ({error.strerror})", str(target)) from None
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _check_target(target, overwrite)  # another process may have created the target file
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        raise InvalidInput("out", "expected a file, not a folder", str(target))
+    if target.exists() and not overwrite:
+        raise InvalidInput("out", "the file exists; remove it, or set overwrite", str(target))
+
+
+def _sync_folder(folder: Path) -> None:
+    # Write the folder to disk, so that the renamed file survives a crash. The write is skipped on systems that cannot
+    # open folders.
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

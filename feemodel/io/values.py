@@ -1,0 +1,202 @@
+"""Convert the values of files and nodes: one function for a value, and one for a column of an Arrow table.
+
+Integers are JSON integers, decimal digits, or hexadecimal digits after 0x. Bytes are hexadecimal digits after 0x, or
+binary. Times are seconds since 1970, or a date and time (UTC if there is no time zone). Nothing is rounded: where an
+integer is required, a number with a fraction and a double that may have lost digits are refused. An invalid value
+raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from feemodel.checks import INT64_MAX, UINT256_MAX, sequence, text
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._call import MAX_TYPE, read_access_list, read_type
+from feemodel.ethereum._quantities import from_hex, from_number
+from feemodel.io.files import parse_json
+
+#: Kinds of values: `whole` is an integer below 2**63, `amount` is an integer below 2**256, `fee` is an amount of wei
+#: that may have a fraction, `real` is a double, `time` is a number of seconds, and `accesses` is an access list.
+Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
+Arrow: TypeAlias = pa.Array | pa.ChunkedArray
+
+ARROW_TYPES = {
+    "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
+    "flag": pa.bool_(), "text": pa.string(),
+}  # fmt: skip
+OBJECTS = ("amount", "accesses", "list")  # kinds of columns that hold Python objects
+WORD = 32  # size of a 256-bit number [byte]
+EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
+EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # type → value up to which the type represents every integer
+LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
+LARGEST = {"time": LATEST - 1, "type": MAX_TYPE, "whole": INT64_MAX, "fee": INT64_MAX}
+ONE = Fraction(1)
+#: Missing values in text files of pandas, R, Dune, Spark and PostgreSQL.
+NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\N")
+FLAGS = {1: True, 0: False, "1": True, "0": False, "0x1": True, "0x0": False, "true": True, "false": False}
+# A double as text: Python writes the exponent with "e", and Java with "E"; 2**256 - 1 has 78 digits.
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
+_PLAIN = "^(0|[1-9][0-9]{0,17})$"
+
+
+def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
+    """Return one value as a Python int, float, bytes, bool, str or tuple; `scale` = its unit / unit of the table.
+
+    >>> cell("whole", "0x5208", "gas_used"), cell("fee", "1.5", "base_fee", Fraction(10**9))
+    (21000, 1500000000)
+    """
+    match kind:
+        case "data":
+            return value if isinstance(value, bytes) else from_hex(value, name)
+        case "real":
+            return float(_exact(value, name))
+        case "time":
+            return _seconds(value, name, scale)
+        case "type":
+            is_number = not isinstance(value, str) or value.isdecimal()
+            return read_type(_number("whole", value, name, ONE) if is_number else value, name, maximum=MAX_TYPE)
+        case "accesses":
+            return read_access_list(parse_json(value, name) if isinstance(value, str) else value, name)
+        case "list":  # ethereum-etl writes a list in CSV as text with separators
+            joined = isinstance(value, str) and not value.startswith("[")
+            listed = parse_json(value, name) if isinstance(value, str) and not joined else value
+            return sequence(name, value.replace(";", ",").split(",") if joined else listed)
+        case "flag":
+            known = value.lower() if isinstance(value, str) else value
+            if not isinstance(known, (int, float, str, Decimal)) or known not in FLAGS:
+                raise InvalidInput(name, "expected true, false, 1 or 0", value)
+            return FLAGS[known]
+        case "text":
+            return text(name, value)
+        case _:
+            return _number(kind, value, name, scale)
+
+
+def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
+    """Convert a column of a Parquet file, or of a CSV file (as text), to the Arrow type of `kind`, or to objects."""
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
+        array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
+    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    if is_text:
+        array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
+    elif pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes missing numbers as NaN
+    if (ready := _without_python(kind, array, scale, is_text=is_text)) is not None:
+        return ready
+    values = array.to_pylist()
+    if kind in ("whole", "fee", "amount") and array.type in (pa.binary(16), pa.binary(WORD)):
+        # ClickHouse writes unsigned integers of 128 and 256 bits in little-endian order
+        values = [None if value is None else int.from_bytes(value, "little") for value in values]
+    most = EXACT_SHORT.get(array.type) if kind not in ("fee", "real") else None
+    read = []
+    for row, value in enumerate(values, 1):
+        if most is not None and value is not None and abs(value) > most:
+            reason = f"expected an integer, not a {array.type} above {most:,}, which may have lost digits"
+            raise InvalidInput(f"row {row}: {name}", reason, value)
+        read.append(None if value is None else cell(kind, value, f"row {row}: {name}", scale))
+    return array_of(kind, read)
+
+
+def _without_python(kind: Kind, array: Arrow, scale: Fraction, *, is_text: bool) -> Arrow | None:
+    """Return a column of plain values; `None` for a column whose values are read one by one."""
+    if kind == "data" and (pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)):
+        return array.cast(pa.binary())
+    if pa.types.is_null(array.type) and kind in ARROW_TYPES:
+        return array.cast(ARROW_TYPES[kind])
+    if kind not in LARGEST or scale.denominator != 1:
+        return None
+    if not pa.types.is_integer(array.type) and not (
+        is_text and pc.all(pc.fill_null(pc.match_substring_regex(array, _PLAIN), True)).as_py()
+    ):
+        return None
+    try:
+        whole = array.cast(pa.int64())
+    except pa.ArrowInvalid:  # an unsigned number above 2**63 - 1
+        return None
+    ends = pc.min_max(whole)
+    if (ends["max"].as_py() or 0) > LARGEST[kind] // scale.numerator or (ends["min"].as_py() or 0) < 0:
+        return None
+    return whole if scale == ONE else pc.multiply(whole, scale.numerator)
+
+
+def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
+    """Return an array of results of `cell`; fees are int64 if all of them are whole, and doubles otherwise."""
+    if kind in OBJECTS:
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    if kind != "fee":
+        return pa.array(values, ARROW_TYPES[kind])
+    if all(value is None or isinstance(value, int) for value in values):
+        return pa.array(values, pa.int64())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def _number(kind: Kind, value: Any, name: str, scale: Fraction) -> int | float:
+    """Convert a number to the unit of the table without rounding; a fee may have a fraction of a wei."""
+    largest = UINT256_MAX if kind == "amount" else INT64_MAX
+    if type(value) is int and scale == ONE and 0 <= value <= largest:
+        return value
+    if kind == "amount" and isinstance(value, bytes) and len(value) <= WORD:
+        value = int.from_bytes(value, "big")
+    exact = _exact(value, name, whole=kind != "fee" and scale == ONE) * scale
+    if exact > largest:
+        limit = "a whole amount below 2**256" if kind == "amount" else "a number of at most 2**63 - 1"
+        raise InvalidInput(name, f"expected {limit}", value)
+    if exact.denominator == 1:
+        if isinstance(value, float) and kind != "fee" and abs(value) > EXACT_DOUBLE:
+            raise InvalidInput(name, "expected an integer, not a double above 2**53, which may have lost digits", value)
+        return exact.numerator
+    if kind != "fee":
+        unit = {"amount": " of wei", "time": " of seconds"}.get(kind, "") if scale != ONE else ""
+        raise InvalidInput(name, f"expected a whole number{unit}", value)
+    return float(exact)
+
+
+def _exact(value: Any, name: str, *, whole: bool = False) -> Fraction:
+    """Convert an integer, a finite double (by its shortest decimal form) or text to a fraction of at least 0."""
+    if isinstance(value, str) and value[:2] in ("0x", "0X"):
+        return Fraction(from_number(value, name, maximum=UINT256_MAX))
+    number: Decimal | None = None
+    if isinstance(value, str):
+        digits = _NUMBER.match(value)
+        number = Decimal(value) if digits and not (whole and digits[3]) else None
+    elif isinstance(value, float):
+        number = Decimal(repr(value)) if math.isfinite(value) else None
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        number = Decimal(value)
+    if number is None or not number.is_finite() or number < 0:
+        raise InvalidInput(name, "expected a whole number" if whole else "expected a number of at least 0", value)
+    return Fraction(number)
+
+
+def _seconds(value: Any, name: str, scale: Fraction) -> int:
+    if isinstance(value, str) and value[:2].lower() != "0x" and not _NUMBER.match(value):
+        try:
+            value = datetime.fromisoformat(value.removesuffix(" UTC").removesuffix(" utc"))
+        except ValueError:
+            raise InvalidInput(name, "expected seconds since 1970, or a date and a time", value) from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        if moment.microsecond or getattr(value, "nanosecond", 0):
+            raise InvalidInput(name, "expected whole seconds", str(value))
+        value, scale = int(moment.timestamp()), ONE
+    seconds = int(_number("time", value, name, scale))
+    if seconds >= LATEST:
+        advice = "for milliseconds, append :ms to the name of the column"
+        raise InvalidInput(name, f"expected seconds since 1970 ({advice})", value)
+    return seconds
