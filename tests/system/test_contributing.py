@@ -10,7 +10,6 @@ TAKEN_IN = (
     # Of the house all but the ceilings, which an addition raises on purpose.
     "tests/test_house.py::test_a_room_imports_only_what_it_stands_on",
     "tests/test_house.py::test_a_formula_neither_reads_nor_sleeps_nor_serves",
-    "tests/test_house.py::test_every_module_with_a_formula_or_kernel_is_tested_by_mutation",
     "tests/test_house.py::test_no_public_name_is_hidden_by_a_module_of_that_name",
     "tests/sizes/test_codecs.py::test_many_equal_one_by_one[CalldataRuns()]",
     "tests/sizes/test_codecs.py::test_codecs_are_values",
