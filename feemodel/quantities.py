@@ -68,6 +68,20 @@ class Quantity:
         return checked
 
 
+#: Meaning of each parameter that is no number, for commands and for settings of the server.
+MEANINGS = {
+    "pricing": "form of the fee",
+    "preset": "preset of costs and margins",
+    "codec": "codec that measures the size of a transaction",
+    "dictionary": "dictionary, required for lzss and optional for zstd",
+    "packed": "round the size up to whole 32-byte field elements of a blob",
+    "genesis": "geth genesis file",
+    "store": "ledger file",
+    "l1_node": "URL of an L1 node",
+    "node": "URL of a node",
+}
+
+
 def quantity_of(annotation: Any) -> Quantity | None:
     """Return the quantity of an annotation such as `Gas` or `Gas | None`; `None` if it has none.
 

@@ -56,6 +56,8 @@ VERBS = {
     "earnings": "compare what each transaction of a rollup paid with its share of the cost of posting it on L1",
     "fetch": "download block headers from a node to a Parquet file",
 }
+#: Verb → module, where the module has several verbs.
+MODULES = {"prove": "ledger", "check-proof": "ledger", "finalize": "ledger", "train": "sizes"}
 #: Meaning of exit code 1, for the commands that can exit with code 1.
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
@@ -164,8 +166,8 @@ def _run(words: list[str]) -> int:
 
 def verb_of(name: str) -> "Verb":
     """Return the command of a name. Modules of other commands are not imported."""
-    module = import_module(f"feemodel.cli.{name.replace('-', '_')}")
-    return module.command  # type: ignore[no-any-return]
+    module = import_module(f"feemodel.cli.{MODULES.get(name, name).replace('-', '_')}")
+    return getattr(module, name.replace("-", "_") if name in MODULES else "command")  # type: ignore[no-any-return]
 
 
 def parser(name: str, verb: "Verb") -> "App":

@@ -8,11 +8,15 @@ from feemodel.cli.output import DATASETS, Answer, Table, camel
 from feemodel.cli.parameters import (
     FLAT,
     HOUR,
+    ArrivalRate,
+    BlockHours,
     FileOptions,
     History,
+    Paths,
     Seed,
     Sizing,
     flag,
+    number,
     one_of,
     option,
     real,
@@ -25,6 +29,7 @@ from feemodel.cli.subjects import read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH
+from feemodel.quantities import FixedCost
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.closed_loop.demand import Demand
 
@@ -73,7 +78,6 @@ def _bound(name: str, typed: str) -> float | None:
 
 
 Kind: TypeAlias = Annotated[str, one_of("the history, its block bootstrap, or L1 with fitted demand", SCENARIOS)]
-Count: TypeAlias = Annotated[int, whole("number of paths with --scenario bootstrap or demand", minimum=1)]
 Hours: TypeAlias = Annotated[float | None, real("length of a path", "h", above=0)]
 
 
@@ -82,9 +86,9 @@ class Scenario(History):
     """L1 fees of an experiment; the whole history if no hours are given."""
 
     scenario: Kind = "history"
-    paths: Count = 1
+    paths: Paths = 1
     hours: Hours = None
-    block_hours: Annotated[float, real("mean length of the blocks of the bootstrap", "h", above=0)] = BLOCK_HOURS
+    block_hours: BlockHours = BLOCK_HOURS
 
 
 @dataclass(frozen=True)
@@ -95,13 +99,13 @@ class Traffic:
         str | None, text("file of transactions, or a table with gas_used and the column of --size", "FILE")
     ] = None
     size: Annotated[str, text("column with the compressed size", "COLUMN")] = "zstd"
-    arrival_rate: Annotated[float, real("transactions", "1 / s", above=0)] = Demand().rate
+    arrival_rate: ArrivalRate = Demand().rate
     seed: Seed = 1
     tip: Annotated[int | None, whole("L1 tip (default: of the file, or 100000000)", "wei / gas")] = None
     usage_exponent: Annotated[float, real("exponent of a block's fee in averages of L1 fees")] = RULE.usage_exponent
     margin: Annotated[float, real("factor on the variable cost")] = RULE.margin
     estimate_margin: Annotated[float, real("factor on the fees that users pay")] = RULE.estimate_margin
-    fixed_cost: Annotated[int, whole("announced fixed cost", "wei / gas")] = RULE.fixed_cost
+    fixed_cost: Annotated[int, number(FixedCost)] = RULE.fixed_cost
     lower_bound: Annotated[float | None, option(_bound, "bound of the variable cost, or none [wei / byte]")] = (
         RULE.lower_bound
     )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.checks import share
 from feemodel.cli.backtest import (
@@ -15,7 +15,19 @@ from feemodel.cli.backtest import (
     read_history,
 )
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import FLAT, HOUR, FileOptions, Sizing, Workers, default_of, one_of, real, whole
+from feemodel.cli.parameters import (
+    FLAT,
+    HOUR,
+    FileOptions,
+    LossProbability,
+    Paths,
+    Sizing,
+    Workers,
+    default_of,
+    one_of,
+    real,
+    whole,
+)
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
@@ -26,7 +38,6 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 201
 LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
-MaybeCount: TypeAlias = Annotated[int | None, whole("number of paths (default: 10 / probability of a loss)", minimum=1)]
 
 
 @dataclass(frozen=True)
@@ -34,14 +45,14 @@ class Drawn(Scenario):
     """L1 fees of a calibration, which needs many paths."""
 
     scenario: Kind = "bootstrap"
-    paths: MaybeCount = None  # type: ignore[assignment]
+    paths: Paths | None = None  # type: ignore[assignment]
     hours: Hours = 24.0
 
 
 @verb(out=TABLES, what="the loss curve")
 def command(
     *,
-    loss_probability: Annotated[float, real("maximum probability of a loss over a path")] = 0.05,
+    loss_probability: LossProbability = 0.05,
     confidence: Annotated[float, real("confidence level of the interval of the margin")]
     = default_of(calibrate, "confidence"),
     vary: Annotated[str, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibrate, "vary"),
@@ -56,7 +67,10 @@ def command(
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     as_json: bool = False,
 ) -> Answer:  # fmt: skip
-    """Find the smallest margin that keeps the probability of a loss below a bound."""
+    """Find the smallest margin that keeps the probability of a loss below a bound.
+
+    By default, the number of paths is 10 / probability of a loss.
+    """
     from feemodel.simulation._backtest import resampling
     from feemodel.simulation.scenarios import duration
 

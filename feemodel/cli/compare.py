@@ -87,7 +87,7 @@ def command(
     /,
     *,
     files: Annotated[FileOptions, FLAT] = FileOptions(),
-    gas: Gas = None,
+    gas: Gas | None = None,
     l1: Annotated[L1Fees, FLAT] = L1Fees(),
     chains: Annotated[Chains, FLAT] = Chains(),
     starknet_gas: Annotated[str | None, text("L1 data gas and L2 gas of the action on Starknet", "DATA,L2")] = None,

@@ -1,12 +1,12 @@
 """`feemodel demo`: price the real transactions in the package with both forms of the fee, and draw one figure."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_gwei
-from feemodel.cli.parameters import one_of
+from feemodel.cli.parameters import Preset
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
+from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, 
 
 
 @verb(out=TABLES, figure=True)
-def command(*, preset: Annotated[str, one_of("preset of costs", LINEA_PRESETS)] = DEFAULT_PRESET) -> Answer:
+def command(*, preset: Preset = DEFAULT_PRESET) -> Answer:
     """Price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure."""
     import numpy as np
 

@@ -4,7 +4,8 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
-from feemodel.cli.parameters import FLAT, Sizing, real, text, whole
+from feemodel.cli.parameters import FLAT, BlockRange, Sizing, TipPercentile, text, whole
+from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
@@ -13,6 +14,7 @@ from feemodel.io.fetch import get_blocks, parse_block_range
 from feemodel.io.node import Node
 from feemodel.io.polled import quantity_in
 from feemodel.linea.parameters import COORDINATOR
+from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,11 +28,11 @@ AMOUNTS = ("paid", "l1_cost", "surplus")
 @verb(out=TABLES, what="every transaction")
 def command(
     *,
-    node: Annotated[str, text("URL of the rollup's node", "URL")],
-    l1_node: Annotated[str, text("URL of an L1 node", "URL")],
-    blocks: Annotated[str, text("blocks of the rollup from A to B, B not included", "A:B")],
+    node: NodeUrl,
+    l1_node: Annotated[str, text(MEANINGS["l1_node"], "URL")],
+    blocks: BlockRange,
     l1_gas: Annotated[int, whole("L1 gas of a submission", "gas", minimum=1)] = COORDINATOR.execution_gas,
-    tip_percentile: Annotated[float, real("percentile of the tips of an L1 block", "%")] = 50.0,
+    tip_percentile: TipPercentile = 50.0,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     as_json: bool = False,
 ) -> Answer:

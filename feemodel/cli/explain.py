@@ -5,12 +5,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli import STDIN
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei, shown
-from feemodel.cli.parameters import FLAT, Columns, Pricing, SizedForm, Sizing, Subject, flag, text, whole
+from feemodel.cli.parameters import (
+    FLAT,
+    ChainId,
+    Columns,
+    Gas,
+    Genesis,
+    Pricing,
+    SizedForm,
+    Sizing,
+    Subject,
+    flag,
+    whole,
+)
 from feemodel.cli.subjects import Item, as_call, estimated_gas, gas_limit, read_subjects, signing_fields
 from feemodel.cli.verb import verb
 from feemodel.errors import FeeModelError, UnreadableFile
 from feemodel.ethereum._call import Call
-from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
+from feemodel.ethereum._transaction import Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 
@@ -24,14 +36,12 @@ def command(
     /,
     *,
     files: Annotated[Columns, FLAT] = Columns(),
-    gas: Annotated[int | None, whole("gas estimate (default: the gas limit, or that of a transfer)", "gas", minimum=1)]
-    = None,
+    gas: Gas | None = None,
     gas_used: Annotated[int | None, whole("gas used, for the check after execution", "gas", minimum=1)] = None,
     nonce: Annotated[int | None, whole("nonce, for a call without one (default: 0)")] = None,
-    chain_id: Annotated[int | None, whole(f"chain id, for a call without one (default: {LINEA_CHAIN_ID})")] = None,
+    chain_id: ChainId | None = None,
     form: SizedForm = "sender_unsigned",
-    genesis: Annotated[str | None, text("execute on a geth genesis file, for the gas limit and the gas used", "FILE")]
-    = None,
+    genesis: Genesis = None,
     check: Annotated[bool, flag("exit with 1 if a check of the node would reject the transaction")] = False,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),

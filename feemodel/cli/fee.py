@@ -3,16 +3,16 @@
 from typing import Annotated
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
-from feemodel.cli.parameters import FLAT, Pricing, number
+from feemodel.cli.parameters import FLAT, Gas, Pricing, number
 from feemodel.cli.verb import verb
-from feemodel.quantities import CompressedSize, GasAboveZero
+from feemodel.quantities import CompressedSize
 
 
 @verb(out=TABLES)
 def command(
     *,
     size: Annotated[int, number(CompressedSize)],
-    gas: Annotated[int, number(GasAboveZero)],
+    gas: Gas,
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
     """Compute the priority fee for a size and a gas limit, with its parts."""

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import MissingOption, default_of, real, text, whole
+from feemodel.cli.parameters import BlockRange, MissingOption, Node, TipPercentile, default_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.fetch import fetch_blocks, parse_block_range
@@ -15,9 +15,9 @@ LONGEST_TIMEOUT = 3_600  # seconds
 @verb(out=(".parquet",), what="the blocks")
 def command(
     *,
-    node: Annotated[str, text("URL of a JSON-RPC endpoint", "URL")],
-    blocks: Annotated[str, text("blocks from A to B, B not included", "A:B")],
-    tip_percentile: Annotated[float | None, real("also blob base fees, and tips at this percentile of the gas")] = None,
+    node: Node,
+    blocks: BlockRange,
+    tip_percentile: TipPercentile | None = None,
     concurrency: Annotated[int, whole("requests at the same time", minimum=1)] = default_of(
         fetch_blocks, "concurrency"
     ),
@@ -26,7 +26,7 @@ def command(
     overwrite: bool = False,
     as_json: bool = False,
 ) -> Answer:
-    """Download block headers from a node to a Parquet file."""
+    """Download block headers from a node to a Parquet file; with --tip-percentile, also tips and blob base fees."""
     if file is None:
         raise MissingOption("--out", "required: the Parquet file to write")
     if timeout > LONGEST_TIMEOUT:

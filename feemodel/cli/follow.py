@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from feemodel import ledger
 from feemodel.cli import STDIN
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import FLAT, Store, flag, one_of, real, text, whole
+from feemodel.cli.parameters import FLAT, Genesis, Store, flag, one_of, real, text, whole
+from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._quantities import address_bytes, from_quantity, to_hex
@@ -26,7 +27,6 @@ from feemodel.ledger.follow import (
     Finality,
     L1Finality,
     advance,
-    depth,
     follow,
     immediate,
     import_blocks,
@@ -44,13 +44,13 @@ class Options:
     hashing: Annotated[
         str | None, one_of("hash function of a new ledger (default: poseidon2)", ("poseidon2", "mimc"))
     ] = None
-    genesis: Annotated[str | None, text("geth genesis file for a new ledger", "FILE")] = None
+    genesis: Genesis = None
     chain_id: Annotated[int | None, whole("chain id of a new ledger (default: of the genesis file or the node)")] = None
     blocks: Annotated[str | None, text("state changes, one JSON object per line; - for standard input", "FILE")] = None
     trie_logs: Annotated[str | None, text("production trie logs, one JSON object per line", "FILE")] = None
-    node: Annotated[str | None, text("node; new blocks are imported until the command is interrupted", "URL")] = None
+    node: NodeUrl | None = None
     finality: Annotated[
-        list[str] | None, text("immediate, depth N, or l1 URL (default: the ledger's)", "RULE", consume_multiple=True)
+        list[str] | None, text("immediate, or l1 URL (default: the ledger's)", "RULE", consume_multiple=True)
     ] = None
     change_finality: Annotated[bool, flag("replace the stored rule with --finality")] = False
     contract: Annotated[str | None, text("the rollup's contract on L1, for l1 (default: of Linea mainnet)", "HEX")] = (
@@ -67,6 +67,7 @@ class Options:
 def command(*, store: Store, source: Annotated[Options, FLAT] = Options()) -> Answer:
     """Import blocks of state changes into a ledger, from files or a node.
 
+    A new ledger needs --genesis. From a node, new blocks are imported until the command is interrupted.
     Without a source of blocks, this command prints the head of the ledger. Blocks that the ledger already has are
     compared with the ledger and skipped. After an error, the blocks before the failed block remain imported.
     """
@@ -232,26 +233,24 @@ def _wait(seconds: float) -> bool:
 
 
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
-    """Return a finality rule as stored in a ledger: "immediate", "depth 2", "l1", or "l1" with a contract address.
+    """Return a finality rule as stored in a ledger: "immediate", "l1", or "l1" with a contract address.
 
     The URL of the node is left out, because it may contain a password.
 
     Raises `InvalidInput` for an unknown rule, and for a contract if the rule is not l1.
 
-    >>> finality_rule(["depth", "02"]), finality_rule(["l1", "https://user:password@l1.example"])
-    ('depth 2', 'l1')
+    >>> finality_rule(["l1", "https://user:password@l1.example"])
+    'l1'
     """
     if contract is not None and list(words[:1]) != ["l1"]:
         raise InvalidInput("--contract", "expected only with --finality l1 URL", contract)
     match words:
         case ["immediate"]:
             return "immediate"
-        case ["depth", count] if count.isascii() and count.isdigit() and len(count) < 19:
-            return f"depth {int(count)}"
         case ["l1", url]:
             check_address("--finality", url)
             return "l1" if contract is None else f"l1 {to_hex(address_bytes(contract, '--contract'))}"
-    raise InvalidInput("--finality", "expected immediate, depth N or l1 URL", " ".join(map(without_secrets, words)))
+    raise InvalidInput("--finality", "expected immediate or l1 URL", " ".join(map(without_secrets, words)))
 
 
 def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool, contract: str | None = None) -> None:
@@ -284,18 +283,14 @@ def parse_finality(
 
     Parameters
     ----------
-    words : words after `--finality`: `immediate`, `depth N` or `l1 URL`.
+    words : words after `--finality`: `immediate` or `l1 URL`.
     connect : function that returns the node at a URL.
     contract : address of the rollup's contract on L1.
 
     Raises `InvalidInput` for an unknown rule.
     """
     finality_rule(words)
-    match words:
-        case ["immediate"]:
-            return lambda store: immediate
-        case ["depth", count]:
-            return lambda store: depth(int(count))
-        case _:
-            node = connect(words[1])
-            return lambda store: L1Finality(store, node, contract=contract)
+    if words[0] == "immediate":
+        return lambda store: immediate
+    node = connect(words[1])
+    return lambda store: L1Finality(store, node, contract=contract)

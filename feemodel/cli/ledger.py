@@ -1,14 +1,16 @@
-"""`feemodel ledger`: describe, check or copy the file of a ledger."""
+"""Verbs of a ledger: `ledger` (describe, check, copy), `prove`, `check-proof` and `finalize`."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from feemodel import ledger
-from feemodel.cli.output import Answer, Table
-from feemodel.cli.parameters import MissingOption, Store, one_of, text
+from feemodel.cli.output import Answer, Table, print_json
+from feemodel.cli.parameters import Address, MissingOption, Slots, Store, one_of, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, LedgerDamaged
+from feemodel.ethereum._quantities import from_typed, to_quantity
 
 SHOWN = 20  # maximum number of findings that are printed
 ACTIONS = ("info", "verify", "backup")
@@ -102,3 +104,69 @@ def _backup(store: str, file: Path) -> Answer:
         "stateRoot": None if head is None else "0x" + head.root.hex(),
         "bytes": file_size(file),
     })  # fmt: skip
+
+
+@verb(out=(".json",), what="the proof")
+def prove(
+    *,
+    store: Store,
+    address: Address,
+    slot: Slots = (),  # type: ignore[assignment]
+    block: Annotated[str, text("block number or tag", "BLOCK")] = "finalized",
+    file: Path | None = None,
+    overwrite: bool = False,
+) -> Answer | int:
+    """Prove an account and its storage slots from a ledger. The proof is checked before it is written."""
+    from feemodel.io.files import written_whole
+    from feemodel.ledger.proof import final_block
+
+    number = from_typed(block)
+    wanted = block if number is None or number < 0 else to_quantity(number)
+    with ledger.Store(store, read_only=True) as opened:
+        proof = ledger.get_proof(opened, address, list(slot), wanted)
+        proven = opened.block(final_block(opened, wanted))
+    if file is None:
+        print_json(proof)
+        return 0
+    with written_whole(file, overwrite=overwrite) as stream:
+        stream.write(json.dumps(proof, indent=2).encode())
+    root = "0x" + proven.root.hex()
+    data = {"file": str(file), "block": proven.number, "stateRoot": root}
+    return Answer(data, notes=[f"{file}: block {proven.number:,}, state root {root}"])
+
+
+@verb()
+def check_proof(
+    proof: Annotated[str, text("the result of rollup_getProof, or the whole JSON-RPC response", "FILE")],
+    /,
+    *,
+    root: Annotated[str, text("state root of the block on L1", "HEX")],
+    address: Address | None = None,
+    slot: Slots = (),  # type: ignore[assignment]
+) -> Answer:
+    """Check a proof against a state root and print what it proves."""
+    proven = ledger.check_proof(ledger.read_proof(proof), root=root, address=address, storage_keys=slot or None)
+    account, found = proven.account, None
+    if account is not None:
+        found = {
+            "nonce": account.nonce,
+            "balance": account.balance,
+            "storageRoot": "0x" + account.storage_root.hex(),
+            "keccakCodeHash": "0x" + account.keccak_code_hash.hex(),
+            "codeSize": account.code_size,
+        }
+    storage = {name: hex(value) for name, value in proven.storage.items()}
+    rows: list[tuple[str, Any]] = [
+        *(found or {}).items(),
+        *((f"slot {name}", value) for name, value in storage.items()),
+    ]
+    title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
+    return Answer({"holds": True, "account": found, "storage": storage}, [Table(title, ("", "value"), rows, left=2)])
+
+
+@verb()
+def finalize(*, store: Store, block: Annotated[int, whole("number of the newest final block")]) -> Answer:
+    """Mark a block of a ledger final. A final block cannot become non-final again."""
+    with ledger.Store(store, create=False) as opened:
+        opened.finalize(block)
+    return Answer({"store": store, "finalized": block}, notes=[f"{store}: block {block:,} is final"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_origin
 
 from cyclopts import Parameter, Token
 
+from feemodel import quantities
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MINIMUM
 from feemodel.ethereum._quantities import from_hex, from_typed
@@ -21,7 +22,7 @@ from feemodel.ethereum._transaction import FORMS, LINEA_CHAIN_ID
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.quantities import Quantity, quantity_of
+from feemodel.quantities import MEANINGS, Quantity, quantity_of
 
 if TYPE_CHECKING:
     import xarray
@@ -173,9 +174,29 @@ def plausible_base_fee(name: str, typed: str) -> int:
     return found
 
 
-Gas: TypeAlias = Annotated[int | None, whole("gas of the transaction", "gas", minimum=1)]
+def of_preset(quantity: Any) -> Parameter:
+    """Return the parameter of a cost of Linea's fee."""
+    known = quantity_of(quantity)
+    assert known is not None
+    return number(quantity, f"{known.words} (default: of the preset)")
+
+
+Gas: TypeAlias = Annotated[int, number(quantities.GasAboveZero)]
+Preset: TypeAlias = Annotated[str, one_of(MEANINGS["preset"], LINEA_PRESETS)]
 Seed: TypeAlias = Annotated[int, whole("seed of the random numbers")]
 Paths: TypeAlias = Annotated[int, whole("number of sample paths", minimum=1)]
+BlockHours: TypeAlias = Annotated[float, real("mean length of the blocks of the bootstrap", "h", above=0)]
+ArrivalRate: TypeAlias = Annotated[float, real("transactions", "1 / s", above=0)]
+LossProbability: TypeAlias = Annotated[float, real("maximum probability of a loss")]
+SpecFile: TypeAlias = Annotated[str, text("description of the experiment; data/specs/ has examples", "SPEC.toml")]
+Resume: TypeAlias = Annotated[str | None, text("folder of finished parts, which are not computed again", "FOLDER")]
+Node: TypeAlias = Annotated[str, text(MEANINGS["node"], "URL")]
+BlockRange: TypeAlias = Annotated[str, text("blocks from A to B, B not included", "A:B")]
+TipPercentile: TypeAlias = Annotated[float, real("percentile of the tips of an L1 block, by gas", "%")]
+Genesis: TypeAlias = Annotated[str | None, text(MEANINGS["genesis"], "FILE")]
+ChainId: TypeAlias = Annotated[int, whole("chain id of a transaction that has none")]
+Address: TypeAlias = Annotated[str, text("address of the account", "HEX")]
+Slots: TypeAlias = Annotated[list[str], text("storage slot; may be repeated", "HEX")]
 Subject: TypeAlias = Annotated[
     str, text("a signed transaction (0x…), a call ({…}), a file of them, or - for standard input", "SUBJECT")
 ]
@@ -188,28 +209,24 @@ Settings: TypeAlias = Annotated[
     list[str], text("set a parameter of a chain; may be repeated", "[CHAIN.]PARAMETER=VALUE")
 ]
 Workers: TypeAlias = Annotated[int | None, whole("number of threads (default: the processors)", minimum=1)]
-Store: TypeAlias = Annotated[str, text("ledger file", "FILE")]
+Store: TypeAlias = Annotated[str, text(MEANINGS["store"], "FILE")]
 
 
 @dataclass(frozen=True)
 class Pricing:
     """Costs and form of Linea's fee: a preset, and single costs that replace those of the preset."""
 
-    pricing: Annotated[str, one_of("formula of the fee", (CostPerByte.name, VerificationCost.name))] = CostPerByte.name
-    preset: Annotated[str, one_of("preset of costs", LINEA_PRESETS)] = DEFAULT_PRESET
+    pricing: Annotated[str, one_of(MEANINGS["pricing"], (CostPerByte.name, VerificationCost.name))] = CostPerByte.name
+    preset: Preset = DEFAULT_PRESET
     record: Annotated[str | None, text("pricing record (extraData) of a block; replaces the preset", "HEX")] = None
-    margin: Annotated[float | None, real("safety factor of the fee (default: of the preset)")] = None
-    base_fee: Annotated[int | None, whole("base fee (default: of the preset)", "wei / gas")] = None
-    variable_cost: Annotated[int | None, whole("cost of a compressed byte (default: of the preset)", "wei / byte")] = (
-        None
-    )
-    fixed_cost: Annotated[int | None, whole("cost of every unit of gas (default: of the preset)", "wei / gas")] = None
-    min_gas_price: Annotated[int | None, whole("minimum gas price, of verification-cost", "wei / gas")] = None
-    verification_gas_cost: Annotated[
-        int | None, whole("L1 gas to verify a submission, of verification-cost", "gas")
-    ] = None
-    verification_capacity: Annotated[int | None, whole("size of a submission, of verification-cost", "byte")] = None
-    gas_price_ratio: Annotated[float | None, real("L1 gas price / L2 gas price, of verification-cost")] = None
+    margin: Annotated[float | None, of_preset(quantities.Margin)] = None
+    base_fee: Annotated[int | None, of_preset(quantities.BaseFee)] = None
+    variable_cost: Annotated[int | None, of_preset(quantities.VariableCost)] = None
+    fixed_cost: Annotated[int | None, of_preset(quantities.FixedCost)] = None
+    min_gas_price: Annotated[int | None, of_preset(quantities.MinGasPrice)] = None
+    verification_gas_cost: Annotated[int | None, of_preset(quantities.VerificationGas)] = None
+    verification_capacity: Annotated[int | None, of_preset(quantities.VerifiedBytes)] = None
+    gas_price_ratio: Annotated[float | None, of_preset(quantities.GasPriceRatio)] = None
 
     def read(self) -> tuple[LineaPreset, Form]:
         """Return the preset and the form of the fee that the options name."""
@@ -237,9 +254,9 @@ class Pricing:
 class Sizing:
     """Codec that measures a compressed size."""
 
-    codec: Annotated[str, one_of("codec", ("zstd", "brotli", "deflate", "fastlz", "lzss"))] = "zstd"
-    dictionary: Annotated[str | None, text("dictionary, required for lzss and optional for zstd", "FILE")] = None
-    packed: Annotated[bool, flag("round the size up to whole 32-byte field elements of a blob")] = False
+    codec: Annotated[str, one_of(MEANINGS["codec"], ("zstd", "brotli", "deflate", "fastlz", "lzss"))] = "zstd"
+    dictionary: Annotated[str | None, text(MEANINGS["dictionary"], "FILE")] = None
+    packed: Annotated[bool, flag(MEANINGS["packed"])] = False
 
     def read(self) -> "Codec":
         """Return the codec that the options name."""
@@ -295,7 +312,7 @@ class Columns:
 class FileOptions(Columns):
     """Options of a command that reads a file of transactions."""
 
-    chain_id: Annotated[int, whole("chain id of transactions for which the file has none")] = LINEA_CHAIN_ID
+    chain_id: ChainId = LINEA_CHAIN_ID
 
 
 @dataclass(frozen=True)

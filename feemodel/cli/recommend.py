@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, shown
-from feemodel.cli.parameters import FLAT, HOUR, History, Paths, Seed, default_of, one_of, real, whole
+from feemodel.cli.parameters import FLAT, HOUR, History, LossProbability, Paths, Seed, default_of, one_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
@@ -24,8 +24,7 @@ def command(
     family: Annotated[Any, one_of("family of the chain's fee rule", FAMILIES)],
     /,
     *,
-    loss_probability: Annotated[float | None, real("probability that fees do not pay for posting (default: 0.05)")]
-    = None,
+    loss_probability: LossProbability | None = None,
     margin: Annotated[float | None, real("instead: median margin of fees over cost; 0.2 is 20 %")] = None,
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = default_of(recommend, "hold"),
     interval: Annotated[float, real("time between submissions, a multiple of 120 s", "s", above=0)]
@@ -39,7 +38,7 @@ def command(
     seed: Seed = 1,
     as_json: bool = False,
 ) -> Answer:  # fmt: skip
-    """Recommend a chain's fee parameters for a probability of a loss or a margin, from a forecast."""
+    """Recommend a chain's fee parameters for a probability of a loss (default: 0.05) or a margin, from a forecast."""
     if loss_probability is not None and margin is not None:
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
     with reporting(not as_json, None, "drawing paths"):

@@ -11,8 +11,13 @@ from feemodel.cli.output import Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
     HOUR,
+    ArrivalRate,
+    BlockHours,
     History,
+    Paths,
+    Resume,
     Seed,
+    SpecFile,
     Workers,
     check_known,
     default_of,
@@ -21,7 +26,6 @@ from feemodel.cli.parameters import (
     option,
     real,
     real_number,
-    text,
     whole,
 )
 from feemodel.cli.sweep import run_folder
@@ -84,9 +88,9 @@ class Experiment(History):
     delay_cost: Annotated[float | None, real("cost of an hour of waiting / median submission", least=0)] = None
     tip: Annotated[str, one_of("tip of price-cap", ("paid", "constant"))] = default_of(baseline_posting, "tip")
     step: Annotated[float, real("length of a step", "s", above=0)] = default_of(simulate, "step")
-    paths: Annotated[int, whole("number of paths, drawn by a block bootstrap", minimum=1)] = 1
-    block_hours: Annotated[float | None, real("mean length of the bootstrap blocks", "h", above=0)] = None
-    arrival_rate: Annotated[float, real("transactions", "1 / s", above=0)] = Demand().rate
+    paths: Paths = 1
+    block_hours: BlockHours | None = None
+    arrival_rate: ArrivalRate = Demand().rate
     poisson: Annotated[bool, flag("draw the number of arrivals at random (default: their mean)")] = False
     finalization_gas: Annotated[float, real("L1 gas of finalization per blob, 66500 on Linea", "gas", least=0)] = (
         Costs().finalization_gas
@@ -122,7 +126,7 @@ def expanded(words: Sequence[str]) -> list[str]:
             expected = "true or false" if name == "poisson" else "one number or text"
             raise InvalidInput(name, f"expected {expected}", value)
         if name == "l1":
-            value = Path(path).parent / value
+            value = Path(path).parent / str(value)
         if value is not False:
             added.append(f"--{name}" if value is True else f"--{name}={value}")
     return [*words, *added]
@@ -130,17 +134,18 @@ def expanded(words: Sequence[str]) -> list[str]:
 
 @verb(out=(".nc",), figure=True, what="all results", expand=expanded)
 def command(
-    spec: Annotated[str | None, text("file that describes an experiment; options take precedence", "SPEC.toml")] = None,
+    spec: SpecFile | None = None,
     /,
     *,
     experiment: Annotated[Experiment, FLAT] = Experiment(),
     workers: Workers = None,
-    resume: Annotated[str | None, text("folder of finished paths, which are not computed again", "FOLDER")] = None,
+    resume: Resume = None,
     picture: Path | None = None,
     as_json: bool = False,
 ) -> Answer:
     """Simulate a rollup in a closed loop of prices, demand, posting and the operator's balance.
 
+    Options take precedence over the file. More than one path is drawn by a block bootstrap.
     The defaults are the baseline: 1.45 transactions of 119.42 bytes per second, without randomness. A submission has
     one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted as soon as the blob is full. Users pay
     only for data. saving and meanDelayHours refer to another schedule, in which a submission is due every 751 s from

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 from feemodel._extras import need
 from feemodel.cli.output import DATASETS, Answer, Table
-from feemodel.cli.parameters import Workers, text
+from feemodel.cli.parameters import Resume, SpecFile, Workers, option
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
 
@@ -18,14 +19,26 @@ if TYPE_CHECKING:
     import xarray
 
 
+SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")  # protocols of Dask
+
+
+def _address(name: str, typed: str) -> str:
+    parts = urlsplit(typed if "://" in typed else f"tcp://{typed}")
+    if parts.scheme not in SCHEMES or not parts.hostname or not parts.netloc.rpartition(":")[2].isdecimal():
+        raise InvalidInput(name, "expected an address such as tcp://host:8786", typed)
+    return typed
+
+
 @verb(out=DATASETS, what="all values")
 def command(
-    spec: Annotated[str, text("file that describes the sweep; data/specs/ has examples", "SPEC.toml")],
+    spec: SpecFile,
     /,
     *,
     workers: Workers = None,
-    dask: Annotated[str | None, text("address of a Dask scheduler, such as tcp://host:8786", "ADDRESS")] = None,
-    resume: Annotated[str | None, text("folder of finished pieces, which are not computed again", "FOLDER")] = None,
+    dask: Annotated[
+        str | None, option(_address, "address of a Dask scheduler, such as tcp://host:8786", metavar="ADDRESS")
+    ] = None,
+    resume: Resume = None,
     file: Path | None = None,
     as_json: bool = False,
 ) -> Answer:

@@ -23,10 +23,10 @@ from feemodel.ethereum._transaction import rlp_encoded
 from feemodel.ethereum.fee_market import ELASTICITY, next_base_fee
 from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState
-from feemodel.io.files import opened, parse_json
+from feemodel.io.files import opened, parse_json, reading
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.files import genesis_chain_id, parse_genesis, reading
+from feemodel.ledger.files import genesis_chain_id, parse_genesis
 from feemodel.ledger.genesis import import_genesis
 from feemodel.ledger.store import Store
 

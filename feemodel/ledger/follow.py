@@ -1,8 +1,8 @@
 """Import blocks into the store in order, and mark final blocks.
 
 Blocks come from a file or from a node; only blocks that are final on the node are imported. Depending on the finality
-rule, a block becomes final in the store as soon as it is imported, after a given number of later blocks, or when the
-rollup's contract on L1 has finalized the block.
+rule, a block becomes final in the store as soon as it is imported, or when the rollup's contract on L1 has finalized
+the block.
 
 Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134. `LINEA_MAINNET_ROLLUP` is the address of
 the contract's mainnet proxy.
@@ -200,13 +200,6 @@ def advance(store: Store, finality: Finality) -> None:
 def immediate(head: StoredBlock) -> int | None:
     """Return the head: every block is final as soon as it is imported."""
     return head.number
-
-
-def depth(blocks: int) -> Finality:
-    """Return a finality rule: a block is final when the store has at least `blocks` later blocks."""
-    if blocks < 0:
-        raise InvalidInput("depth", "expected at least 0 blocks", blocks)
-    return lambda head: head.number - blocks if head.number >= blocks else None
 
 
 def never(head: StoredBlock) -> int | None:

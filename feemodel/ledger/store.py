@@ -114,7 +114,7 @@ class Store:
 
     @property
     def finality(self) -> str | None:
-        """Rule by which imported blocks become final, such as "depth 2"; `None` if no rule is set."""
+        """Rule by which imported blocks become final, such as "immediate"; `None` if no rule is set."""
         finality: str | None = self._chain("finality")
         return finality
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from feemodel import quantities
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
@@ -24,6 +25,7 @@ from feemodel.execution._search import TOLERANCE
 from feemodel.io.address import HIDDEN, check_address, shown_address
 from feemodel.io.files import read_toml
 from feemodel.linea.parameters import COORDINATOR, DEFAULT_PRESET, LINEA_PRESETS
+from feemodel.quantities import MEANINGS, quantity_of
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
 #: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits for files, and options
@@ -49,8 +51,11 @@ Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 _DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in order of declaration
 
 
-def _setting(section: str, default: Any, description: str) -> Any:
-    _DECLARED.append((section, description))
+def _setting(section: str, default: Any, meaning: Any, more: str = "") -> Any:
+    """Return the default; `meaning` is a text, or a quantity such as `FixedCost`, which has words and a unit."""
+    quantity = quantity_of(meaning)
+    words = meaning + more if quantity is None else f"{quantity.words}{more} [{quantity.unit}]"
+    _DECLARED.append((section, words))
     return default
 
 
@@ -74,26 +79,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         (), "accepted Host headers, in addition to loopback and --host; * for any")
     log: Literal["requests", "errors", "off"] = _server("errors", "events to log, as JSON lines")
 
-    genesis: Text | None = _chain(None, "geth genesis FILE to answer from (a development chain)")
-    node: Text | None = _chain(None, "URL of a node to answer from")
+    genesis: Text | None = _chain(None, MEANINGS["genesis"], " to answer from (a development chain)")
+    node: Text | None = _chain(None, MEANINGS["node"], " to answer from")
     node_timeout: Seconds = _chain(5.0, "maximum time of a request to the node [s]")
-    store: Text | None = _chain(None, "ledger FILE to prove from")
+    store: Text | None = _chain(None, MEANINGS["store"], " to prove from")
 
-    pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", "form of the fee")
+    pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", MEANINGS["pricing"])
     costs: Literal["configured", "record", "l1"] = _pricing(
         "configured", "source of the costs: these settings, the newest block's pricing record, or L1 fees")
-    preset: Text = _pricing(DEFAULT_PRESET, "preset of the costs and margins that no setting gives")
-    margin: Ratio | None = _pricing(None, "margin of the estimate; default: the preset's [1]")
+    preset: Text = _pricing(DEFAULT_PRESET, MEANINGS["preset"], " that no setting gives")
+    margin: Ratio | None = _pricing(None, quantities.Margin, "; default: the preset's")
     base_fee: Wei | None = _pricing(
-        None, "base fee; default: the preset's or the next block's, whichever is higher [wei / gas]")
-    variable_cost: Wei | None = _pricing(None, "variable cost; default: the preset's [wei / byte]")
-    fixed_cost: Wei | None = _pricing(None, "fixed cost; default: the preset's [wei / gas]")
-    min_gas_price: Wei | None = _pricing(None, "minimum gas price; default: the preset's [wei / gas]")
-    verification_gas_cost: Wei | None = _pricing(None, "L1 gas to verify a submission, verification-cost form [gas]")
+        None, quantities.BaseFee, "; default: the preset's or the next block's, whichever is higher")
+    variable_cost: Wei | None = _pricing(None, quantities.VariableCost, "; default: the preset's")
+    fixed_cost: Wei | None = _pricing(None, quantities.FixedCost, "; default: the preset's")
+    min_gas_price: Wei | None = _pricing(None, quantities.MinGasPrice, "; default: the preset's")
+    verification_gas_cost: Wei | None = _pricing(None, quantities.VerificationGas, ", verification-cost form")
     verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _pricing(
-        None, "bytes of a submission, verification-cost form [byte]")
-    gas_price_ratio: Ratio | None = _pricing(None, "L1 gas price divided by L2 gas price, verification-cost form [1]")
-    l1_node: Text | None = _pricing(None, "URL of an L1 node, for costs = l1")
+        None, quantities.VerifiedBytes, ", verification-cost form")
+    gas_price_ratio: Ratio | None = _pricing(None, quantities.GasPriceRatio, ", verification-cost form")
+    l1_node: Text | None = _pricing(None, MEANINGS["l1_node"], ", for costs = l1")
     l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
     typical_size: Size = _pricing(
@@ -101,11 +106,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
     max_age: Ratio = _pricing(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
-    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", "measures the size of a transaction")
-    dictionary: Text | None = _size(None, "FILE with a dictionary; required by lzss, optional for zstd")
+    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", MEANINGS["codec"])
+    dictionary: Text | None = _size(None, MEANINGS["dictionary"])
     measured: Literal["sender_unsigned", "unsigned", "signed"] = _size(
         "sender_unsigned", "form of a transaction whose size is measured")
-    packed: bool = _size(False, "round the size up to 32-byte field elements of a blob")
+    packed: bool = _size(False, MEANINGS["packed"])
 
     engine: Literal["auto", "native", "reference"] = _execution("auto", "engine that executes calls")
     tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(

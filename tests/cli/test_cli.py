@@ -279,17 +279,17 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
     account, slot = "0x" + "11" * 20, "0x01"
     alloc = {account: {"balance": "0x5", "code": "0x6001", "storage": {slot: "0x07"}}}
     Path(genesis).write_text(json.dumps({"alloc": alloc}))
-    started = answer(capsys, "follow", "--store", store, "--genesis", genesis, "--finality", "depth", "1")
+    started = answer(capsys, "follow", "--store", store, "--genesis", genesis)
     blocks = tmp_path / "blocks.jsonl"
     change = {"storage": {slot: ["0x7", "0x8"]}}
     blocks.write_text(json.dumps({"number": "0x1", "accounts": {account: change}}) + "\n")
-    grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks), "--finality", "depth", "1")
+    grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks))
     marked = answer(capsys, "finalize", "--store", store, "--block", "1")
     written = answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--out", proof)
     found = answer(capsys, "check-proof", proof, "--root", grown["stateRoot"], "--address", account, "--slot", slot)
 
     assert (started["head"], started["finalized"]) == (0, None)
-    assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, 0, 1)
+    assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, None, 1)
     assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
     assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
     for number in ("1", "0x1"):
@@ -311,9 +311,9 @@ def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_
         path.write_text(json.dumps({"number": hex(number), "accounts": {}}) + "\n")
     answer(capsys, "follow", "--store", store, "--genesis", str(genesis))
     assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[0]))["finalized"] is None
-    answer(capsys, "follow", "--store", store, "--finality", "depth", "1")
-    assert complaint(capsys, "follow", "--store", store, "--finality", "immediate")[0] == 2
-    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 1
+    assert answer(capsys, "follow", "--store", store, "--finality", "immediate")["finalized"] == 1
+    assert complaint(capsys, "follow", "--store", store, "--finality", "l1", "http://127.0.0.1:1")[0] == 2
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 2
     held = Path(store).read_bytes()
     for words in (["follow"], ["ledger", "verify"]):
         answer(capsys, *words, "--store", store)
@@ -322,12 +322,10 @@ def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_
     assert [shown[name] for name in ("chainId", "head", "finalized", "finality", "accounts")] == [
         59144,
         2,
-        1,
-        "depth 1",
+        2,
+        "immediate",
         1,
     ]
-    changed = ("follow", "--store", store, "--finality", "immediate", "--change-finality")
-    assert answer(capsys, *changed)["finalized"] == 2
     Path(store).write_bytes(held[: len(held) // 2])
     for words in (["ledger", "info"], ["ledger", "verify"], ["follow"]):
         assert complaint(capsys, *words, "--store", store)[0] == 3
@@ -366,72 +364,6 @@ def test_fetch_adds_the_tips_at_a_percentile(tmp_path, capsys):
 
     assert found == {"file": str(out), "firstBlock": 100, "lastBlock": 102, "blocks": 3, "tipPercentile": 15.0}
     assert read_blocks(out)["tip"].to_list() == [100_000, 101_000, 0]
-
-
-BAD = [
-    (
-        ["fee", "--size", "128", "--gas", "0"],
-        2,
-        "--gas: expected a whole number of at least 1, got 0 (feemodel",
-    ),
-    (["fee", "--size", "-1", "--gas", "1"], 2, "--size: expected a whole number of at least 0, got -1"),
-    (["fee", "--size", "1", "--gas", "1", "--margin", "nan"], 2, "--margin: expected a number, got 'nan'"),
-    (["fee", "--size", "1", "--gas", "1", "--preset", "x"], 2, "--preset: expected one of linea-mainnet-2026-01"),
-    (["fee", "--size", "1", "--gas", "1", "--record", "0x02"], 2, "--record: expected 32 bytes, counted 1"),
-    (["fee", "--size", "1", "--gas", "1", "--min-gas-price", "5"], 2, "--min-gas-price: expected only with --pricing"),
-    (["explain", RAW[:-1]], 2, "transaction: expected an even number of hexadecimal digits, counted 243"),
-    (["explain", '{"data": "0x123"}', "--gas", "1"], 2, "call.data: expected an even number of hexadecimal digits"),
-    (
-        ["explain", '{"data": "0x12"}'],
-        2,
-        "--gas: required, because the call has data or no recipient and is not executed",
-    ),
-    (["explain", "{"], 2, "call: not JSON"),
-    (["explain", "no-such-file.json"], 3, "no-such-file.json: no such file"),
-    (["explain", RAW, "--codec", "lzss"], 2, "--codec: lzss needs --dictionary FILE"),
-    (["explain", RAW, "--codec", "gzip"], 2, "--codec: expected one of zstd, brotli, deflate, fastlz"),
-    (["explain", RAW, "--dictionary", "x", "--codec", "brotli"], 2, "--dictionary: expected only with"),
-    (["explain", RAW, "--dictionary", "no-such-file"], 3, "--dictionary no-such-file: no such file"),
-    (["sizes", "no-such-file.jsonl"], 3, "no-such-file.jsonl: no such file"),
-    (["sizes", "."], 3, ".: a folder, not a file"),
-    (["train", "no-such-file.jsonl", "--out", "x"], 3, "no-such-file.jsonl: no such file"),
-    (["fetch", "--node", "http://x", "--blocks", "7", "--out", "x.parquet"], 2, "--blocks: expected A:B"),
-    (
-        ["fetch", "--node", "http://x", "--blocks", "7:9", "--out", "x.parquet", "--tip-percentile", "101"],
-        2,
-        "--tip-percentile: expected a number from 0 to 100",
-    ),
-    (["fetch", "--node", "ftp://x", "--blocks", "7:9", "--out", "x.parquet"], 2, "--node: "),
-    (
-        ["max-send", "op-mainnet", "{}", "--balance", "1", "--base-fee", "1"],
-        2,
-        "--l1-base-fee: required in wei, because",
-    ),
-    (["max-send", "linea", "{", "--balance", "1", "--base-fee", "1"], 2, "call: not JSON"),
-    (["max-send", "linea", "[]", "--balance", "1", "--base-fee", "1"], 2, "call: expected a mapping"),
-    (["max-send", "moon", "{}", "--balance", "1", "--base-fee", "1"], 2, "rule: expected CHAIN or CHAIN/UPGRADE"),
-    (["compare", RAW, "--only", "linea,arbitrum"], 2, "--only: expected CHAIN or CHAIN/UPGRADE"),
-    (["compare", RAW, "--only", "taiko", "--reference", "linea"], 2, "--reference: expected one of taiko, got 'linea'"),
-    (
-        ["compare", RAW, "--l1-base-fee", "30"],
-        2,
-        "--l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei = 100,000,000",
-    ),
-    (["compare", RAW, "--set", "mode.colour=1"], 2, "--set: expected one of upgrade"),
-    (["compare", "no-such-file"], 3, "no-such-file: no such file"),
-    (["prove", "--store", "no-such.db", "--address", "0x12"], 3, "--store no-such.db: no such ledger"),
-    (["check-proof", "no-such.json", "--root", "0x12"], 3, "no-such.json: no such file"),
-    (["follow", "--store", "x.db", "--finality", "soon"], 2, "--finality: expected immediate, depth N or l1 URL"),
-    (["serve", "--workers", "0"], 2, "--workers: expected an integer of at least 1, got 0"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "code", "message"), BAD, ids=lambda value: str(value)[:60])
-def test_bad_input_is_one_line_and_an_exit_code(arguments, code, message, capsys):
-    found = complaint(capsys, *arguments)
-
-    assert found[0] == code
-    assert found[1].startswith(message)
 
 
 def test_without_a_verb_it_says_what_to_try_and_each_command_works(capsys, monkeypatch, tmp_path):
@@ -533,25 +465,6 @@ asked({engine!r})
     assert "pip install " in said
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "the file is empty"),
-        (b'{"raw": "0x123"}\n', "line 1: raw: expected an even number of hexadecimal digits"),
-        (b'{"raw": "0x05"}\n', "row 1: transaction: expected type 0, 1, 2 or 4, got '0x05'"),
-        (b"PAR1\x15\x04", "begins but does not end like a Parquet file"),
-    ],
-)
-def test_a_bad_file_of_transactions_is_rejected_with_its_position(content, message, tmp_path, capsys):
-    path = tmp_path / "transactions.jsonl"
-    path.write_bytes(content)
-    code, text = complaint(capsys, "sizes", str(path))
-
-    assert code == 3
-    assert text.startswith(f"{path}: ")
-    assert message in text
-
-
 def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
     out = tmp_path / "blocks.parquet"
     arguments = ["--node", "http://127.0.0.1:1", "--blocks", "1:2", "--out", str(out), "--timeout", "0.2"]
@@ -571,19 +484,6 @@ def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
 def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
     assert main(["explain", subject, option]) == 2
     assert capsys.readouterr().err == f"feemodel: {reason}\n"
-
-
-def test_an_argument_too_many_names_the_verb_that_does_not_take_it(capsys):
-    said = "unrecognized arguments: mine.csv (feemodel calibrate --help)"
-
-    assert complaint(capsys, "calibrate", "mine.csv") == (2, said)
-
-
-def test_a_parameter_of_a_chain_that_is_not_compared_is_refused(capsys):
-    call = '{"to": "0x1111111111111111111111111111111111111111"}'
-
-    assert main(["compare", call, "--only", "scroll", "--set", "linea.fixed_cost=1"]) == 2
-    assert "--set: expected a parameter of a chain that is compared" in capsys.readouterr().err
 
 
 def test_python_m_is_the_command_line():

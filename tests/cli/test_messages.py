@@ -21,7 +21,7 @@ fee --size 1.5 --gas 21000
 fee --size 128 --gas 21000 --margin nan
   2 --margin: expected a number, got 'nan' (feemodel fee --help)
 fee --size 128 --gas 21000 --margin -1
-  2 --margin: expected a finite number, at least 0, got -1.0
+  2 --margin: expected a number of at least 0, got -1.0 (feemodel fee --help)
 fee --size 128 --gas 21000 --preset moon
   2 --preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
   linea-sepolia-2025-12, got 'moon' (feemodel fee --help)
@@ -71,14 +71,15 @@ sizes empty
 sizes text
   3 text: has the columns hello, world; transactions also need nonce, from_address or from or sender, to_address
   or to, value_string or value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas
-  or gasLimit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name)
+  or gasLimit or execution_payload_gas_limit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another
+  name)
 sizes cut.parquet
-  3 cut.parquet: begins but does not end like a Parquet file: the file is cut off
+  3 cut.parquet: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.
 sizes binary
-  3 binary: neither Parquet nor CSV nor JSON; it begins with
+  3 binary: neither Parquet nor CSV with commas nor JSON; it begins with
   b'\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\x07\\x08\\t\\n\\x0b\\x0c\\r\\x0e\\x0f'
 sizes half.csv
-  3 half.csv: line 2: expected 7 values, found 2
+  3 half.csv: CSV parse error: Row #2: Expected 7 columns, got 2: 1,2
 sizes bad.csv
   3 bad.csv: row 1: gas_price: expected a whole number, got '1.5'
 sizes misspelt.csv
@@ -115,9 +116,9 @@ backtest --transactions sizes.csv
 backtest --transactions empty
   3 --transactions empty: the file is empty
 backtest --l1 text
-  3 --l1 text: has the columns hello, world; L1 fees also need timestamp or time or block_timestamp or block_time or
-  blockTimestamp or block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a
-  column has another name)
+  3 --l1 text: has the columns hello, world; L1 fees also need timestamp or block_timestamp or block_time or
+  blockTimestamp or time or block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME},
+  if a column has another name)
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
 backtest --l1-columns time
@@ -136,6 +137,8 @@ sweep sweep.toml
   2 the sweep file: expected [grid], [monte_carlo] or [sobol], got ['formula', 'over']
 sweep letters.toml
   2 over: expected a list of names, such as ["sample"], got 'gas'
+sweep sweep.toml --dask cluster.json
+  2 --dask: expected an address such as tcp://host:8786, got 'cluster.json' (feemodel sweep --help)
 sweep typo.toml
   2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
 simulate elastic.toml
@@ -144,14 +147,62 @@ simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 simulate --window 999999999
   2 --window: expected at most 134,217,728, got 999999999
+fee --size 1 --gas 1 --record 0x02
+  2 --record: expected 32 bytes, counted 1, got '0x02'
+fee --size 1 --gas 1 --min-gas-price 5
+  2 --min-gas-price: expected only with --pricing verification-cost, got 5
+explain 0x02f
+  2 transaction: expected an even number of hexadecimal digits, counted 3, got '0x02f'
+explain {"data":"0x12"}
+  2 --gas: required, because the call has data or no recipient and is not executed
+explain {} --dictionary x --codec brotli
+  2 --dictionary: expected only with --codec lzss or zstd, got 'x'
+explain {} --dictionary no-such-file
+  3 --dictionary no-such-file: no such file
+fetch --node http://x --blocks 7:9 --out x.parquet --tip-percentile 101
+  2 --tip-percentile: expected a number from 0 to 100, got 101.0
+max-send op-mainnet {} --balance 1 --base-fee 1
+  2 --l1-base-fee: required in wei, because op-mainnet charges for data
+compare {} --l1-base-fee 30
+  2 --l1-base-fee: expected at least 1,000 (in wei; 0.1 gwei = 100,000,000), got 30 (feemodel compare --help)
+compare {} --only scroll --set linea.fixed_cost=1
+  2 --set: expected a parameter of a chain that is compared, got 'linea.…'
+calibrate mine.csv
+  2 unrecognized arguments: mine.csv (feemodel calibrate --help)
+backtest --hours 0.1
+  2 --hours: expected more than one step of the history, 0.167 h, got 0.1
+backtest --block-hours 5
+  2 --block-hours: expected only with --scenario bootstrap, got 5.0
+backtest --deadline 1
+  2 --deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0
+backtest --lower-bound 5000 --upper-bound 4000
+  2 --upper-bound: expected at least the lower bound, 5,000.0, got 4000.0
+calibrate --scenario history
+  2 --scenario: expected bootstrap or demand, because history has only one path, got 'history'
+calibrate --loss-probability 2
+  2 --loss-probability: expected a number between 0 and 1, both excluded, got 2.0
+simulate --window 50 --pricing op-stack
+  2 --window: expected only with --pricing linea or linea-unbounded, got 50
+simulate --sla 16
+  2 --sla: expected only with --posting deadline, price-cap, clairvoyant, got 16.0
+simulate --step 7
+  2 --step: expected a whole number of steps in a day, got 7.0
+simulate --block-hours 24
+  2 --block-hours: expected only with --paths above 1, got 24.0
+simulate --level fitt
+  2 --level: expected a number above 0 or fit, got 'fitt' (feemodel simulate --help)
+simulate --resume nowhere
+  2 --resume: expected a folder that exists, got 'nowhere'
+simulate --out month.csv
+  2 --out: expected a file name that ends in .nc, got 'month.csv'
 follow --store ledger.db
   3 --store ledger.db: file is not a database
 follow --store new.db --finality soon
-  2 --finality: expected immediate, depth N or l1 URL, got 'soon'
+  2 --finality: expected immediate or l1 URL, got 'soon'
 follow --store new.db --finality l1 localhost:8545
   2 --finality: expected an address such as https://host:port/path, got 'localhost:8545'
 follow --store new.db --finality l2 http://user:password@l1
-  2 --finality: expected immediate, depth N or l1 URL, got 'l2 (not shown)'
+  2 --finality: expected immediate or l1 URL, got 'l2 (not shown)'
 follow --store new.db --genesis genesis.json
   3 --genesis genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
 ledger info --store missing.db

@@ -93,39 +93,6 @@ def test_results_and_a_figure_are_written(capsys, tmp_path):
     assert "data fees / posting cost" in capsys.readouterr().out
 
 
-WRONG = {
-    "an unknown policy": ["--pricing", "lineal"],
-    "an unknown posting": ["--posting", "fast"],
-    "a negative elasticity": ["--elasticity", "-1"],
-    "an elasticity that is no number": ["--elasticity", "nan"],
-    "a level of 0": ["--level", "0"],
-    "a level that is no number": ["--level", "fitt"],
-    "a window of 0 blocks": ["--window", "0"],
-    "a window without an average": ["--pricing", "op-stack", "--window", "50"],
-    "a target of no length": ["--posting", "price-cap", "--sla", "0"],
-    "a target where nothing waits": ["--sla", "16"],
-    "an unknown tip": ["--tip", "free"],
-    "a file that is not there": ["--l1", "nowhere.csv"],
-    "a step that a day is no multiple of": ["--step", "7"],
-    "paths without number": ["--paths", "0"],
-    "blocks without a bootstrap": ["--block-hours", "24"],
-    "a negative seed": ["--seed", "-1"],
-    "a figure of another kind": ["--figure", "month.gif"],
-    "a result of another kind": ["--out", "month.csv"],
-    "a folder that is not there": ["--resume", "nowhere"],
-    "a specification that is not there": ["nowhere.toml"],
-}
-
-
-@pytest.mark.parametrize("arguments", WRONG.values(), ids=WRONG)
-def test_a_wrong_input_is_one_line(capsys, arguments):
-    assert main(["simulate", *arguments]) in (2, 3)
-    said = capsys.readouterr()
-
-    assert (said.out, said.err.count("\n")) == ("", 1)
-    assert said.err.startswith("feemodel: ")
-
-
 SPECS = {
     "a key that is no option": "pricings = 'linea'",
     "a value that no policy has": "pricing = 'lineal'",
@@ -135,18 +102,6 @@ SPECS = {
     "a table that is a number": "demand = 3",
     "no TOML": "pricing = linea",
 }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--level", "fitt"], "--level: expected a number above 0 or fit, got 'fitt'"),
-        (["--resume", "nowhere"], "--resume: expected a folder that exists, got 'nowhere'"),
-    ],
-)
-def test_a_wrong_input_is_named_as_it_was_given(capsys, arguments, said):
-    assert main(["simulate", *arguments]) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_a_wrong_value_of_a_file_is_shown_once(capsys, tmp_path):

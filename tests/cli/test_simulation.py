@@ -144,57 +144,6 @@ def test_calibrate_says_that_no_margin_does(capsys):
     assert "No margin up to 100 suffices: at 100, 5 of 5 paths have a loss, and 0 are allowed." in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["backtest", "--size", "zst"], 2, "--size: expected one of the columns set, block_number"),
-        (["backtest", "--paths", "3"], 2, "--paths: expected 1 with --scenario history, got 3"),
-        (["backtest", "--l1", "nowhere.csv"], 3, "nowhere.csv"),
-        (["backtest", "--arrival-rate", "-1"], 2, "--arrival-rate: expected a number above 0, got -1"),
-        (
-            ["backtest", "--hours", "10000"],
-            2,
-            "--hours: expected at most the 723.5 h of the history",
-        ),
-        (["backtest", "--hours", "0.1"], 2, "--hours: expected more than one step of the history, 0.167 h, got 0.1"),
-        (["backtest", "--hours", "0"], 2, "--hours: expected a number above 0, got 0"),
-        (["backtest", "--hours", "-5"], 2, "--hours: expected a number above 0, got -5"),
-        (["backtest", "--hours", "nan"], 2, "--hours: expected a number, got 'nan'"),
-        (["backtest", "--seed", "-1"], 2, "--seed: expected a whole number of at least 0, got -1"),
-        (["backtest", "--block-hours", "5"], 2, "--block-hours: expected only with --scenario bootstrap, got 5.0"),
-        (
-            ["backtest", "--out", "x.xls"],
-            2,
-            "--out: expected a file name that ends in .nc or .csv or .parquet, got 'x.xls'",
-        ),
-        (
-            ["backtest", "--arrival-rate", "1e9"],
-            2,
-            "rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000000.0",
-        ),
-        (
-            ["backtest", "--scenario", "demand", "--paths", "1_000_000"],
-            2,
-            "1,000,000 paths of 217,050 steps are",
-        ),
-        (["calibrate", "--paths", "0"], 2, "--paths: expected a whole number of at least 1, got 0"),
-        (["backtest", "--deadline", "1"], 2, "--deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0"),
-        (
-            ["backtest", "--lower-bound", "5000", "--upper-bound", "4000"],
-            2,
-            "--upper-bound: expected at least the lower",
-        ),
-        (["calibrate", "--scenario", "history"], 2, "--scenario: expected bootstrap or demand"),
-        (["calibrate", "--loss-probability", "2"], 2, "--loss-probability: expected a number between 0 and 1"),
-    ],
-)
-def test_bad_input_is_named(capsys, arguments, code, message):
-    found, text = complaint(capsys, *arguments)
-
-    assert found == code
-    assert message in text
-
-
 def test_a_history_of_one_row_is_the_mistake_of_its_file(tmp_path, capsys):
     path = tmp_path / "fees.csv"
     path.write_text("timestamp,base_fee\n1700000000,1000000000\n")

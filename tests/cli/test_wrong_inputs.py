@@ -74,23 +74,23 @@ NEEDED = {
     "fee": {"--size": "128", "--gas": "21000"},
     "explain": {"SUBJECT": RAW},
     "compare": {"SUBJECT": RAW},
-    "report": {"PATH": str(ROOT / "tests" / "data" / "reports" / "run-latest.json"), "--only": "linea"},
+    "report": {"PATHS": str(ROOT / "tests" / "data" / "reports" / "run-latest.json"), "--only": "linea"},
     "chains": {},
     "max-send": {"CHAIN": "linea", "CALL": "{}", "--balance": "5", "--base-fee": "7"},
-    "sweep": {"SPEC.toml": "{folder}/sweep.toml"},
+    "sweep": {"SPEC": "{folder}/sweep.toml"},
     "backtest": {"--hours": "1", "--arrival-rate": "0.02"},
     "calibrate": {"--hours": "1", "--arrival-rate": "0.02", "--paths": "2"},
     "simulate": {"--l1": "{folder}/hour.csv", "--step": "600", "--paths": "1", "--arrival-rate": "0.02"},
     "forecast": {"--horizon": "10min", "--paths": "2", "--method": "persistence"},
     "recommend": {"FAMILY": "op-stack", "--paths": "2", "--hold": "3600"},
-    "sizes": {"FILE": "{folder}/transactions.jsonl"},
-    "train": {"FILE": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
+    "sizes": {"TRANSACTIONS": "{folder}/transactions.jsonl"},
+    "train": {"TRANSACTIONS": "{folder}/many.jsonl", "--out": "{folder}/trained.bin", "--overwrite": None},
     "follow": {"--store": "{folder}/ledger.db"},
     "finalize": {"--store": "{folder}/ledger.db", "--block": "0"},
     "prove": {"--store": "{folder}/ledger.db", "--address": "0x" + "11" * 20},
-    "check-proof": {"FILE": "{folder}/proof.json", "--root": "0x" + "11" * 32},
+    "check-proof": {"PROOF": "{folder}/proof.json", "--root": "0x" + "11" * 32},
     "serve": {"--check-settings": None},
-    "ledger": {"NAME": "info", "--store": "{folder}/ledger.db"},
+    "ledger": {"ACTION": "info", "--store": "{folder}/ledger.db"},
     "earnings": {"--node": "http://127.0.0.1:1", "--l1-node": "http://127.0.0.1:1", "--blocks": "1:2"},
     "fetch": {
         "--node": "http://127.0.0.1:1",
@@ -131,6 +131,9 @@ CASES = [
 def test_every_verb_is_tried():
     assert set(NEEDED) == set(VERBS), "each verb needs a row of NEEDED in this file"
     assert {verb for verb, _ in CASES} == set(VERBS)
+    for name, needed in NEEDED.items():
+        operands = {option.name for option in options_of(name) if not option.name.startswith("-")}
+        assert {one for one in needed if not one.startswith("-")} <= operands, name
 
 
 @pytest.mark.parametrize("verb", VERBS)

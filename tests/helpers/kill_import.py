@@ -26,7 +26,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.follow import advance, depth
+from feemodel.ledger.follow import advance
 from feemodel.ledger.maintenance import back_up, verify
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
@@ -36,6 +36,11 @@ ROUNDS_A_FILE = 25
 MAX_TRANSACTIONS = 6  # that are over before the kill
 LONGEST_LIFE = 0.05  # s from then on
 GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
+
+
+def _two_behind(head):
+    """A rule of finality: two later blocks make a block final."""
+    return head.number - 2 if head.number >= 2 else None
 
 
 def next_block(store: Store) -> BlockChanges:
@@ -88,7 +93,7 @@ def import_until_killed(path: Path, signs: int, work: str) -> None:
         import_genesis(store, GENESIS)
     while True:
         import_block(store, next_block(store))
-        advance(store, depth(2))
+        advance(store, _two_behind)
         WORK[work](store)
 
 
@@ -159,7 +164,7 @@ def check_store(path: Path, witness: Store) -> int | None:
             final, asked = store.finalized, to_hex(address(1 + head.number % ACCOUNTS))
             proof = get_proof(store, asked, ["0x0", "0x1"], "finalized")
             check_proof(proof, root=witness.block(final).root, address=asked, storage_keys=["0x0", "0x1"])
-        advance(store, depth(2))  # each kill between a block and its finality would leave one block more behind
+        advance(store, _two_behind)  # each kill between a block and its finality would leave one block more behind
         return head.number
 
 

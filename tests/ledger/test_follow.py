@@ -16,7 +16,6 @@ from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import (
     L1Finality,
-    depth,
     follow,
     get_blocks,
     immediate,
@@ -134,24 +133,15 @@ def test_the_blocks_before_a_wrong_one_stay_imported(store):
     assert (store.head.number, store.finalized) == (2, 2)
 
 
-def test_a_block_is_final_when_others_follow_it(store):
-    finality = depth(2)
-    for number, expected in ((1, None), (2, 0), (3, 1)):
-        import_blocks(store, [block(number, parent_hash=None)], finality)
-        assert store.finalized == expected
-    with pytest.raises(InvalidInput, match="at least 0 blocks"):
-        depth(-1)
-
-
 def test_a_rule_is_replaced_by_its_word_alone():
     check_rule(None, None, change=False)
-    check_rule("depth 2", ["depth", "2"], change=False)
-    check_rule("depth 2", ["immediate"], change=True)
+    check_rule("immediate", ["immediate"], change=False)
+    check_rule("l1", ["immediate"], change=True)
     for stored, words, replace, message in (
-        ("depth 2", ["depth", "3"], False, "--change-finality replaces it, got 'depth 3'"),
+        ("l1", ["immediate"], False, "--change-finality replaces it, got 'immediate'"),
         ("immediate", ["l1", "http://x"], False, "expected immediate"),
         ("l1", None, False, "no address of a node is stored"),
-        ("depth 2", None, True, "expected only with --finality RULE"),
+        ("immediate", None, True, "expected only with --finality RULE"),
     ):
         with pytest.raises(InvalidInput, match=message):
             check_rule(stored, words, change=replace)
@@ -176,12 +166,10 @@ def test_finality_is_chosen_by_words(store):
         return FakeNode()
 
     assert parse_finality(["immediate"], connect)(store) is immediate
-    assert parse_finality(["depth", "0"], connect)(store)(store.head) == 0
-    assert parse_finality(["depth", "1"], connect)(store)(store.head) is None
     assert isinstance(parse_finality(["l1", "http://localhost"], connect)(store), L1Finality)
     assert asked == ["http://localhost"]
-    for wrong in ([], ["soon"], ["depth"], ["depth", "-1"], ["depth", "\u0663"], ["l1"], ["immediate", "1"]):
-        with pytest.raises(InvalidInput, match="expected immediate, depth N or l1 URL"):
+    for wrong in ([], ["soon"], ["l1"], ["immediate", "1"]):
+        with pytest.raises(InvalidInput, match="expected immediate or l1 URL"):
             parse_finality(wrong, connect)
 
 
