@@ -63,9 +63,20 @@ class Lzss:
     def __new__(cls, dictionary: bytes) -> Lzss: ...
     def sizes(self, payloads: Sequence[bytes], patience: int = 8) -> list[int]: ...
 
+class Stop:
+    def __new__(cls) -> Stop: ...
+    def set(self) -> None: ...
+
 def trace(
-    state: State, block: Block, message: Message, gas_limit: int, seconds: float | None = None
-) -> tuple[_Outcome, int, int, bool]: ...
+    state: State,
+    block: Block,
+    message: Message,
+    gas_limit: int,
+    seconds: float | None = None,
+    *,
+    frames: bool = False,
+    stop: Stop | None = None,
+) -> tuple[_Outcome, int, int, bool, list[tuple[int, bytes, int, bytes, int]]]: ...
 def search(
     state: State,
     block: Block,
@@ -82,5 +93,6 @@ def search(
     left: float | None = None,
     inline_gas: int | None = None,
     sender_acts: bool = False,
-) -> tuple[int | None, _Outcome | None, int, int, int]: ...
+    stop: Stop | None = None,
+) -> tuple[int | None, _Outcome | None, int, int, int, tuple[bool, tuple[int, bytes, int] | None, bool] | None]: ...
 def version() -> tuple[str, list[str]]: ...

@@ -23,7 +23,7 @@ from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, too
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import BESU, GETH, Search, SearchRules
+from feemodel.execution._search import BESU, GETH, INTACT, Search, SearchRules
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
 
@@ -244,11 +244,29 @@ class Besu(NodeClient):
         return reason
 
 
-NODES: dict[str, NodeClient] = {node.rules.name: node for node in (Geth(), Besu())}
+class Intact(Besu):
+    """Besu's gas price, so that a call is executed at the price that it will pay; and an own upper bound."""
+
+    rules = INTACT
+
+    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
+        """Return the call's `gas`, or else the block's gas limit, limited by what the sender pays for, as geth does."""
+        upper = min(call_state.block.gas_limit if call.gas is None else call.gas, gas_cap)
+        if call_state.fork.max_transaction_gas is not None:
+            upper = min(upper, call_state.fork.max_transaction_gas)
+        message = self.message(call, call_state)
+        if message.pays and (price := call.max_fee or message.gas_price):
+            upper = min(upper, max(sender.balance - message.value - _blob_cost(call), 0) // price)
+        if upper < TRANSACTION_GAS:
+            raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
+        return upper
+
+
+NODES: dict[str, NodeClient] = {node.rules.name: node for node in (Geth(), Besu(), Intact())}
 
 
 def node_named(name: str) -> NodeClient:
-    """Return the node with this name, "geth" or "besu"; raises `InvalidInput` for another name.
+    """Return the node with this name, "geth", "besu" or "intact"; raises `InvalidInput` for another name.
 
     >>> node_named("besu").rules.name
     'besu'

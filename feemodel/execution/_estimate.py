@@ -14,7 +14,7 @@ from feemodel.execution._forks import Fork
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import TOLERANCE, Searched
+from feemodel.execution._search import TOLERANCE, Place, Searched
 from feemodel.execution._state import CallState
 
 
@@ -27,6 +27,8 @@ class GasEstimate(NamedTuple):
     executions: int  #: number of gas limits with which the call was executed
     engine: str
     proven: int = 0  #: number of gas limits that were not tried, because an earlier execution proved their outcome
+    intact: str | None = None  #: "proven", "searched" or "not possible" for `search="intact"`, see `estimate_gas`
+    prevented_by: Place | None = None  #: the frame, its address and opcode that prevents a proof; `None` if proven
 
 
 def estimate_gas(
@@ -46,16 +48,26 @@ def estimate_gas(
     call : a JSON-RPC call object, or a parsed call.
     call_state : the accounts and the block on which the call is executed; not modified.
     overrides : state override for this call, see `feemodel.execution.parse_overrides`.
-    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth".
+    search : the node whose search, gas price, upper bound and error messages are used, "besu" or "geth"; or "intact"
+        for the smallest gas limit with which every call and creation ends as with the upper bound: success, revert or
+        halt, with the same output. A node's limit only makes the outermost call succeed. "intact" uses Besu's gas
+        price, and needs the native engine.
     tolerance : maximum of (estimate − limit) / estimate, where `limit` is the smallest sufficient gas limit of at least
-        the gas used with the upper bound. Like a node, the search assumes that less gas than that fails [1].
+        the gas used with the upper bound. Like a node, the search assumes that less gas than that fails, so even with 0
+        the estimate can exceed the smallest sufficient limit. For "intact", only a limit that is not proven has a
+        tolerance [1].
     engine : "auto", "native", "reference", or an engine object.
     limits : limits on gas and time of all executions together; `None` for the engine's: 50,000,000 gas for an
         execution on the native engine, 1,000,000 on the reference engine.
 
     Returns
     -------
-    GasEstimate : the gas limit [gas], the gas used, and the number of executions.
+    GasEstimate : the gas limit [gas], the gas used, and the number of executions. For "intact", its `intact` says:
+
+        * "proven": every limit from this one to the upper bound keeps every frame, one gas less does not
+        * "searched": the limit keeps every frame, which was executed; the code reads gas, so smaller ones may too
+        * "not possible": one gas less than the upper bound already changes an output; the limit keeps only the status
+          of every frame
 
     Raises
     ------
@@ -66,8 +78,8 @@ def estimate_gas(
 
     >>> sender = "0x" + "11" * 20
     >>> fund = {sender: {"balance": 10**18}}
-    >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund, engine="reference")
-    GasEstimate(gas_limit=21000, gas_used=21000, executions=1, engine='reference', proven=0)
+    >>> estimate_gas({"from": sender, "to": sender}, CallState(accounts={}), overrides=fund).gas_limit
+    21000
     """
     changed, checked, runner = call_state.overridden(overrides), check_tolerance(tolerance), engine_of(engine)
     parsed = call if isinstance(call, Call) else parse_call(call)
@@ -94,7 +106,15 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     found, name = engine.run(prepared.call_state, task)
     if found.gas_limit is None:
         raise prepared.failure(found.outcome)
-    return GasEstimate(found.gas_limit, found.outcome.charged, found.executed, name, found.proven)
+    return GasEstimate(
+        found.gas_limit,
+        found.outcome.charged,
+        found.executed,
+        name,
+        found.proven,
+        found.intact,
+        found.prevented_by,
+    )
 
 
 def execute_call(

@@ -19,11 +19,11 @@ AbstractEstimateGas and EthEstimateGas.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from feemodel.errors import FeeModelError
+from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
@@ -67,6 +67,8 @@ BESU = SearchRules(
     transfer_to_code=True,
 )
 SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
+#: The smallest gas limit with which every frame ends as with the upper bound; `used` and `optimistic` are not used.
+INTACT = replace(BESU, name="intact")
 
 
 class Search(NamedTuple):
@@ -82,6 +84,24 @@ class Search(NamedTuple):
     sender_has_code: bool = False  #: whether the sender has code, which may spend the balance that pays for gas
 
 
+class Frame(NamedTuple):
+    """How a frame, a call or contract creation of an execution, ended."""
+
+    depth: int  #: number of frames around it
+    address: bytes  #: account whose code ran, or that was created; zero if a creation did not start
+    status: Status  #: success, revert (also of a call that did not start), or halt for every exceptional halt
+    output_hash: bytes  #: Keccak-256 of the returned data
+    opcode: str = ""  #: first opcode in it that reads the gas left or the balance that pays for it; empty for none
+
+
+class Place(NamedTuple):
+    """The frame, and the opcode in it, that prevent a proof that every frame ends as with the upper bound."""
+
+    frame: int  #: position of the frame, in the order in which frames begin; the outermost is 0
+    address: bytes  #: account whose code runs in the frame
+    opcode: str  #: the opcode that reads the gas left, or a balance that the gas limit reduces
+
+
 class Searched(NamedTuple):
     """Result of a search: a gas limit, or `None` if the call fails at the upper bound."""
 
@@ -90,6 +110,8 @@ class Searched(NamedTuple):
     executed: int  #: number of gas limits with which the message was executed
     proven: int  #: number of gas limits whose outcome an earlier execution proved
     spent: int = 0  #: gas used by all executions [gas]
+    intact: str | None = None  #: for the rules `INTACT`: "proven", "searched" or "not possible", see `estimate_gas`
+    prevented_by: Place | None = None  #: what prevents that it is proven
 
 
 class Unproven(FeeModelError):
@@ -99,7 +121,8 @@ class Unproven(FeeModelError):
 def search_message(execute: "Execute", message: Message, search: Search) -> Searched:
     """Return the gas limit that a message needs, after executing the message with every gas limit that is tried.
 
-    Raises `LimitExceeded` if the executions together take more gas or time than the search's limits allow.
+    Raises `LimitExceeded` if the executions together take more gas or time than the search's limits allow, and
+    `InvalidInput` for the rules `INTACT`: only the native engine records frames.
 
     >>> from feemodel.execution import CallState, Reference
     >>> search = Search(BESU, upper=100_000, max_gas=100_000, tolerance=0, transfer=True, limits=Limits())
@@ -108,6 +131,8 @@ def search_message(execute: "Execute", message: Message, search: Search) -> Sear
     21000
     """
     limits, rules = search.limits, search.rules
+    if rules is INTACT:
+        raise InvalidInput("search", "expected the engine 'native', which records every frame", rules.name)
     began, executed, spent = monotonic(), 0, 0
 
     def outcome_at(gas_limit: int) -> Outcome:

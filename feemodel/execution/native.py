@@ -9,7 +9,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, UINT256_MAX
@@ -20,7 +20,7 @@ from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, ch
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import REFUSED, Search, Searched, Unproven
+from feemodel.execution._search import REFUSED, Frame, Place, Search, Searched, Unproven
 from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
 
 if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
@@ -28,7 +28,7 @@ if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
 
 Found = TypeVar("Found")
 
-VERSION = "0.5.0"  # required version of the native package
+VERSION = "0.6.0"  # required version of the native package
 MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
@@ -56,6 +56,11 @@ _ENDINGS = (
     (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
+_FRAME_STATUSES = (Status.SUCCESS, Status.REVERT, Status.HALT)
+#: Opcodes that read the gas that is left, or a balance that the gas limit reduces.
+_READS = {
+    0x5A: "GAS", 0x31: "BALANCE", 0x47: "SELFBALANCE", 0xF0: "CREATE", 0xF1: "CALL", 0xFF: "SELFDESTRUCT",
+}  # fmt: skip
 # Raised for a field whose value has a wrong type or is out of range.
 _NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)
 
@@ -86,6 +91,7 @@ class Traced(NamedTuple):
     minimum: int = 1  #: lower end of the range [gas]
     maximum: int = 0  #: upper end of the range [gas]; after a halt, the gas limit of the traced execution
     single_frame: bool = False  #: `True` if code made no call or creation; every limit below `minimum` then fails
+    frames: tuple[Frame, ...] = ()  #: how each frame ended, if requested; frame 0 is the outermost
 
     @property
     def oblivious(self) -> bool:
@@ -120,7 +126,14 @@ class Native:
         self._seconds = None if seconds is None else check_seconds("seconds", seconds)
         self._base: _Base | None = None
 
-    def run(self, call_state: CallState, task: Callable[[Execute], Found], *, inline_gas: int | None = None) -> Found:
+    def run(
+        self,
+        call_state: CallState,
+        task: Callable[[Execute], Found],
+        *,
+        inline_gas: int | None = None,
+        stop: native.Stop | None = None,
+    ) -> Found:
         """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`.
 
         Parameters
@@ -130,9 +143,10 @@ class Native:
         inline_gas : gas for all executions of the task together; `None` for no limit [gas]. If the gas limit of an
             execution exceeds the gas that is left, the execution runs with the gas that is left. The trace of such an
             execution must prove that the full limit gives the same outcome.
+        stop : a `feemodel_native.Stop`; after another thread calls its method `set`, the executions end.
 
-        Raises `LimitExceeded` if the executions take longer than the engine's time limit, and `Unproven` if
-        `inline_gas` is not enough to prove an outcome.
+        Raises `LimitExceeded` if the executions take longer than the engine's time limit or are stopped, and `Unproven`
+        if `inline_gas` is not enough to prove an outcome.
         """
         base = self._base
         if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
@@ -142,7 +156,7 @@ class Native:
             block = base.block if call_state.block is base.call_state.block else _block(call_state)
         except _NO_FIELDS as error:
             raise _wrong_state(call_state, error) from None
-        return task(_NativeMachine(state, block, call_state, self._seconds, inline_gas))
+        return task(_NativeMachine(state, block, call_state, self._seconds, inline_gas, stop))
 
 
 class _Base:
@@ -167,9 +181,11 @@ class _NativeMachine:
         call_state: CallState,
         seconds: float | None,
         inline_gas: int | None,
+        stop: native.Stop | None,
     ) -> None:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
+        self._stop = stop
         self._inline_gas = inline_gas  # part of `inline_gas` that is left [gas]
         self._message: Message | None = None  # last message converted for the package
         self._given: native.Message
@@ -178,43 +194,47 @@ class _NativeMachine:
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         return self.trace(message, gas_limit).outcome
 
-    def trace(self, message: Message, gas_limit: int) -> Traced:
-        """Return the outcome and the range of gas limits for which this outcome is proven."""
+    def trace(self, message: Message, gas_limit: int, *, frames: bool = False) -> Traced:
+        """Return the outcome, the range of gas limits for which this outcome is proven, and on request the frames."""
         left = self._inline_gas
         if left is None or gas_limit <= left:
-            traced = self._traced(message, gas_limit)
+            traced = self._traced(message, gas_limit, frames=frames)
         else:
             if message.pays and message.gas_price and self._call_state.account(message.sender).code:
                 raise Unproven("the sender's code may spend the rest of the sender's balance")
-            traced = self._traced(message, left)
+            traced = self._traced(message, left, frames=frames)
             if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
                 raise Unproven(f"an execution with {left:,} gas does not prove the outcome with {gas_limit:,} gas")
         if left is not None:
             self._inline_gas = left - traced.outcome.gas_used
         return traced
 
-    def _traced(self, message: Message, gas_limit: int) -> Traced:
+    def _traced(self, message: Message, gas_limit: int, *, frames: bool) -> Traced:
         given = self._prepared(message)
         check_executable(self._call_state, message, gas_limit, self._blob_cost)
         left = None if self._until is None else max(self._until - monotonic(), 0.0)
         try:
-            answer, minimum, maximum, single_frame = native.trace(self._state, self._block, given, gas_limit, left)
+            answer, minimum, maximum, single_frame, ends = native.trace(
+                self._state, self._block, given, gas_limit, left, frames=frames, stop=self._stop
+            )
         except _faults() as error:
             raise self._failure(error) from None
-        outcome = _outcome(answer)
-        return Traced(outcome, minimum, maximum, single_frame) if self._proves else Traced(outcome)
+        traced = Traced(_outcome(answer), frames=tuple(_frame(*end) for end in ends))
+        if not self._proves:
+            return traced
+        return traced._replace(minimum=minimum, maximum=maximum, single_frame=single_frame)
 
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, see `feemodel.execution._search.search_message`."""
         given, limits = self._prepared(message), search.limits
         inline_gas = search.inline_gas if self._inline_gas is None else self._inline_gas
         try:
-            gas_limit, answer, executed, proven, spent = native.search(
+            gas_limit, answer, executed, proven, spent, intact = native.search(
                 self._state, self._block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
                 proves=self._proves, total_gas=limits.total_gas, seconds=limits.seconds,
                 left=None if self._until is None else max(self._until - monotonic(), 0.0),
-                inline_gas=inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price),
+                inline_gas=inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price), stop=self._stop,
             )  # fmt: skip
         except native.SpentGas:
             raise too_much_gas(limits.total_gas) from None
@@ -229,7 +249,9 @@ class _NativeMachine:
             raise self._failure(error) from None
         if self._inline_gas is not None:
             self._inline_gas -= spent
-        return Searched(gas_limit, REFUSED if answer is None else _outcome(answer), executed, proven, spent)
+        outcome = REFUSED if answer is None else _outcome(answer)
+        found = Searched(gas_limit, outcome, executed, proven, spent)
+        return found if intact is None else found._replace(**_intact(*intact))
 
     def _prepared(self, message: Message) -> native.Message:
         """Convert a message to an object of the package; the last converted message is cached."""
@@ -284,6 +306,15 @@ def _outcome(answer: _Answer) -> Outcome:
     elif detail:
         words = words.format(detail=detail)
     return Outcome(status, gas_used, refund, floor, output, fault or words)
+
+
+def _frame(depth: int, address: bytes, status: int, output_hash: bytes, opcode: int) -> Frame:
+    return Frame(depth, address, _FRAME_STATUSES[status], output_hash, _READS.get(opcode, ""))
+
+
+def _intact(is_proven: bool, place: tuple[int, bytes, int] | None, loses_output: bool) -> dict[str, Any]:
+    status = "proven" if is_proven else "not possible" if loses_output else "searched"
+    return {"intact": status, "prevented_by": place and Place(*place[:2], _READS.get(place[2], ""))}
 
 
 def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:

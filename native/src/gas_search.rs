@@ -1,11 +1,17 @@
-//! The search for the gas limit of a message, as geth and Besu do it.
+//! The search for the gas limit of a message, as geth and Besu do it, or so that every frame ends as with ample gas.
 //!
 //! The same steps as in `feemodel/execution/_search.py`, which says where they come from: a transfer at 21,000, the upper
 //! bound, a first guess, then halves. A limit is executed only where an earlier execution does not prove how it ends.
+//!
+//! For intact frames the least limit of the path is the answer, where nothing on the path reads gas: one gas less and
+//! some frame runs out of it. Else it is the first guess.
 
 use std::time::Instant;
 
-use crate::machine::{self, Ending, Executed, Failure};
+use revm::primitives::Address;
+
+use crate::frames::difference;
+use crate::machine::{self, Ending, Executed, Failure, Task};
 use crate::message::{Block, Message};
 use crate::state::State;
 
@@ -19,6 +25,8 @@ pub enum Rules {
     Geth,
     /// Hyperledger Besu.
     Besu,
+    /// The least limit on which every frame ends as at the upper bound.
+    Intact,
 }
 
 impl Rules {
@@ -27,6 +35,7 @@ impl Rules {
         match name {
             "geth" => Some(Self::Geth),
             "besu" => Some(Self::Besu),
+            "intact" => Some(Self::Intact),
             _ => None,
         }
     }
@@ -35,7 +44,7 @@ impl Rules {
     fn used(self, outcome: &Executed) -> u64 {
         match self {
             Self::Geth => (outcome.gas_used - outcome.refund).max(outcome.floor),
-            Self::Besu => outcome.gas_used,
+            Self::Besu | Self::Intact => outcome.gas_used,
         }
     }
 
@@ -45,13 +54,13 @@ impl Rules {
         match self {
             Self::Geth => (outcome.gas_used.max(outcome.floor) + CALL_STIPEND) * 64 / 63,
             // In doubles, the ratio first.
-            Self::Besu => ((outcome.gas_used + CALL_STIPEND) as f64 * (64.0 / 63.0)) as u64,
+            Self::Besu | Self::Intact => ((outcome.gas_used + CALL_STIPEND) as f64 * (64.0 / 63.0)) as u64,
         }
     }
 }
 
 /// What is searched, and what it may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Search {
     /// Whose search it is.
     pub rules: Rules,
@@ -70,7 +79,7 @@ pub struct Search {
     /// After which no further one begins.
     pub begins_until: Option<Instant>,
     /// When the one that runs ends.
-    pub until: Option<Instant>,
+    pub task: Task,
     /// What all executions may take at most in place of more, as far as that proves how more ends.
     pub inline_gas: Option<u64>,
     /// Whether the sender has code, which may spend what a larger limit would leave it less of.
@@ -90,6 +99,30 @@ pub struct Found {
     pub proven: u64,
     /// Gas of all executions.
     pub spent: u64,
+    /// What is known of the frames, where they were to stay as they are.
+    pub intact: Option<Intact>,
+}
+
+/// Whether every frame ends as at the upper bound, and how that is known.
+#[derive(Debug)]
+pub struct Intact {
+    /// On this limit and every larger one, and on none below it.
+    pub is_proven: bool,
+    /// What prevents a proof, or the output.
+    pub place: Option<Place>,
+    /// One gas less than the upper bound already changes an output: only statuses were kept.
+    pub loses_output: bool,
+}
+
+/// A frame, and the opcode in it that reads gas.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Of the frame, in the order in which they begin.
+    pub index: usize,
+    /// The account whose code it runs.
+    pub address: Address,
+    /// 0 where none reads gas.
+    pub opcode: u8,
 }
 
 /// Why a search ended without an answer.
@@ -117,6 +150,7 @@ pub fn search(state: &State, block: &Block, message: &Message, search: &Search) 
     let mut probes = Probes::new(state, block, message, search);
     let rules = search.rules;
     if search.transfer
+        && rules != Rules::Intact
         && let Some(outcome) = probes.execute(TRANSACTION_GAS)?
         && outcome.ending == Ending::Success
     {
@@ -126,6 +160,9 @@ pub fn search(state: &State, block: &Block, message: &Message, search: &Search) 
         Some(outcome) if outcome.ending == Ending::Success => outcome,
         outcome => return Ok(probes.found(None, outcome)),
     };
+    if rules == Rules::Intact {
+        return probes.intact(outcome);
+    }
     let (mut low, mut high) = (rules.used(&outcome).saturating_sub(1), search.upper);
     let optimistic = rules.optimistic(&outcome);
     if rules == Rules::Besu || optimistic < high {
@@ -186,7 +223,7 @@ impl<'a> Probes<'a> {
         if self.spent > search.total_gas {
             return Err(Unfound::Gas);
         }
-        if search.begins_until.is_some_and(|until| Instant::now() > until) {
+        if search.begins_until.is_some_and(|until| Instant::now() > until) || search.task.is_late() {
             return Err(Unfound::Time);
         }
         let given = self.inline.map_or(gas_limit, |left| left.min(gas_limit));
@@ -194,9 +231,9 @@ impl<'a> Probes<'a> {
             return Err(Unfound::Unproven);
         }
         let (state, block, message) = (self.state, self.block, self.message);
-        let mut outcome = machine::execute(state, block, message, given, search.until)?;
+        let mut outcome = machine::execute(state, block, message, given, &search.task)?;
         if !search.proves {
-            (outcome.least, outcome.most, outcome.single_frame) = (1, 0, false);
+            (outcome.most, outcome.single_frame) = (0, false);
         }
         let is_told = outcome.least <= outcome.most && outcome.most == u64::MAX;
         if given < gas_limit && !(is_told && matches!(outcome.ending, Ending::Success | Ending::Revert)) {
@@ -246,6 +283,50 @@ impl<'a> Probes<'a> {
     }
 
     fn found(self, gas_limit: Option<u64>, outcome: Option<Executed>) -> Found {
-        Found { gas_limit, outcome, executed: self.executed, proven: self.proven, spent: self.spent }
+        Found { gas_limit, outcome, executed: self.executed, proven: self.proven, spent: self.spent, intact: None }
+    }
+
+    /// The least limit on which every frame ends as in `whole`, the execution with the upper bound.
+    #[allow(clippy::cast_precision_loss)]
+    fn intact(mut self, whole: Executed) -> Result<Found, Unfound> {
+        let is_proven = whole.least <= whole.most;
+        let first = whole.frames.iter().enumerate().find(|(_, frame)| frame.reads != 0);
+        let mut place = first.map(|(index, frame)| Place { index, address: frame.address, opcode: frame.reads });
+        let (mut low, mut high) = (whole.floor.max(TRANSACTION_GAS) - 1, self.search.upper);
+        let mut loses_output = false;
+        if is_proven {
+            (high, place) = (whole.least, None);
+        } else if low + 1 < high {
+            let guess = whole.least.clamp(low + 1, high - 1);
+            let differs = |frames: &[_], by_output| difference(&whole.frames, frames, by_output);
+            let frames = self.execute(guess)?.map_or_else(Vec::new, |outcome| outcome.frames);
+            let mut is_same = differs(&frames, true).is_none();
+            if !is_same {
+                let near = self.execute(high - 1)?.map_or_else(Vec::new, |outcome| outcome.frames);
+                if let Some(index) = differs(&near, true) {
+                    let frame = whole.frames.get(index).or_else(|| near.get(index));
+                    let opcode = frame.map_or(0, |frame| frame.reads);
+                    loses_output = true;
+                    place = frame.map(|frame| Place {
+                        index,
+                        address: frame.address,
+                        opcode: if opcode == 0 { place.map_or(0, |place| place.opcode) } else { opcode },
+                    });
+                    is_same = differs(&frames, false).is_none();
+                } else {
+                    high -= 1;
+                }
+            }
+            *(if is_same { &mut high } else { &mut low }) = guess;
+            let mut next = if is_same { guess - 1 } else { (guess + CALL_STIPEND) * 64 / 63 };
+            while low + 1 < high && ((high - low) as f64 / high as f64 >= self.search.tolerance) {
+                let limit = next.clamp(low + 1, high - 1);
+                let frames = self.execute(limit)?.map_or_else(Vec::new, |outcome| outcome.frames);
+                *(if differs(&frames, !loses_output).is_none() { &mut high } else { &mut low }) = limit;
+                next = u64::midpoint(low, high).min(2 * low);
+            }
+        }
+        let intact = Intact { is_proven, place, loses_output };
+        Ok(Found { intact: Some(intact), ..self.found(Some(high), Some(whole)) })
     }
 }

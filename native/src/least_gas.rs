@@ -5,9 +5,11 @@
 //! recorder is told of the three kinds of points: a frame begins or ends, and SSTORE wants to see more than 2,300 left.
 //!
 //! A child that halts consumes everything it was given, which is a part of what was left: from there on, what is spent
-//! depends on the limit. The frame's record is then closed at that point (a `Burn`) and a new one begins; `need` goes
-//! back over them at the end. With less gas the child halts too, at the same place or before, as long as its own calls
-//! come to the same: otherwise it could go on in another way. With more gas it may not halt.
+//! depends on the limit. Frames in which that happens are kept as a `Tree` of steps, and the least gas with which all of
+//! them can be taken is searched at the end. With less gas a child that halted does so too, at the same place or before,
+//! as long as its own calls come to the same: otherwise it could go on in another way. With more gas it may not halt.
+//!
+//! So with the least limit or more every frame ends in the same way, and with less some frame does not.
 //!
 //! Before EIP-150 a call was given just what it named, and its caller failed where that was not there; so what the child
 //! did with it, halting included, is the same with any limit.
@@ -31,14 +33,46 @@ struct Call {
     creates: bool,
 }
 
-/// A child that halted: everything the record says up to there.
-#[derive(Clone, Copy, Debug)]
-struct Burn {
-    need: u64,
-    need_of_calls: u64,
-    spent: u64,
-    /// What the call named as its gas; `None` where that was more than could be handed over.
-    named: Option<u64>,
+/// A part of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// `need` must be there, of which `spent` is spent.
+    Spend { need: u64, spent: u64 },
+    /// A call or creation in which gas burns: it is given what it named, or all but a 64th.
+    Call { named: u64, stipend: u64, child: Tree },
+}
+
+/// A frame in which one halts, itself or another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    steps: Vec<Step>,
+    halts: bool,
+}
+
+impl Tree {
+    /// What is left of this much gas; `None` where a frame would end in another way.
+    fn left(&self, mut gas: u64) -> Option<u64> {
+        for step in &self.steps {
+            match step {
+                Step::Spend { need, spent } => gas = (gas >= *need).then(|| gas - spent)?,
+                Step::Call { named, stipend, child } => {
+                    let given = min(*named, gas - gas / 64);
+                    gas = gas - given + child.left(given + stipend)?;
+                }
+            }
+        }
+        Some(if self.halts { 0 } else { gas })
+    }
+
+    /// The least gas of which something is left, where of `most` it is.
+    fn need(&self, most: u64) -> u64 {
+        let (mut low, mut high) = (0, most);
+        while low < high {
+            let middle = u64::midpoint(low, high);
+            if self.left(middle).is_some() { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
 }
 
 /// One frame under way.
@@ -49,9 +83,10 @@ struct Frame {
     base: u64,
     /// The most that had to be there so far, since the last burn.
     need: u64,
-    /// The part of it that calls and creations needed.
+    /// The part of it that the last call or creation needed.
     need_of_calls: u64,
-    burns: Vec<Burn>,
+    /// Up to the last burn.
+    steps: Vec<Step>,
     call: Call,
 }
 
@@ -63,46 +98,46 @@ impl Frame {
     /// Its call must be given at least `need`.
     fn hands_over(&mut self, need: u64, keeps_a_part: bool) {
         let enough = self.call.spent + if keeps_a_part { before_cap(need) } else { need };
-        (self.need, self.need_of_calls) = (max(self.need, enough), max(self.need_of_calls, enough));
+        self.need = max(self.need, enough);
+        self.need_of_calls = self.need;
     }
 
-    /// The least gas with which the frame comes to the same end, of which `left` was left over.
-    fn need(&self, left: u64) -> u64 {
-        let end = max(self.need, self.spent(left));
-        self.burns.iter().rev().fold(end, |need, burn| max(burn.need, burn.before(need)))
-    }
-
-    /// The least gas with which the frame halts as it did, or before.
-    fn need_to_halt(&self) -> u64 {
-        self.burns.iter().rev().fold(self.need_of_calls, |need, burn| {
-            max(burn.need_of_calls, if need == 0 { 0 } else { burn.before(need) })
-        })
-    }
-}
-
-impl Burn {
-    /// What must be there before the child is called, that `need` is left after it.
-    fn before(&self, need: u64) -> u64 {
-        let most = need.saturating_mul(64);
-        self.spent.saturating_add(self.named.map_or(most, |named| min(need.saturating_add(named), most)))
+    /// How it ends, with this much left, or by halting.
+    fn end(mut self, left: Option<u64>) -> End {
+        let spent = left.map_or(0, |left| self.spent(left));
+        let need = if left.is_some() { max(self.need, spent) } else { self.need_of_calls };
+        if left.is_some() && self.steps.is_empty() {
+            return End::Needed(need);
+        }
+        self.steps.push(Step::Spend { need, spent });
+        End::Burnt(Tree { steps: self.steps, halts: left.is_none() }, left.unwrap_or(0))
     }
 }
 
 /// How a child ended, as its caller sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// It succeeded or reverted, and needed this much gas for it.
     Needed(u64),
     /// It never began (no funds, too deep): it needed nothing and gave everything back.
     Refused,
-    /// It halted, and with it went all the gas it was given; with this much it halts, or with less.
-    Halted(u64),
+    /// It halted, or another one in it: how, and what it left over.
+    Burnt(Tree, u64),
+}
+
+impl End {
+    /// It halted at once.
+    pub fn halted() -> Self {
+        Self::Burnt(Tree { steps: Vec::new(), halts: true }, 0)
+    }
 }
 
 /// What is recorded of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     frames: Vec<Frame>,
+    /// Of the frame that ended last.
+    limit: u64,
     /// Whether a caller keeps a 64th, EIP-150.
     keeps_a_part: bool,
     /// Whether something on the path reads gas, or a balance that pays for it.
@@ -160,14 +195,21 @@ impl Recorder {
     /// The frame that runs ends, with this much gas left, or with none where it halts.
     pub fn ends(&mut self, left: Option<u64>) -> End {
         let frame = self.frames.pop().unwrap_or_default();
-        left.map_or_else(|| End::Halted(frame.need_to_halt()), |left| End::Needed(frame.need(left)))
+        self.limit = frame.limit;
+        frame.end(left)
     }
 
     /// The caller, which is now the frame that runs, is told how its child ended.
     pub fn returns(&mut self, end: End) {
         let Some(frame) = self.frames.last_mut() else {
-            self.halted |= matches!(end, End::Halted(_));
-            self.least = if let End::Needed(need) | End::Halted(need) = end { need } else { 0 };
+            self.least = match end {
+                End::Needed(need) => need,
+                End::Refused => 0,
+                End::Burnt(tree, _) => {
+                    self.halted = true;
+                    tree.need(self.limit)
+                }
+            };
             return;
         };
         let call = frame.call;
@@ -178,17 +220,14 @@ impl Recorder {
         match end {
             End::Needed(need) => frame.hands_over(need.saturating_sub(call.stipend), self.keeps_a_part),
             End::Refused => frame.hands_over(0, self.keeps_a_part),
-            End::Halted(need) => {
-                if need > call.stipend {
-                    frame.hands_over(need - call.stipend, self.keeps_a_part);
-                }
+            End::Burnt(child, left) => {
                 let available = call.left + call.forwarded;
-                let named = (call.forwarded < available - available / 64).then_some(call.forwarded);
-                let (need, need_of_calls) = (frame.need, frame.need_of_calls);
-                frame.burns.push(Burn { need, need_of_calls, spent: call.spent, named });
+                let is_capped = call.forwarded >= available - available / 64;
+                let named = if is_capped { u64::MAX } else { call.forwarded };
+                frame.steps.push(Step::Spend { need: max(frame.need, call.spent), spent: call.spent });
+                frame.steps.push(Step::Call { named, stipend: call.stipend, child });
                 (frame.need, frame.need_of_calls) = (0, 0);
-                frame.base = frame.limit - call.left;
-                self.halted = true;
+                frame.base = frame.limit - call.left - left;
             }
         }
     }
@@ -252,19 +291,41 @@ mod tests {
         assert_eq!(End::Needed(6_300), recorder.ends(Some(96_000)));
     }
 
+    /// What the outermost frame needs.
+    fn least(mut recorder: Recorder, left: Option<u64>) -> u64 {
+        let end = recorder.ends(left);
+        recorder.returns(end);
+        recorder.least
+    }
+
     #[test]
     fn what_follows_a_child_that_halted_must_be_left_over() {
         let mut recorder = Recorder::new(true);
         recorder.begins(64_700);
         recorder.calls(1_000, 63_000, 0); // 700 spent, 64,000 there, all but a 64th handed over
-        recorder.returns(End::Halted(0));
-        assert_eq!(End::Needed(700 + 64 * 50), recorder.ends(Some(950))); // 50 spent after it
-        assert!(recorder.halted);
+        recorder.returns(End::halted());
+        assert_eq!(700 + 64 * 50, least(recorder, Some(950))); // 50 spent after it
 
+        let mut recorder = Recorder::new(true);
         recorder.begins(64_700);
         recorder.calls(54_000, 10_000, 0); // the same, but 10,000 named
-        recorder.returns(End::Halted(0));
-        assert_eq!(End::Needed(700 + min(10_050, 64 * 50)), recorder.ends(Some(53_950)));
+        recorder.returns(End::halted());
+        assert_eq!(700 + 64 * 50, least(recorder, Some(53_950)));
+    }
+
+    #[test]
+    fn what_burns_in_the_child_of_a_child_is_not_needed() {
+        let mut recorder = Recorder::new(true);
+        recorder.begins(64_000);
+        recorder.calls(1_000, 63_000, 0);
+        recorder.begins(63_000);
+        recorder.calls(984, 62_016, 0);
+        recorder.returns(End::halted());
+        let end = recorder.ends(Some(980)); // 4 spent after it
+        recorder.returns(end);
+        let found = least(recorder, Some(1_000 + 980 - 100)); // 100 spent after that
+        let left = |gas: u64| gas / 64 + ((gas - gas / 64) / 64).saturating_sub(4);
+        assert!(left(found) >= 100 && left(found - 1) < 100);
     }
 
     #[test]
@@ -276,18 +337,21 @@ mod tests {
         assert_eq!(End::Needed(60_000), recorder.ends(Some(90_000)));
         assert!(!recorder.halted);
     }
+
     #[test]
     fn a_frame_that_halts_needs_what_its_calls_need() {
         let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
-        recorder.calls(1_400, 94_600, 2_300); // 6,300 spent by then
-        recorder.returns(End::Needed(6_400));
-        assert_eq!(End::Halted(6_300 + before_cap(4_100)), recorder.ends(None));
+        recorder.stores(99_000); // 1,000 spent by then; with less than 2,301 left the call is not made
+        recorder.calls(1_400, 97_400 + 2_300, 2_300); // 1,200 spent by then
+        recorder.returns(End::Needed(2_000));
+        recorder.stores(1_000); // where it could also halt
+        assert_eq!(1_000 + 2_301, least(recorder, None));
 
+        let mut recorder = Recorder::new(true);
         recorder.begins(100_000);
-        recorder.stores(50_000); // where it could also halt
-        recorder.calls(1_400, 92_300, 0);
-        recorder.returns(End::Halted(4_000)); // in which a call must not fail that did not
-        assert_eq!(End::Halted(6_300 + before_cap(4_000)), recorder.ends(None));
+        recorder.calls(1_400, 92_300, 0); // 6,300 spent by then
+        recorder.returns(End::halted()); // it must begin
+        assert_eq!(6_300, least(recorder, None));
     }
 }

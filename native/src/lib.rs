@@ -3,6 +3,7 @@
 //! - `state`: the accounts that calls run on, and overrides over them
 //! - `message`: what is executed, and in which block
 //! - `machine`: revm put together, and what a few opcodes and every frame report
+//! - `frames`: how every call and creation ended
 //! - `gas_search`: the search for a gas limit, in one call
 //! - `metered`: instructions whose price is not fixed
 //! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
@@ -13,6 +14,7 @@
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
 mod fields;
+mod frames;
 mod gas_search;
 mod hashing;
 mod least_gas;
@@ -26,6 +28,8 @@ mod precompiles;
 mod state;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
@@ -33,7 +37,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use gas_search::{Search, Unfound};
-use machine::{Executed, Failure};
+use machine::{Executed, Failure, Task};
 use message::{Block, Message};
 use state::{Code, State};
 
@@ -55,9 +59,10 @@ create_exception!(feemodel_native, NativeError, PyException, "A fault of the eng
 type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, &'static str);
 
 /// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the same way, where one is known,
-/// and whether there was no call and no creation.
+/// whether there was no call and no creation, and each frame.
 #[pyfunction]
-#[pyo3(signature = (state, block, message, gas_limit, seconds=None))]
+#[pyo3(signature = (state, block, message, gas_limit, seconds=None, *, frames=false, stop=None))]
+#[allow(clippy::too_many_arguments)]
 fn trace<'py>(
     py: Python<'py>,
     state: &State,
@@ -65,19 +70,48 @@ fn trace<'py>(
     message: &Message,
     gas_limit: u64,
     seconds: Option<f64>,
-) -> PyResult<(Outcome<'py>, u64, u64, bool)> {
-    let (gas_limit, until) = (fields::gas_limit(gas_limit)?, fields::deadline(seconds)?);
-    let executed = caught(py, || machine::execute(state, block, message, gas_limit, until))?.map_err(error)?;
-    Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame))
+    frames: bool,
+    stop: Option<&Stop>,
+) -> PyResult<(Outcome<'py>, u64, u64, bool, Vec<GivenFrame>)> {
+    let gas_limit = fields::gas_limit(gas_limit)?;
+    let task = Task { until: fields::deadline(seconds)?, stop: stop.map(|stop| stop.0.clone()), frames };
+    let executed = caught(py, || machine::execute(state, block, message, gas_limit, &task))?.map_err(error)?;
+    let ends = executed.frames.iter();
+    let ends = ends.map(|end| (end.depth, end.address.0.0, end.status, end.output.0, end.reads)).collect();
+    Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame, ends))
 }
 
-/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, gas of all executions.
-type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, u64);
+/// Depth, address, status, hash of the output, opcode that reads gas (see `frames::Frame`).
+type GivenFrame = (u32, [u8; 20], u8, [u8; 32], u8);
+
+/// Stops executions of other threads, at their next call or creation.
+#[pyclass(frozen, module = "feemodel_native")]
+struct Stop(Arc<AtomicBool>);
+
+#[pymethods]
+impl Stop {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the limit is proven to keep every frame as it is; else the frame in the way: index, address, opcode; and
+/// whether no limit keeps its output.
+type GivenIntact = (bool, Option<(usize, [u8; 20], u8)>, bool);
+
+/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, gas of all executions, and
+/// what is known of the frames.
+type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, u64, Option<GivenIntact>);
 
 /// The gas limit that a message needs, see `gas_search`. `total_gas` and `seconds` are what its executions may take,
 /// `left` is the time of the task that it is part of, `most` the largest limit that the node would execute.
 #[pyfunction]
-#[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, proves, total_gas, seconds=None, left=None, inline_gas=None, sender_acts=false))]
+#[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, proves, total_gas, seconds=None, left=None, inline_gas=None, sender_acts=false, stop=None))]
 #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
 fn search<'py>(
     py: Python<'py>,
@@ -95,9 +129,10 @@ fn search<'py>(
     left: Option<f64>,
     inline_gas: Option<u64>,
     sender_acts: bool,
+    stop: Option<&Stop>,
 ) -> PyResult<Searched<'py>> {
     let Some(rules) = gas_search::Rules::named(rules) else {
-        return Err(PyValueError::new_err(format!("rules: expected geth or besu, got {rules}")));
+        return Err(PyValueError::new_err(format!("rules: expected geth, besu or intact, got {rules}")));
     };
     if !(0.0..1.0).contains(&tolerance) {
         return Err(PyValueError::new_err(format!("tolerance: expected a number from 0 to below 1, got {tolerance}")));
@@ -111,7 +146,11 @@ fn search<'py>(
         proves,
         total_gas,
         begins_until: fields::deadline(seconds)?,
-        until: fields::deadline(left)?,
+        task: Task {
+            until: fields::deadline(left)?,
+            stop: stop.map(|stop| stop.0.clone()),
+            frames: rules == gas_search::Rules::Intact,
+        },
         inline_gas,
         sender_acts,
     };
@@ -123,7 +162,11 @@ fn search<'py>(
         Unfound::Unproven => Unproven::new_err("less gas does not tell how more ends"),
     })?;
     let outcome = found.outcome.as_ref().map(|executed| outcome(py, executed));
-    Ok((found.gas_limit, outcome, found.executed, found.proven, found.spent))
+    let intact = found.intact.map(|intact| {
+        let place = intact.place.map(|place| (place.index, place.address.0.0, place.opcode));
+        (intact.is_proven, place, intact.loses_output)
+    });
+    Ok((found.gas_limit, outcome, found.executed, found.proven, found.spent, intact))
 }
 
 /// The version of this package, and the forks that it executes.
@@ -168,6 +211,7 @@ fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<State>()?;
     module.add_class::<Block>()?;
     module.add_class::<Message>()?;
+    module.add_class::<Stop>()?;
     module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(search, module)?)?;
     module.add_class::<hashing::Hash>()?;

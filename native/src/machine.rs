@@ -4,6 +4,8 @@
 //! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
 
 use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use revm::bytecode::opcode::{self, OpCode};
@@ -26,6 +28,7 @@ use revm::interpreter::{
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 
+use crate::frames::{self, Frames};
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
 use crate::metered;
@@ -88,12 +91,33 @@ pub struct Executed {
     pub detail: u64,
     /// Why a precompile refused its input, in geth's words.
     pub fault: &'static str,
-    /// The least gas limit on which it ends the same way.
+    /// The least gas limit on which it takes the same path, as long as gas is not read.
     pub least: u64,
-    /// The largest one; below the least, nothing is known.
+    /// The largest limit on which it ends the same way, from `least` on; 0 where nothing is known.
     pub most: u64,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
+    /// How each frame ended, where that was asked for.
+    pub frames: Vec<frames::Frame>,
+}
+
+/// What an execution is asked for beside its outcome, and when it is given up.
+#[derive(Clone, Debug, Default)]
+pub struct Task {
+    /// When it must end.
+    pub until: Option<Instant>,
+    /// Set by another thread that does not wait for it any longer.
+    pub stop: Option<Arc<AtomicBool>>,
+    /// Whether to record how each frame ends.
+    pub frames: bool,
+}
+
+impl Task {
+    /// Whether to give it up.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+            || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// Why there is no outcome.
@@ -126,8 +150,9 @@ pub struct Run {
     due: U256,
     /// The sender, where its balance depends on the gas limit.
     payer: Option<Address>,
-    until: Option<Instant>,
+    task: Task,
     recorder: Recorder,
+    frames: Frames,
     note: Option<Note>,
     /// Whether the outermost frame halted within an instruction, not where its fixed price was taken.
     within: bool,
@@ -198,6 +223,19 @@ impl Run {
         self.held.is_too_much(0)
     }
 
+    /// The opcode that runs reads the gas left, or a balance that pays for it.
+    fn reads(&mut self, opcode: u8) {
+        self.recorder.reads = true;
+        self.frames.reads(opcode);
+    }
+
+    fn begins(&mut self, address: Address) {
+        if self.task.frames {
+            self.held.state += size_of::<frames::Frame>();
+            self.frames.begins(address);
+        }
+    }
+
     /// Give the execution up: the error that ends it.
     pub fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
         self.failure = Some(failure);
@@ -216,11 +254,11 @@ pub fn execute(
     block: &Block,
     message: &Message,
     gas_limit: u64,
-    until: Option<Instant>,
+    task: &Task,
 ) -> Result<Executed, Failure> {
     let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
     let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec)));
-    let executed = machine.execute(state, block, message, gas_limit, until);
+    let executed = machine.execute(state, block, message, gas_limit, task);
     if machine.memory() <= KEPT_MEMORY {
         MACHINE.set(Some(machine));
     }
@@ -259,7 +297,7 @@ impl Machine {
         block: &Block,
         message: &Message,
         gas_limit: u64,
-        until: Option<Instant>,
+        task: &Task,
     ) -> Result<Executed, Failure> {
         self.0.precompiles.begin(message);
         let context = &mut self.0.ctx;
@@ -286,8 +324,9 @@ impl Machine {
             blob_price: block.blob_price,
             due,
             payer: (!paid.is_zero()).then_some(message.transaction.caller),
-            until,
+            task: task.clone(),
             recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
+            frames: Frames::default(),
             note: None,
             within: false,
             held: Held::default(),
@@ -305,8 +344,9 @@ impl Machine {
             (Err(error), None) => Err(Failure::Other(error.to_string())),
             (Ok(result), _) => {
                 let mut executed = Executed::new(result, floor, run.note);
+                executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
+                executed.frames = run.frames.all();
                 if !run.recorder.reads {
-                    executed.least = intrinsic.saturating_add(run.recorder.least).max(floor);
                     executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
                     executed.single_frame = run.recorder.single_frame;
                 }
@@ -336,6 +376,7 @@ impl Executed {
             least: 1,
             most: 0,
             single_frame: false,
+            frames: Vec::new(),
         }
     }
 
@@ -466,20 +507,20 @@ impl EvmTr for Machine {
     fn frame_init(&mut self, init: FrameInit) -> Result<FrameInitResult<'_, Frame>, ContextDbError<Ctx>> {
         let Evm { ctx, frame_stack, .. } = &mut self.0;
         let run = &mut ctx.chain;
-        if run.until.is_some_and(|until| Instant::now() >= until) {
+        if run.task.is_late() {
             return Err(run.give_up(Failure::Late));
         }
         if run.held.is_too_much(ctx.local.shared_memory_buffer.borrow().len()) {
             return Err(run.give_up(Failure::Large));
         }
-        let (given, sender, stipend) = match &init.frame_input {
+        let (given, sender, called, stipend) = match &init.frame_input {
             FrameInput::Call(call) => {
                 let has_value = call.transfer_value().is_some_and(|value| !value.is_zero());
                 let stipend = if has_value { ctx.cfg.gas_params.call_stipend() } else { 0 };
-                (call.gas_limit, call.caller, stipend)
+                (call.gas_limit, call.caller, call.bytecode_address, stipend)
             }
-            FrameInput::Create(create) => (create.gas_limit(), create.caller(), 0),
-            FrameInput::Empty => (0, Address::ZERO, 0),
+            FrameInput::Create(create) => (create.gas_limit(), create.caller(), Address::ZERO, 0),
+            FrameInput::Empty => (0, Address::ZERO, Address::ZERO, 0),
         };
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
         if frame_stack.index().is_some() {
@@ -497,22 +538,28 @@ impl EvmTr for Machine {
             ItemOrResult::Result(result) => Some(result),
         };
         let Some(result) = result else {
-            let run = &mut self.0.ctx.chain;
-            run.recorder.begins(given);
-            run.held.begins();
+            let Evm { ctx, frame_stack, .. } = &mut self.0;
+            let address = frame_stack.get().interpreter.input.target_address();
+            ctx.chain.recorder.begins(given);
+            ctx.chain.begins(if is_creation { address } else { called });
+            ctx.chain.held.begins();
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
         let run = &mut self.0.ctx.chain;
         let end = match result.instruction_result() {
             InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
             InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => {
-                run.recorder.reads |= run.payer == Some(sender); // who may have been too poor for the value
+                if run.payer == Some(sender) {
+                    run.reads(if is_creation { opcode::CREATE } else { opcode::CALL }); // it may be too poor for the value
+                }
                 End::Refused
             }
             end if end.is_ok_or_revert() => End::Needed(given - result.gas().remaining()),
-            _ => End::Halted(0),
+            _ => End::halted(),
         };
         run.recorder.returns(end);
+        run.begins(called);
+        run.frames.ends(&result);
         run.held.returned(returned(&result).len());
         Ok(ItemOrResult::Result(result))
     }
@@ -532,6 +579,7 @@ impl EvmTr for Machine {
             }
             let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
             run.recorder.returns(end);
+            run.frames.ends(&result);
             run.held.ends();
             run.held.returned(returned(&result).len());
         }
@@ -596,7 +644,7 @@ fn gas(context: Opcode<'_>) -> InstructionExecResult {
     if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL)
         || !context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::TANGERINE)
     {
-        context.host.chain.recorder.reads = true;
+        context.host.chain.reads(opcode::GAS);
     }
     instructions::system::gas(context)
 }
@@ -605,7 +653,7 @@ pub fn balance(context: Opcode<'_>) -> InstructionExecResult {
     let asked = context.interpreter.stack.data().last().map(address);
     let run = &mut context.host.chain;
     if asked.is_some() && asked == run.payer {
-        run.recorder.reads = true;
+        run.reads(opcode::BALANCE);
     }
     instructions::host::balance(context)
 }
@@ -613,7 +661,7 @@ pub fn balance(context: Opcode<'_>) -> InstructionExecResult {
 fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
     let run = &mut context.host.chain;
     if run.payer == Some(context.interpreter.input.target_address()) {
-        run.recorder.reads = true;
+        run.reads(opcode::SELFBALANCE);
     }
     instructions::host::selfbalance(context)
 }
@@ -630,7 +678,7 @@ pub fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
         return end; // with less gas it cannot be paid for either: the payer has more then, and it costs no less
     }
     if host.chain.payer == Some(own) {
-        host.chain.recorder.reads = true;
+        host.chain.reads(opcode::SELFDESTRUCT);
     }
     if overflows {
         host.error = Err(host.chain.give_up(Failure::Overflow));

@@ -318,7 +318,7 @@ def test_malformed_buffers_are_refused(make, words):
 def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatch):
     engine = Native()
 
-    def panics(*_):
+    def panics(*_, **__):
         raise native.NativeError("index out of bounds")
 
     with monkeypatch.context() as broken:

@@ -197,5 +197,5 @@ def test_a_search_that_takes_too_long_begins_no_further_execution():
 
 
 def test_an_unknown_node_is_refused():
-    with pytest.raises(InvalidInput, match="search: expected one of geth, besu, got 'anvil'"):
+    with pytest.raises(InvalidInput, match="search: expected one of geth, besu, intact, got 'anvil'"):
         node_named("anvil")

@@ -1,0 +1,71 @@
+//! How every call and creation of an execution ends, in the order in which they begin.
+
+use revm::handler::FrameResult;
+use revm::primitives::{Address, B256, keccak256};
+
+/// One call or creation; the outermost is the first.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// How many others it runs in.
+    pub depth: u32,
+    /// The account whose code it runs, or that it creates; zero where a creation does not begin.
+    pub address: Address,
+    /// 0 for success, 1 where it reverted or did not begin, 2 where it halted.
+    pub status: u8,
+    /// Keccak-256 of what it returned.
+    pub output: B256,
+    /// The first opcode in it that reads the gas left, or a balance that pays for it; 0 where there is none.
+    pub reads: u8,
+}
+
+impl Frame {
+    fn ends_as(&self, other: &Self, by_output: bool) -> bool {
+        let same = (self.depth, self.address, self.status) == (other.depth, other.address, other.status);
+        same && (!by_output || self.output == other.output)
+    }
+}
+
+/// The frames of one execution.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    all: Vec<Frame>,
+    running: Vec<usize>,
+}
+
+impl Frames {
+    /// A frame begins.
+    pub fn begins(&mut self, address: Address) {
+        let depth = u32::try_from(self.running.len()).unwrap_or(u32::MAX);
+        self.running.push(self.all.len());
+        self.all.push(Frame { depth, address, ..Frame::default() });
+    }
+
+    /// An opcode of the frame that runs reads gas.
+    pub fn reads(&mut self, opcode: u8) {
+        if let Some(frame) = self.running.last().and_then(|index| self.all.get_mut(*index))
+            && frame.reads == 0
+        {
+            frame.reads = opcode;
+        }
+    }
+
+    /// The frame that runs ends.
+    pub fn ends(&mut self, result: &FrameResult) {
+        let end = result.instruction_result();
+        if let Some(frame) = self.running.pop().and_then(|index| self.all.get_mut(index)) {
+            frame.status = if end.is_ok() { 0 } else { 1 + u8::from(!end.is_revert()) };
+            frame.output = keccak256(&result.interpreter_result().output);
+        }
+    }
+
+    /// All of them.
+    pub fn all(self) -> Vec<Frame> {
+        self.all
+    }
+}
+
+/// The first frame that does not end in both executions in the same way.
+pub fn difference(one: &[Frame], other: &[Frame], by_output: bool) -> Option<usize> {
+    let differs = one.iter().zip(other).position(|(frame, other)| !frame.ends_as(other, by_output));
+    differs.or_else(|| (one.len() != other.len()).then(|| one.len().min(other.len())))
+}
