@@ -35,8 +35,7 @@ INSIDE = {  # modules whose names nobody outside their room calls
     "feemodel.simulation.closed_loop._accounts",
     "feemodel.simulation.closed_loop._l1_steps",
     "feemodel.simulation.closed_loop.loop", "feemodel.simulation.closed_loop.observations",
-    "feemodel.simulation.closed_loop._parameters", "feemodel.simulation.closed_loop.paths",
-    "feemodel.simulation.closed_loop._pricing",
+    "feemodel.simulation.closed_loop._pricing", "feemodel.simulation.closed_loop.paths",
     # The classes of policies are public names of `feemodel.simulation`.
     *(found.name for found in pkgutil.iter_modules(policies.__path__, "feemodel.simulation.policies.")),
     "feemodel.simulation.closed_loop._results",

@@ -56,14 +56,14 @@ CEILINGS = {
     "plots": 772,
     "rollups": 4_846,
     "server": 2_334,
-    "simulation": 9_181,
+    "simulation": 9_164,
     "sizes": 996,
     "top level": 2_204,
-    "package": 42_027,
-    "tests": 43_375,
+    "package": 42_010,
+    "tests": 43_372,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
-    "modules": 218,
+    "modules": 216,
     "exported names": 219,
 }
 SLACK = 100  # a ceiling follows every reduction down

@@ -32,12 +32,12 @@ from feemodel.cli.sweep import run_folder
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.files import read_toml
-from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import POSTINGS, PRICINGS, WITH_SLA
+from feemodel.simulation.posting import Costs
 
 if TYPE_CHECKING:
     import xarray

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.simulation.closed_loop._costs import Costs as Costs
     from feemodel.simulation.closed_loop.baseline import baseline_pricing as baseline_pricing
     from feemodel.simulation.closed_loop.baseline import break_even as break_even
     from feemodel.simulation.closed_loop.baseline import fitted as fitted
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from feemodel.simulation.policies.taiko import TaikoPricing as TaikoPricing
     from feemodel.simulation.policies.vault import VaultPricing as VaultPricing
     from feemodel.simulation.policies.vault_eip1559 import VaultEip1559 as VaultEip1559
+    from feemodel.simulation.posting import Costs as Costs
     from feemodel.simulation.posting import Posting as Posting
     from feemodel.simulation.posting import PriceCap as PriceCap
 

@@ -13,7 +13,6 @@ from feemodel.io import FinishedFolder
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation.announced import PricingRule, announced_variable_cost
 from feemodel.simulation.closed_loop._accounts import DATA_LINES
-from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
 from feemodel.simulation.closed_loop.demand import Demand
@@ -24,7 +23,7 @@ from feemodel.simulation.policies.execution import FixedExecution
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.policies.vault import VaultPricing
-from feemodel.simulation.posting import Posting, PriceCap, post
+from feemodel.simulation.posting import Costs, Posting, PriceCap, post
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
 

@@ -8,7 +8,6 @@ from feemodel.errors import InvalidInput
 from feemodel.simulation import l1_demand, samples
 from feemodel.simulation._backtest import backtest
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
@@ -21,7 +20,7 @@ from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.policies.taiko import TaikoPricing
 from feemodel.simulation.policies.vault import VaultPricing
 from feemodel.simulation.policies.vault_eip1559 import VaultEip1559
-from feemodel.simulation.posting import Posting, PriceCap
+from feemodel.simulation.posting import Costs, Posting, PriceCap
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
 

@@ -1,10 +1,15 @@
-"""Check a pricing policy, create its initial state, and compile the simulation loop with its functions."""
+"""Check a pricing policy, create its initial state, and compile the simulation loop with its functions.
 
+Policies, posting, demand and costs are also described as JSON here, and copied with changed parameters.
+"""
+
+import inspect
+import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -17,7 +22,6 @@ from feemodel.ethereum._fee_units import IN_WEI_OF_ETH, MIN_AMOUNT
 from feemodel.simulation._l1_columns import FEES
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import Path
-from feemodel.simulation.closed_loop._parameters import OPTIONAL
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
 from feemodel.simulation.policies.base import MAX_LAG, Pricing
@@ -32,7 +36,10 @@ from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
+OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may have
 MIN_SIMILARITY = 0.75  # `difflib` ratio above which a similar name counts as a spelling error
+
+Record = TypeVar("Record")
 
 
 def checked_pricing(pricing: Any) -> Pricing:
@@ -187,3 +194,73 @@ def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
 def state_arrays(state: State) -> list[Any]:
     """Return the arrays of which a state consists, as a list."""
     return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]
+
+
+def attributes(record: Any) -> dict[str, Any]:
+    """Return the attributes of an object as a dict from name to value.
+
+    For a dataclass, the result contains the fields. For any other object, the result contains the public data
+    attributes, and every attribute whose name is also the name of a constructor parameter.
+
+    >>> from feemodel.simulation.posting import Costs
+    >>> attributes(Costs())["proving_per_byte"]
+    0.0
+    """
+    if is_dataclass(record):
+        return {one.name: getattr(record, one.name) for one in fields(record)}
+    of_classes = {name for kind in type(record).__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
+    names = [*_accepted(record), *getattr(record, "__dict__", ()), *OPTIONAL, *sorted(of_classes)]
+    found = {name: getattr(record, name) for name in dict.fromkeys(names) if hasattr(record, name)}
+    return {name: value for name, value in found.items() if not callable(value) or name not in of_classes}
+
+
+def parameters(record: Any) -> tuple[str, ...]:
+    """Return the parameters of the constructor of an object that are also attributes of the object.
+
+    >>> from feemodel.simulation.posting import Costs
+    >>> parameters(Costs())[0]
+    'finalization_gas'
+    """
+    return tuple(name for name in _accepted(record) if name in attributes(record))
+
+
+def with_parameters(record: Record, changed: dict[str, Any]) -> Record:
+    """Construct a copy of an object with the given parameters changed.
+
+    Raises `InvalidInput` if the constructor requires a parameter that is not an attribute of the object.
+
+    >>> from feemodel.simulation.posting import Costs
+    >>> with_parameters(Costs(), {"proving_per_byte": 3.0}).proving_per_byte
+    3.0
+    """
+    if not changed:
+        return record
+    values = attributes(record)
+    for name, one in _accepted(record).items():
+        if name not in values and (one.default is one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)):
+            reason = "expected an attribute with the name of this parameter, to copy the object"
+            raise InvalidInput(f"{type(record).__name__}.{name}", reason, record)
+    names = parameters(record)
+    made = type(record)(**{name: values[name] for name in names} | changed)
+    for name in {*OPTIONAL} & {*getattr(record, "__dict__", {})} - {*names}:
+        setattr(made, name, values[name])  # copy attributes that were set after construction
+    return made
+
+
+def described(record: Any) -> str:
+    """Return the class name and the attributes of an object as JSON.
+
+    >>> from feemodel.simulation.posting import Costs
+    >>> described(Costs())[:42]
+    '{"kind": "Costs", "finalization_gas": 0.0,'
+    """
+    values = asdict(record) if is_dataclass(record) and not isinstance(record, type) else attributes(record)
+    shown = {name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in values.items()}
+    return json.dumps({"kind": type(record).__name__, **shown}, default=str)
+
+
+def _accepted(record: Any) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(type(record)).parameters)
+    except (TypeError, ValueError):  # the signature is not available, for example in a compiled module
+        return {}

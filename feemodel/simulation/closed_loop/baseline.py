@@ -13,14 +13,13 @@ import xarray as xr
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._l1_columns import RATIOS
-from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import MAX_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies import POLICIES, POSTINGS, PRICINGS, WITH_SLA
 from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
 from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.posting import Posting, PriceCap
+from feemodel.simulation.posting import Costs, Posting, PriceCap
 
 FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 

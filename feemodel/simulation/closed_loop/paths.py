@@ -37,12 +37,12 @@ from feemodel.simulation.closed_loop._accounts import (
     Path,
     PolicyTerms,
 )
-from feemodel.simulation.closed_loop._costs import Costs
 from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step
-from feemodel.simulation.closed_loop._parameters import OPTIONAL, described
 from feemodel.simulation.closed_loop._pricing import (
+    OPTIONAL,
     check_first_step,
     checked_pricing,
+    described,
     execution_of,
     has_own_loop,
     runner,
@@ -62,7 +62,7 @@ from feemodel.simulation.closed_loop.observations import (
 )
 from feemodel.simulation.draws import stream_of
 from feemodel.simulation.policies.base import Pricing
-from feemodel.simulation.posting import Posting
+from feemodel.simulation.posting import Costs, Posting
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,

@@ -11,13 +11,12 @@ from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop._costs import Costs
-from feemodel.simulation.closed_loop._parameters import parameters, with_parameters
+from feemodel.simulation.closed_loop._pricing import parameters, with_parameters
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, dataset
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.policies.base import Pricing
-from feemodel.simulation.posting import Posting
+from feemodel.simulation.posting import Costs, Posting
 from feemodel.simulation.run import Finished, Where, parts
 from feemodel.simulation.scenarios import Rng
 
