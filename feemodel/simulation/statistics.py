@@ -33,8 +33,8 @@ class Sums(NamedTuple):
     minima: NDArray[np.float64]
     maxima: NDArray[np.float64]
     above: NDArray[np.int64]  #: (cell, threshold): number of evaluations above the threshold
-    bins: NDArray[np.int64]  #: (cell, bin): number of evaluations in the bin
-    first_bin: NDArray[np.int64]  #: number of the first bin
+    counts: NDArray[np.int64]  #: (cell, bin): number of evaluations in the bin
+    bins: NDArray[np.int64]  #: numbers of the bins in which a cell has an evaluation, in their order
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Over:
         for index, threshold in enumerate(self.above):
             above[:, index] = np.count_nonzero(table > threshold, axis=1)
         total, squares, minima, maxima = _moments(table)
-        bins, first_bin = np.empty((len(table), 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        counts, bins = np.empty((len(table), 0), dtype=np.int64), np.empty(0, dtype=np.int64)
         if self.quantile:
-            bins, first_bin = _counted(table, minima, maxima)
-        return Sums(np.full(len(table), count), total, squares, minima, maxima, above, bins, first_bin)
+            counts, bins = _counted(table, minima, maxima)
+        return Sums(np.full(len(table), count), total, squares, minima, maxima, above, counts, bins)
 
 
 def over(*dims: str, quantile: Sequence[float] = (), above: Sequence[float] = ()) -> Over:
@@ -123,7 +123,7 @@ class Table:
         self._evaluations, self._total, self._squares = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
         self._minima, self._maxima = np.full(shape, np.inf), np.full(shape, -np.inf)
         self._above = np.zeros((*shape, len(wanted.above)), dtype=np.int64)
-        self._bins, self._first_bin = np.zeros((*shape, 0), dtype=np.int64), 0
+        self._counts, self._bins = np.zeros((*shape, 0), dtype=np.int64), np.empty(0, dtype=np.int64)
 
     def merge(self, cells: tuple[slice, ...], sums: Sums) -> None:
         """Add the sums of a piece to the given cells (Chan, Golub, LeVeque: Updating formulae, 1979)."""
@@ -139,21 +139,16 @@ class Table:
         self._maxima[cells] = np.maximum(self._maxima[cells], maxima)
         self._above[cells] += sums.above.reshape(*here.shape, -1)
         if self._wanted.quantile:
-            self._add_bins(cells, sums.bins.reshape(*here.shape, -1), int(sums.first_bin[0]))
+            self._add_counts(cells, sums.counts.reshape(*here.shape, -1), sums.bins)
 
-    def _add_bins(self, cells: tuple[slice, ...], bins: NDArray[np.int64], first: int) -> None:
-        width = self._bins.shape[-1]
-        if not width:
-            self._first_bin = first
-        low = min(self._first_bin, first)
-        high = max(self._first_bin + width, first + bins.shape[-1])
-        if high - low > width:
-            check_limit(prod(self._shape) * (high - low), "counts for quantiles", LARGEST_TABLE, ADVICE)
-            wider = np.zeros((*self._shape, high - low), dtype=np.int64)
-            wider[..., self._first_bin - low : self._first_bin - low + width] = self._bins
-            self._bins, self._first_bin = wider, low
-        start = first - self._first_bin
-        self._bins[(*cells, slice(start, start + bins.shape[-1]))] += bins
+    def _add_counts(self, cells: tuple[slice, ...], counts: NDArray[np.int64], bins: NDArray[np.int64]) -> None:
+        together = np.union1d(self._bins, bins)
+        if together.size > self._bins.size:
+            check_limit(prod(self._shape) * together.size, "counts for quantiles", LARGEST_TABLE, ADVICE)
+            wider = np.zeros((*self._shape, together.size), dtype=np.int64)
+            wider[..., np.searchsorted(together, self._bins)] = self._counts
+            self._counts, self._bins = wider, together
+        self._counts[cells][..., np.searchsorted(together, bins)] += counts
 
     def variables(self, name: str, dims: tuple[str, ...], attributes: dict[str, Any]) -> dict[str, Any]:
         """Return the variables of a result: dimensions, values and attributes by name."""
@@ -173,12 +168,10 @@ class Table:
     def _quantiles(self) -> NDArray[np.float64]:
         found = np.empty((*self._shape, len(self._wanted.quantile)))
         for cell in np.ndindex(self._shape):
-            ranks = np.cumsum(self._bins[cell])
+            ranks = np.cumsum(self._counts[cell])
             for index, level in enumerate(self._wanted.quantile):
                 rank = level * (int(ranks[-1]) - 1)
-                below, beyond = _value_of_bin(
-                    self._first_bin + np.searchsorted(ranks, [rank // 1, -(-rank // 1)], "right")
-                )
+                below, beyond = _value_of_bin(self._bins[np.searchsorted(ranks, [rank // 1, -(-rank // 1)], "right")])
                 found[(*cell, index)] = below + (beyond - below) * (rank % 1)
         return np.clip(found, self._minima[..., None], self._maxima[..., None])
 
@@ -198,19 +191,31 @@ def _value_of_bin(bins: NDArray[np.int64]) -> NDArray[np.float64]:
 def _counted(
     table: NDArray[Any], minima: NDArray[np.float64], maxima: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of evaluations in each bin, of shape (cell, bin), and the number of the first bin."""
-    first, last = (_bin_of(np.array(end).view(np.int64)) for end in (minima.min(), maxima.max()))
-    check_limit(len(table) * (int(last - first) + 1), "counts for quantiles", LARGEST_TABLE, ADVICE)
-    counts = np.zeros((len(table), int(last - first) + 1), dtype=np.int64)
-    _count(table.astype(np.float64).view(np.int64), int(first), counts)
-    return counts, np.array([first])
+    """Return the number of evaluations in each bin, of shape (cell, bin), and the numbers of these bins."""
+    first, last = (int(_bin_of(np.array(end).view(np.int64))) for end in (minima.min(), maxima.max()))
+    bits = table.astype(np.float64).view(np.int64)
+    place = np.zeros(last - first + 1, dtype=np.int64)  # of each bin between the extremes, most of which are empty
+    _mark(bits, first, place)
+    bins = np.flatnonzero(place)
+    check_limit(len(table) * bins.size, "counts for quantiles", LARGEST_TABLE, ADVICE)
+    place[bins] = np.arange(bins.size)
+    counts = np.zeros((len(table), bins.size), dtype=np.int64)
+    _count(bits, first, place, counts)
+    return counts, bins + first
 
 
 @cached_njit(nogil=True)
-def _count(bits, first, counts):  # type: ignore[no-untyped-def]
+def _mark(bits, first, place):  # type: ignore[no-untyped-def]
     for r in range(bits.shape[0]):
         for i in range(bits.shape[1]):
-            counts[r, _bin_of(bits[r, i]) - first] += 1
+            place[_bin_of(bits[r, i]) - first] = 1
+
+
+@cached_njit(nogil=True)
+def _count(bits, first, place, counts):  # type: ignore[no-untyped-def]
+    for r in range(bits.shape[0]):
+        for i in range(bits.shape[1]):
+            counts[r, place[_bin_of(bits[r, i]) - first]] += 1
 
 
 # This function is written so that the compiler vectorizes its loops. "reassoc" allows the compiler to vectorize sums of

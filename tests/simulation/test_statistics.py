@@ -81,7 +81,7 @@ def test_the_memory_for_sums_and_counts_is_limited():
     cells = grid(x=np.arange(1.0, 2**14), y=np.arange(1.0, 2**14))
     with pytest.raises(LimitExceeded, match=r"sums of a result .*: reduce over more dimensions"):
         sweep(lambda x, y, z: x * y + z, cells | grid(z=[1.0, 2.0]), reduce=over("z"))
-    wide = grid(x=np.geomspace(1e-300, 1e300, 200), z=np.geomspace(1e-8, 1e8, 200))
+    wide = grid(x=np.geomspace(1e-300, 1e300, 20_000), z=[1.0, 1e8])
     with pytest.raises(LimitExceeded, match="counts for quantiles"):
         sweep(lambda x, z: x * z, wide, reduce=over("z", quantile=[0.5]))
 
