@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": 4_433,
     "estimates": 1_086,
     "ethereum": 2_592,
-    "execution": 2_396,
+    "execution": 2_373,
     "explorer": 1_171,
     "io": 3_659,
     "ledger": 3_954,
@@ -59,12 +59,12 @@ CEILINGS = {
     "simulation": 9_169,
     "sizes": 996,
     "top level": 2_204,
-    "package": 42_015,
+    "package": 41_992,
     "tests": 43_372,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,
-    "exported names": 219,
+    "exported names": 218,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

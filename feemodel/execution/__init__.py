@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.execution._clients import parse_message as parse_message
     from feemodel.execution._engines import engine_named as engine_named
     from feemodel.execution._estimate import GasEstimate as GasEstimate
     from feemodel.execution._estimate import estimate_gas as estimate_gas

@@ -8,13 +8,12 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from math import inf
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._call import Call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS
@@ -154,7 +153,7 @@ class Geth(NodeClient):
         if call.blob_hashes:
             _check_blob_fee(call, call_state)
         price = min(cap, tip + base_fee)
-        return _message(call, price, base_fee if price else 0, pays=True)
+        return message_of(call, gas_price=price, base_fee=base_fee if price else 0)
 
     def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by the balance, the fork and `gas_cap`."""
@@ -217,7 +216,7 @@ class Besu(NodeClient):
             price = min(cap, tip + base_fee)
         if call.blob_hashes:
             _check_blob_fee(call, call_state)
-        return _message(call, price, base_fee, pays=call.sender is not None)
+        return message_of(call, gas_price=price, base_fee=base_fee, pays=call.sender is not None)
 
     def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the block's gas limit, limited by the balance, the fork and `gas_cap`; ignore the call's `gas`."""
@@ -308,33 +307,12 @@ def _have_and_want(message: Message, call: Call, call_state: CallState, gas_limi
     return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
 
 
-def parse_message(
-    call: Call | Mapping[str, Any], *, gas_price: int = 0, base_fee: int = 0, pays: bool | None = None
-) -> Message:
+def message_of(call: Call, *, gas_price: int = 0, base_fee: int = 0, pays: bool = True) -> Message:
     """Return the EVM message of a call.
 
-    Parameters
-    ----------
-    call : a JSON-RPC call object, or a parsed call.
-    gas_price, base_fee : values of the opcodes GASPRICE and BASEFEE [wei / gas].
-    pays : whether the sender pays for the gas limit in advance; by default, only if the call names a sender.
-
-    Returns
-    -------
-    Message : the message, without a gas limit.
-
-    Raises
-    ------
-    InvalidInput : the call is not valid.
-
-    >>> parse_message({"to": "0x" + "11" * 20, "value": "0x5"}, gas_price=7).value
+    >>> message_of(Call(to=bytes(20), value=5)).value
     5
     """
-    parsed = call if isinstance(call, Call) else parse_call(call)
-    return _message(parsed, gas_price, base_fee, pays=parsed.sender is not None if pays is None else pays)
-
-
-def _message(call: Call, gas_price: int, base_fee: int, *, pays: bool) -> Message:
     return Message(
         sender=call.sender or ZERO_ADDRESS,
         to=call.to,

@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from feemodel.ethereum import parse_call
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution._clients import parse_message
+from feemodel.execution._clients import message_of
 from feemodel.execution._engines import engine_named
 from feemodel.execution._estimate import estimate_gas
 from feemodel.execution._forks import fork_named
@@ -185,7 +186,7 @@ def test_a_trace_is_right_about_every_other_limit(family, old):
         rng = random.Random(number)
         call = with_fork(call, rng.choice(OLD)) if old else call
         price = int(call.call.get("gasPrice", "0x0"), 16)
-        message = parse_message(call.call, gas_price=price, base_fee=min(price, 7))
+        message = message_of(parse_call(call.call), gas_price=price, base_fee=min(price, 7), pays="from" in call.call)
         upper = min(PLENTY, (BALANCE - message.value) // price if price else PLENTY)
         wrong = engine.run(call.call_state, lambda execute: wrong_about(execute, message, upper, rng))  # noqa: B023
         assert wrong == [], (number, call)

@@ -7,7 +7,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import parse_sender_unsigned
-from feemodel.execution._clients import parse_message
+from feemodel.execution._clients import message_of
 from feemodel.execution._state import Account, CallState, Override, parse_overrides
 from feemodel.io.files import parse_json
 from feemodel.linea._measure import fee_transaction
@@ -31,7 +31,7 @@ def _call(data: bytes) -> Call:
 def _check_call(data: bytes, call: Call) -> None:
     """A call is the same when it is written out and read again; what a node measures of it can be read again."""
     check_equal(call, parse_call(_wire(call)), "the call written out")
-    message = parse_message(call)
+    message = message_of(call)
     check_equal((call.to, call.data), (message.to, message.data), "the message")
     measured = fee_transaction(call, gas=call.gas or 1)
     sender, transaction = parse_sender_unsigned(measured)

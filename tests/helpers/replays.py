@@ -14,7 +14,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import BLOB, SET_CODE, Call
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._transaction import created_address, rlp_encoded, signer
-from feemodel.execution._clients import parse_message
+from feemodel.execution._clients import message_of
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
 from feemodel.execution._message import Message
@@ -235,5 +235,5 @@ def call_of(transaction: ReplayTransaction) -> Call:
 
 def _message(step: Step) -> Message:
     call = estimate_call(step.transaction)
-    message = parse_message(call, gas_price=offered(step), base_fee=step.block.base_fee, pays=True)
+    message = message_of(call, gas_price=offered(step), base_fee=step.block.base_fee)
     return message._replace(pays_for_blobs=bool(call.blob_hashes))
