@@ -250,7 +250,8 @@ def _computed(
         try:
             try:
                 like = function(**{**arguments, **exacts})
-                leaves = [_plain(leaf, {**arguments, **exacts}, quantities) for leaf in _leaves(like)]
+                across = np.broadcast_shapes(*(part.shape for part in parts.values()))
+                leaves = [_plain(leaf, {**arguments, **exacts}, quantities, across) for leaf in _leaves(like)]
             except Beyond:
                 like, leaves = _by_elements(function, arguments, parts, quantities)
         except InvalidInput as error:
@@ -330,7 +331,7 @@ def _like(result: Any, leaves: Iterator[Any]) -> Any:
     return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
 
 
-def _plain(leaf: Any, arguments: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> Any:
+def _plain(leaf: Any, arguments: Mapping[str, Any], quantities: Mapping[str, Quantity], shape: tuple[int, ...]) -> Any:
     """Return a number or array of NumPy; raise `Int64Overflow` for an element that does not fit int64."""
     if not isinstance(leaf, Exact):
         if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
@@ -340,8 +341,8 @@ def _plain(leaf: Any, arguments: Mapping[str, Any], quantities: Mapping[str, Qua
         return leaf.word
     upper, word = leaf.words()
     values = word.view(np.int64)
-    wrong = np.broadcast_to(upper != values >> 63, values.shape)
-    if wrong.any():
+    if (upper != values >> 63).any():
+        wrong = np.broadcast_to(upper != values >> 63, shape)
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
         numbers = {name: element(value, index, wrong.shape) for name, value in arguments.items()}
         raise _no_room(numbers, quantities, index)

@@ -138,7 +138,6 @@ DivisorAboveZero = Annotated[Real, Quantity("1", "divisor", double=True, above_z
 RealWei = Annotated[Real, Quantity("wei", "amount", double=True)]
 RealWeiPerGas = Annotated[Real, Quantity("wei / gas", "price of gas", double=True)]
 RealWeiPerByte = Annotated[Real, Quantity("wei / byte", "price of a byte", double=True)]
-RealGas = Annotated[Real, Quantity("gas", "gas", double=True)]
 RealGasAboveZero = Annotated[Real, Quantity("gas", "gas", double=True, above_zero=True)]
 RealByte = Annotated[Real, Quantity("byte", "bytes", double=True)]
 BlobFee = Annotated[Real, Quantity("wei / gas", "blob base fee of L1", double=True)]

@@ -52,19 +52,19 @@ CEILINGS = {
     "explorer": 1_171,
     "io": 3_659,
     "ledger": 3_954,
-    "linea": 2_403,
+    "linea": 2_379,
     "plots": 772,
     "rollups": 4_846,
     "server": 2_334,
     "simulation": 9_169,
     "sizes": 996,
     "top level": 2_204,
-    "package": 41_992,
+    "package": 41_968,
     "tests": 43_372,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,
-    "exported names": 218,
+    "exported names": 217,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

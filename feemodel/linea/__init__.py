@@ -9,7 +9,6 @@ PricingRecord : the costs in a block's extraData, in whole kwei
 fee_bytes, fee_payloads, fee_transaction : bytes that a node measures for a call or transaction
 fee_size, fee_sizes : compressed sizes of the bytes that a node measures
 node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
-wallet_fees : fees that wallets set from an estimate
 explain : size, fee, wallet fees and checks of one transaction
 parameters : every parameter with source and date; linea_preset : costs read from a real block
 
@@ -24,7 +23,6 @@ from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.linea._explanation import explain as explain
-    from feemodel.linea._explanation import wallet_fees as wallet_fees
     from feemodel.linea._measure import fee_bytes as fee_bytes
     from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import whole_scalar
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 from feemodel.ethereum._transaction_fee import transaction_fee
@@ -45,24 +44,7 @@ WALLETS = (
 
 
 def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """Return the fees that a wallet sets.
-
-    The priority fee and the base fee are each multiplied by a factor of the wallet and truncated; the maximum fee is
-    the sum of the two products.
-
-    Parameters
-    ----------
-    priority_fee : estimated priority fee [wei / gas].
-    base_fee : base fee of the block [wei / gas].
-    wallet : multipliers of the wallet, one of `WALLETS` or your own.
-
-    Returns
-    -------
-    WalletFees of ints [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : a fee that is negative or not an integer.
+    """Return the fees that a wallet sets: both fees of an estimate, each multiplied by a factor and truncated.
 
     The products are 1.05 · 37,594,352 = 39,474,069.6 for the priority fee and 1.35 · 7 = 9.45 for the base fee:
 
@@ -70,10 +52,6 @@ def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wal
     >>> fees.max_priority_fee, fees.max_fee
     (39474069, 39474078)
     """
-    return _wallet_fees(whole_scalar("priority_fee", priority_fee), whole_scalar("base_fee", base_fee), wallet)
-
-
-def _wallet_fees(priority_fee: int, base_fee: int, wallet: Wallet) -> WalletFees:
     priority = int(priority_fee * wallet.priority_multiplier)
     return WalletFees(wallet, priority, priority + int(base_fee * wallet.base_fee_multiplier))
 
@@ -159,7 +137,7 @@ def explain(
         "offeredPricePerGas": offered,
         "wallets": [
             {"wallet": fees.wallet.name, "maxPriorityFeePerGas": fees.max_priority_fee, "maxFeePerGas": fees.max_fee}
-            for fees in (_wallet_fees(parts.total, form.base_fee, wallet) for wallet in WALLETS)
+            for fees in (wallet_fees(parts.total, base_fee=form.base_fee, wallet=wallet) for wallet in WALLETS)
         ],
         "stages": [
             {

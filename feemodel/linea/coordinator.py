@@ -216,7 +216,7 @@ def usage_weighted_gas_price(
     ...     priority_fee_coefficient=1.2, execution_gas=120_000, blob_gas=131_000,
     ... )
     1220.9166666666667
-    """  # fmt: skip
+    """
     ratios = _reals("gas_used_ratios", gas_used_ratios)
     blob_ratios = _reals("blob_gas_used_ratios", blob_gas_used_ratios)
     bases, tips = _of_blocks("base_fees", base_fees, ratios), _of_blocks("priority_fees", priority_fees, ratios)
@@ -348,7 +348,7 @@ def weighted_moving_average_fee(
     ...     base_fee_coefficient=0.1, priority_fee_coefficient=1.2,
     ... )
     1489.4929577464789
-    """  # fmt: skip
+    """
     ratios, fees = _reals("gas_used_ratios", gas_used_ratios), _reals("base_fees", base_fees)
     if not fees:
         raise InvalidInput("base_fees", "expected at least one block", [])
