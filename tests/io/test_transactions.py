@@ -15,12 +15,6 @@ from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import TRANSACTIONS
 from tests.helpers import extracts
 
-KNOWN_TO_ALL = [column.name for column in TRANSACTIONS.columns if column.presence != "optional"] + [
-    "gas_price",
-    "max_fee_per_gas",
-    "max_priority_fee_per_gas",
-]
-
 
 def write_cryo(path: Path, **changes: Any) -> Path:
     """The transactions of cryo with columns replaced, or left out where the change is `None`."""
@@ -79,14 +73,6 @@ def test_json_of_a_node(tmp_path: Path) -> None:
         assert table["chain_id"].to_list() == [pd.NA, 5, pd.NA]
 
 
-def test_all_formats_give_the_same_table(tmp_path: Path) -> None:
-    cryo = read_transactions(write_cryo(tmp_path / "transactions.parquet"))
-    etl = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"))
-    rpc = parse_transactions(json.dumps(extracts.rpc_block_with_transactions()).encode())
-    pd.testing.assert_frame_equal(cryo[KNOWN_TO_ALL], etl[KNOWN_TO_ALL])
-    pd.testing.assert_frame_equal(cryo[KNOWN_TO_ALL], rpc[KNOWN_TO_ALL])
-
-
 def test_rows_are_sorted_by_block_and_index(tmp_path: Path) -> None:
     path = extracts.etl_transactions(tmp_path / "transactions.csv", extracts.TRANSACTIONS[::-1])
     check_the_facts(read_transactions(path))
@@ -122,29 +108,6 @@ def test_amount_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
     rows = [extracts.TRANSACTIONS[0], {**extracts.TRANSACTIONS[1], "value": value}]
     with pytest.raises(UnreadableFile, match=r"row 2: value: expected a (whole number|value|whole amount)"):
         read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("input", "0xa9059cb", "row 2: input: expected an even number of hexadecimal digits, counted 7"),
-        ("input", "a9059cbb", "row 2: input: expected hexadecimal data that starts with 0x"),
-        ("from_address", "0x1234", "row 2: from_address: expected 20 bytes"),
-        ("to_address", "0x1234", "row 2: to_address: expected 20 bytes"),
-        ("from_address", "", "row 2: from_address: expected a value"),
-        ("gas_price", "1e9", "row 2: gas_price: expected a whole number, got '1e9'"),
-    ],
-)
-def test_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, value: str, message: str) -> None:
-    rows = [extracts.TRANSACTIONS[0], {**extracts.TRANSACTIONS[1], column: value}]
-    with pytest.raises(UnreadableFile, match=rf"transactions\.csv: {message}"):
-        read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
-
-
-def test_megabytes_of_calldata_are_one_value(tmp_path: Path) -> None:
-    rows = [{**extracts.TRANSACTIONS[0], "input": "0x" + "ab" * 3_000_000}]
-    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
-    assert len(table["input"][0]) == 3_000_000
 
 
 def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
