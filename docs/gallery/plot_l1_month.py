@@ -11,9 +11,11 @@ import matplotlib.pyplot as plt
 from feemodel.io import read_shipped_l1_fees
 
 fees = read_shipped_l1_fees().set_index("time")[["base_fee", "blob_base_fee"]] / 1e9
-fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+fig, ax = plt.subplots()
 for name, values in fees.resample("3h").median().items():
     ax.plot(values.index, values, label=name.replace("_", " "))
-ax.set(yscale="log", ylabel="gwei per gas, 3-hour medians")
+ratio = fees.base_fee.median() / fees.blob_base_fee.median()
+assert 16 < ratio < 19  # the minimum of EIP-7918 is a sixteenth
+ax.set(yscale="log", ylabel="gwei per gas, 3-hour medians", title=f"Blob gas cost a {ratio:.0f}th of gas all month")
 ax.tick_params(axis="x", rotation=30)
 ax.legend()
