@@ -14,7 +14,7 @@ from feemodel.ethereum.fee_market import MAINNET
 
 rows = [row for row in MAINNET.rows if row.timestamp > 0]
 dates = [datetime.fromtimestamp(row.timestamp, UTC) for row in rows] + [datetime(2026, 6, 1, tzinfo=UTC)]
-fig, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+fig, ax = plt.subplots()
 for name in ("maximum", "target"):
     ax.step(dates, [getattr(row, name) for row in rows] + [getattr(rows[-1], name)], where="post", label=name)
 for row, date in zip(rows, dates, strict=False):
@@ -23,6 +23,7 @@ for row, date in zip(rows, dates, strict=False):
         row.name, (date, row.maximum), (-3 if left else 2, 4), textcoords="offset points", fontsize=8,
         ha="right" if left else "left",
     )  # fmt: skip
-ax.set(ylabel="blobs per block", ylim=(0, 27))
+assert (rows[0].maximum, rows[-1].maximum, (dates[-2] - dates[0]).days // 30) == (6, 21, 22)
+ax.set(ylabel="blobs per block", ylim=(0, 27), title="In two years, the maximum rose from 6 to 21 blobs")
 ax.tick_params(axis="x", rotation=30)
 ax.legend(loc="upper left")

@@ -13,8 +13,12 @@ from feemodel.io import read_shipped_transactions
 table = read_shipped_transactions()
 codecs = ["zstd", "brotli", "deflate", "fastlz", "lzss"]
 ratios = [table[codec].to_numpy(float) / table["measured_bytes"].to_numpy(float) for codec in codecs]
-fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+fig, ax = plt.subplots()
 ax.boxplot(ratios, tick_labels=codecs, showfliers=False, whis=(5, 95))
 ax.axhline(1, color="grey", linewidth=1, linestyle=":")
-ax.set(ylabel="compressed over original size", title=f"{len(table):,} transactions: median, quartiles, 5 and 95 %")
-assert all(np.median(ratio) < 1.1 for ratio in ratios)
+halved, hardly = np.median(ratios[4]), np.median(ratios[1])
+assert halved < 0.5 < 0.9 < hardly
+ax.set(
+    ylabel="compressed / original: quartiles, 5 and 95 %",
+    title=f"LZSS leaves {halved:.0%} of the median transaction, brotli {hardly:.0%}",
+)
