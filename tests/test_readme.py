@@ -46,7 +46,7 @@ def test_a_session_prints_what_the_page_shows(session, capsys, monkeypatch):
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) < 150
+    assert len(README.splitlines()) < 80
 
 
 @pytest.mark.parametrize("page", [name for name, text in PAGES.items() if "curl -s" in text])
