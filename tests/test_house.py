@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_204,
     "package": 41_971,
-    "tests": 43_299,
+    "tests": 43_761,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,
