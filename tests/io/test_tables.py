@@ -341,7 +341,7 @@ def test_a_history_needs_a_time_and_a_base_fee_and_says_what_it_assumes(capsys, 
     assert assumed["l1_fees_assumed"] == "blob base fees of base fee / 16, the minimum by EIP-7918"
     assert assumed["usage_ratios"].startswith("assumed")
     code, _, error = run(capsys, "backtest", "--l1", path)
-    assert (code, "also need timestamp or time" in error) == (3, True)
+    assert (code, "also need timestamp or block_timestamp" in error) == (3, True)
 
 
 def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
