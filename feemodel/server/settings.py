@@ -28,11 +28,8 @@ from feemodel.linea.parameters import COORDINATOR, DEFAULT_PRESET, LINEA_PRESETS
 from feemodel.quantities import MEANINGS, quantity_of
 
 ENVIRONMENT_PREFIX = "FEEMODEL_"
-#: Variables that start with FEEMODEL_ but are not settings: path of the settings file, limits for files, and options
-#: of tests.
-OTHER_VARIABLES = frozenset(
-    f"FEEMODEL_{name}" for name in ("CONFIG", "MAX_FILE_BYTES", "MAX_FILE_SECONDS", "NATIVE", "PEERS", "SHARED", "SOLC")
-)
+#: Variables that start with FEEMODEL_ but are not settings: path of the settings file, and options of tests.
+OTHER_VARIABLES = frozenset(f"FEEMODEL_{name}" for name in ("CONFIG", "NATIVE", "PEERS", "SHARED", "SOLC"))
 SECRET = ("node", "l1_node")  # settings whose values may contain a password
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
