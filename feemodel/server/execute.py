@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from functools import partial
+from importlib import import_module
 from operator import methodcaller
 from typing import Any, TypeVar
 
@@ -156,24 +158,32 @@ class Executor:
         return await self._in_thread(task, call_state)
 
     async def _in_thread(self, task: Callable[[Execute], Found], call_state: CallState) -> Found:
-        """Run a task in a thread. If the caller goes away before the thread starts, the task is not run."""
+        """Run a task in a thread; if the caller goes away, the task is not run, or the native engine stops."""
         if self._waiting >= self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
         seconds, receive, call = WAITS * self.limits.seconds, RECEIVE.get(), asyncio.current_task()
         watch = None if receive is None or call is None else asyncio.create_task(_cancel_if_gone(receive, call))
-        self._waiting += 1
+        stop = None if self._native is None else import_module("feemodel_native").Stop()
         try:
-            async with asyncio.timeout(seconds):
-                await self._free.acquire()
-        except TimeoutError:
-            raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
+            self._waiting += 1
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._free.acquire()
+            except TimeoutError:
+                raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
+            finally:
+                self._waiting -= 1
+            run = self._any.run if self._native is None else partial(self._native.run, stop=stop)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, run, call_state, task)
+            running.add_done_callback(lambda _: self._free.release())
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop.set()
+            raise
         finally:
-            self._waiting -= 1
             if watch is not None:
                 watch.cancel()
-        running = asyncio.get_running_loop().run_in_executor(self._threads, self._any.run, call_state, task)
-        running.add_done_callback(lambda _: self._free.release())
-        return await asyncio.shield(running)
 
     async def warm_up(self) -> None:
         """Load the state into the engine, so that the first call does not have to wait."""

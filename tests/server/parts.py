@@ -63,8 +63,12 @@ async def exchange(app: Any, method: str, path: str, body: bytes, headers: Mappi
     """One HTTP request to an application."""
     sent: list[Any] = []
 
+    given = iter([{"type": "http.request", "body": body, "more_body": False}])
+
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if (message := next(given, None)) is None:  # the client waits for the response
+            await asyncio.Event().wait()
+        return message or {}
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -10,6 +10,7 @@ from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates._chain import ChainState
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
+from feemodel.execution._estimate import prepare_call
 from feemodel.execution._state import Account, CallState
 from feemodel.server import execute
 from feemodel.server.execute import Executor
@@ -21,6 +22,9 @@ from tests.server.wire import ANNA, BERT, LIST, LOOP, NOBODY, SWAP, TOKENS, TRAN
 STATE = development_state()
 FILL = {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50, 7)}  # of a million gas
 native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+
+#: Calls the precompiled contract that copies data as long as it has gas.
+CALLER = {NOBODY: {"code": "0x5b5f5f5f5f5f60045af1505f56"}}
 
 
 def run(use, *, state=STATE, **settings):
@@ -111,6 +115,33 @@ def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
     run(use, seconds=0.01)
 
 
+@native_only
+def test_a_call_whose_client_is_gone_frees_its_thread():
+    """The code makes calls until two thousand million gas are used, which takes many seconds."""
+    call, state = parse_call({"to": NOBODY, "gas": hex(2 * 10**9)}), STATE.overridden(CALLER)
+
+    async def use(executor):
+        gone = asyncio.Event()
+
+        async def receive():
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        execute.RECEIVE.set(receive)
+        message, gas = prepare_call(call, state, executor.limits)
+        task = asyncio.create_task(executor.execute(message, gas, call, state))
+        await asyncio.sleep(0.3)
+        assert (task.done(), executor._free._value) == (False, execute.THREADS - 1)
+        gone.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(5.0):
+            while executor._free._value < execute.THREADS:
+                await asyncio.sleep(0.01)
+
+    run(use, gas_cap=2 * 10**9, seconds=600.0)
+
+
 def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
     async def use(executor):
         release = held(executor)
@@ -136,6 +167,7 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
     run(use)
 
 
+@native_only
 @pytest.mark.parametrize(
     ("call", "state", "expected"),
     [
@@ -164,7 +196,7 @@ class Inline:
 
     runs = 0
 
-    def run(self, call_state, task, *, inline_gas=None):
+    def run(self, call_state, task, *, inline_gas=None, stop=None):
         self.runs += inline_gas is not None
 
 
