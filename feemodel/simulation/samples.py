@@ -212,7 +212,11 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
 
 
 def split_ranges(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the inputs that are drawn from those that are listed."""
+    """Separate the inputs that are drawn from those that are listed.
+
+    >>> split_ranges({"x": (0, 1), "k": 2.0}, tuple)
+    ({'x': (0, 1)}, {'k': 2.0})
+    """
     for name, value in values.items():
         _check_rows(name, value)
     drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
