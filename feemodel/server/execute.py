@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
-from feemodel.errors import LimitExceeded
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates._chain import ChainState
 from feemodel.estimates.json_types import Gas, StateOverride
 from feemodel.ethereum._block_id import BlockId
@@ -36,7 +36,7 @@ from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
 
 Found = TypeVar("Found")
-_BESU = node_named("besu")
+_BESU, _INTACT = node_named("besu"), node_named("intact")
 
 #: ASGI's function that waits for the next event of the current request's connection; `None` outside of a request.
 RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
@@ -91,6 +91,8 @@ class Executor:
         self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
         self._any: Engine = self._native or engine_named("reference")
         self.engine = "reference" if self._native is None else "native"
+        if settings.intact and self._native is None:
+            raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(THREADS)
 
@@ -130,11 +132,12 @@ class Executor:
         return Gas(limit, 0 if call.sender is None else base.account(call.sender).nonce, base.chain_id)
 
     async def gas_limit(self, call: Call, call_state: CallState, node: NodeClient) -> int:
-        """Return the gas limit that a call needs with a node's search [gas].
+        """Return the gas limit that a call needs with a node's search, or with every inner call intact [gas].
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
         exceeds a limit, or if too many calls are waiting.
         """
+        node = _INTACT if self.settings.intact else node
         prepared = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
         task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
         found: Searched = await self._run(task, call, call_state)

@@ -12,6 +12,7 @@ from feemodel.execution._forks import fork_named
 from feemodel.io.shipped import shipped_path
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import on_chain, opened
 from tests.server.wire import word
 
@@ -169,3 +170,17 @@ def test_a_block_override_changes_an_estimate():
 def test_the_blob_base_fee_is_that_of_the_chain():
     with opened(Settings(), started=False) as client:
         assert client.result("eth_blobBaseFee") == "0x1"
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+def test_estimates_can_keep_every_inner_call():
+    """The guard ignores that its callee fails, which needs a 63rd more gas than geth's limit gives it."""
+    stores, guard = f"0x{'6001600055' + '6001600155' + '6001600255'}", f"0x5f5f5f5f5f73{'ca' * 20}5af100"
+    overrides = {f"0x{'ca' * 20}": {"code": stores}, f"0x{'9a' * 20}": {"code": guard}}
+    asked = [{"to": f"0x{'9a' * 20}", "data": "0x00"}, "latest", overrides]
+    limits = []
+    for intact in (False, True):
+        with opened(Settings(tolerance=0.0, intact=intact), started=False) as client:
+            limits.append(int(client.result("eth_estimateGas", *asked), 16))
+
+    assert limits[0] < limits[1] < 1.02 * limits[0]
