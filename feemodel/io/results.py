@@ -122,6 +122,7 @@ def read_dataset(path: PathLike) -> "xarray.Dataset":
     import xarray
 
     with reading(path):
+        Path(path).stat()  # a missing file is named as by the other readers
         try:
             _check_alone(path)
             with xarray.open_dataset(path, engine=ENGINE) as dataset:
