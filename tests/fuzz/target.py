@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from feemodel.errors import FeeModelError
 
-#: Random bytes near some bytes: libFuzzer's own mutation, or `tests.fuzz.mutators.nearby_bytes`.
+#: Random bytes near some bytes: `tests.fuzz.mutators.nearby_bytes`.
 Mutate: TypeAlias = Callable[[bytes], bytes]
 
 WORDS_LIMIT = 2_000  # characters of a message, beside names that it takes from the input
@@ -26,7 +26,7 @@ class Target:
     read : what is made of an input.
     allowed : the errors by which it may refuse an input. Any other exception is a defect.
     oracle : the input and what was made of it; raises `Violation` where that is wrong. No exception of it is allowed.
-    seeds : the inputs that fuzzing begins with.
+    seeds : the inputs that mutation begins with.
     mutated : an input in the structure of its format changed, `None` where bytes are the structure.
     """
 

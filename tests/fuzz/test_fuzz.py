@@ -1,12 +1,6 @@
-"""The fuzz targets without a fuzzer: seeds, the inputs that once reached or broke something, and a few mutations.
+"""Parsers of requests under bad input: seeds, the inputs that once reached or broke something, and random mutations."""
 
-`scripts/fuzz` runs the same targets under a coverage-guided fuzzer for as long as it is told.
-"""
-
-import importlib.util
 import json
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,17 +15,16 @@ from feemodel.execution._state import parse_overrides
 from tests.conftest import ROOT
 from tests.fuzz import rpc_bodies
 from tests.fuzz.answers import check_answer
-from tests.fuzz.minimise import defect, minimal
 from tests.fuzz.mutators import nearby_bytes
-from tests.fuzz.target import Target, Violation, accepts, check
-from tests.fuzz.targets import PLACES, load
+from tests.fuzz.target import Target, Violation, accepts
+from tests.fuzz.targets import TARGETS
 
 FOLDER = ROOT / "tests" / "fuzz"
 KEPT = sorted(path for kind in ("corpus", "crashes") for path in (FOLDER / kind).rglob("*") if path.is_file())
 MUTATIONS = 400  # of a target
 SIZE = 20_000  # bytes of an input that is kept, at most
 
-targets = pytest.mark.parametrize("name", PLACES)
+targets = pytest.mark.parametrize("name", TARGETS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +35,7 @@ def _server_that_ends() -> Iterator[None]:
 
 @targets
 def test_seeds_are_taken_or_refused_by_name(name):
-    target = load(name)
+    target = TARGETS[name]
     taken = [accepts(target, seed) for seed in target.seeds()]
     assert True in taken
 
@@ -52,12 +45,12 @@ def test_no_kept_input_shows_a_defect(path: Path):
     """Those under `crashes` once did; those under `corpus` reach what others do not."""
     data = path.read_bytes()
     assert len(data) <= SIZE
-    accepts(load(path.parent.name), data)
+    accepts(TARGETS[path.parent.name], data)
 
 
 @targets
 def test_mutations_of_the_seeds_show_no_defect(name):
-    target, rng = load(name), Random(name)
+    target, rng = TARGETS[name], Random(name)
     mutate, seeds = nearby_bytes(rng), list(target.seeds())
     taken = 0
     for _ in range(MUTATIONS):
@@ -67,19 +60,6 @@ def test_mutations_of_the_seeds_show_no_defect(name):
         taken += accepts(target, data)
     if name != "rpc":  # which answers everything
         assert 0 < taken < MUTATIONS, "mutations that are all taken or all refused test little"
-
-
-def test_a_defect_is_made_small():
-    def read(data: bytes) -> None:
-        if b"x" in data:
-            raise InvalidInput("data", "expected no x", data)
-        check(data.count(b"a") < 2, "two of them: a")
-
-    target = Target(read, (InvalidInput,), lambda data, answer: None, lambda: [b"bbb"])
-    assert not accepts(target, b"ax")
-    assert defect(target, b"a") is None
-    assert minimal(target, b"bbabbbbabbbb") == b"aa"
-    assert minimal(target, b"bab") == b"bab"
 
 
 @pytest.mark.parametrize("error", [Violation("wrong"), ZeroDivisionError(), RecursionError()])
@@ -164,14 +144,3 @@ def test_a_list_where_a_number_belongs_costs_nothing(read):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
-
-
-@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="needs atheris, which scripts/fuzz installs")
-def test_the_fuzzer_runs_and_counts(tmp_path):
-    arguments = ["-m", "tests.fuzz", "--target", "call", "--runs", "500", "--corpus", str(tmp_path)]
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
-    first, last = done.stdout.splitlines()
-    assert first.split()[:3] == ["call", "500", "executions,"]
-    assert last.split()[:3] == ["all", "500", "executions"]
-    assert "0 defects" in last
-    assert [*tmp_path.glob("call/*")]
