@@ -1,7 +1,7 @@
 """Output of the commands: rich tables that fit the terminal, one JSON object, or a new file."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,11 +173,6 @@ def camel(name: str) -> str:
     """
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)
-
-
-def camel_keys(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a mapping with the keys of JSON."""
-    return {camel(name): value for name, value in values.items()}
 
 
 def _plain(value: Any) -> Any:

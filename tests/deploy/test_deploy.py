@@ -183,14 +183,6 @@ def test_kubernetes_probes_what_the_server_answers():
         assert {client.http("GET", probe["path"]).status for probe in probes.values()} == {200}
 
 
-def test_the_documented_command_is_the_one_that_is_tried():
-    """Read-only but for one folder of temporary files."""
-    (command,) = re.findall(r"docker run (.*?)feemodel\n", IMAGE.replace("\\\n#", ""), flags=re.DOTALL)
-
-    assert command.split().count("--tmpfs") == 1
-    assert {"--read-only", "/tmp"} <= set(command.split())
-
-
 def seconds(name, text=SITE):
     (found,) = re.findall(rf"^\s*{name} (\d+)s;", text, flags=re.MULTILINE)
     return int(found)

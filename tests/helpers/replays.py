@@ -52,12 +52,6 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
             yield Step(block, index, block.transactions[index], call_state)
 
 
-def final_state(replay: Replay) -> CallState:
-    """Return the state after the last captured transaction."""
-    *_, (_, _, call_state) = _call_states(replay, fork=None)
-    return call_state
-
-
 def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> CallState:
     """Return the state just before a captured transaction.
 

@@ -139,17 +139,6 @@ def test_retries_are_bounded(node: Node, server: NodeServer, fault: Any, message
     assert len(server.requests) == 3
 
 
-def test_slow_drip_ends_at_the_time_out(server: NodeServer) -> None:
-    server.always = node_server.dripping
-    started = time.monotonic()
-    with (
-        Node(server.url, timeout=0.3, retries=0) as node,
-        pytest.raises(UpstreamError, match=r"no whole answer in 0\.3 s"),
-    ):
-        node.call("echo")
-    assert time.monotonic() - started < 5
-
-
 def test_node_that_is_not_there_is_a_clear_error() -> None:
     with (
         Node(DOWN, retries=1, backoff=0.01) as node,
@@ -198,18 +187,6 @@ def test_pause_that_the_node_asks_for_is_kept(node: Node, server: NodeServer) ->
     assert time.monotonic() - started >= 1
 
 
-def test_pause_of_an_hour_is_refused(node: Node, server: NodeServer) -> None:
-    server.always = status(429, retry_after="3600")
-    with pytest.raises(UpstreamError, match="HTTP 429 Too Many Requests, asks to wait 3600 s"):
-        node.call("echo")
-    assert len(server.requests) == 1
-
-
-def test_senseless_pause_is_ignored(node: Node, server: NodeServer) -> None:
-    server.faults.append(status(503, retry_after="soon"))
-    assert node.call("echo") == []
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -231,34 +208,6 @@ def test_wrong_answer_is_an_error(node: Node, server: NodeServer, change: Any, m
     with pytest.raises(UpstreamError, match=message):
         node.call("echo")
     assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda replies: replies[:-1],
-        lambda replies: [*replies, replies[0]],
-        lambda replies: [replies[0], replies[0], *replies[2:]],
-        lambda replies: [{**reply, "id": reply["id"] + 1} for reply in replies],
-        lambda replies: [{**reply, "id": [reply["id"]]} for reply in replies],
-    ],
-    ids=["one missing", "one too many", "one twice", "other ids", "ids as lists"],
-)
-def test_wrong_answer_to_a_batch_is_an_error(node: Node, server: NodeServer, change: Any) -> None:
-    server.always = edited(change)
-    with pytest.raises(UpstreamError, match="ids of its 3 calls"):
-        node.batch([("echo", [number]) for number in range(3)])
-
-
-def test_a_head_that_drips_is_given_up_in_time(server: NodeServer) -> None:
-    server.always = node_server.dripping_head
-    with Node(server.url, timeout=0.3, retries=0) as node:
-        began = time.monotonic()
-        with pytest.raises(UpstreamError, match=r"no answer in 0\.3 s"):
-            node.call("echo")
-        assert time.monotonic() - began < 5.0
-        server.always = None
-        assert node.call("echo", [1]) == [1]
 
 
 FLOOD = """
@@ -335,14 +284,6 @@ def test_a_batch_that_may_have_changed_something_is_not_asked_again(node: Node, 
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("code", [10**400, -(2**63) - 1, True, "1", None])
-def test_an_error_code_that_is_none_is_an_upstream_error(node: Node, server: NodeServer, code: Any) -> None:
-    server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": code, "message": "no"}})
-    with pytest.raises(UpstreamError, match=r"an error (without a code|whose code does not fit 64 bits)") as refused:
-        node.call("echo")
-    assert not isinstance(refused.value, NodeError)
-
-
 def test_the_address_is_taken_out_of_a_nodes_own_words(node: Node, server: NodeServer) -> None:
     words = f"no route from {node.name}/key, 127.0.0.1 or {node.name[7:]}; 1127.0.0.1 is another"
     server.always = edited(lambda reply: {"id": reply["id"], "error": {"code": 1, "message": words}})
@@ -372,12 +313,6 @@ def test_error_without_id_passes(node: Node, server: NodeServer) -> None:
 def test_answer_that_is_not_json_is_an_error(node: Node, server: NodeServer, data: bytes) -> None:
     server.always = body(data, content_type="text/html")
     with pytest.raises(UpstreamError, match=rf"not JSON-RPC \({len(data):,} bytes, text/html\)"):
-        node.call("echo")
-
-
-def test_broken_packing_is_an_error(node: Node, server: NodeServer) -> None:
-    server.always = body(b"not gzip at all", content_encoding="gzip")
-    with pytest.raises(UpstreamError, match="cannot be read"):
         node.call("echo")
 
 
@@ -507,14 +442,6 @@ def test_many_threads_share_a_node(server: NodeServer) -> None:
     assert 1 < most <= 4
 
 
-def test_thread_that_finds_no_free_connection_says_so(server: NodeServer) -> None:
-    server.always = node_server.silent
-    with Node(server.url, connections=1, timeout=1.0, retries=0) as node, ThreadPoolExecutor(4) as threads:
-        errors = [str(call.exception()) for call in [threads.submit(node.call, "echo") for _ in range(4)]]
-    assert f"{server.url}: no answer in 1 s" in errors
-    assert f"{server.url}: no connection became free in 1 s" in errors
-
-
 def test_close_ends_the_pauses_of_other_threads(server: NodeServer) -> None:
     server.always = status(503, retry_after="30")
     with ThreadPoolExecutor(1) as threads:
@@ -552,7 +479,10 @@ def test_a_client_that_nobody_has_any_more_ends_its_thread(server: NodeServer) -
     node.call("echo")
     del node
     gc.collect()
-    assert threading.active_count() <= before + 1  # of the server, for the connection that has ended
+    ends = time.monotonic() + 5
+    while threading.active_count() > before + 1 and time.monotonic() < ends:  # one of the server, for the connection
+        time.sleep(0.01)
+    assert threading.active_count() <= before + 1
 
 
 def test_an_idle_connection_that_the_node_has_closed_is_replaced_without_retries(server: NodeServer) -> None:
