@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_204,
     "package": 41_982,
-    "tests": 42_998,
+    "tests": 43_002,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,
