@@ -77,6 +77,7 @@ MEANINGS = {
     "packed": "round the size up to whole 32-byte field elements of a blob",
     "genesis": "geth genesis file",
     "store": "ledger file",
+    "intact": "keep every inner call as it is with ample gas; needs the native engine",
     "l1_node": "URL of an L1 node",
     "node": "URL of a node",
 }

@@ -1,14 +1,10 @@
 """Equality of values that hold arrays: by value, whatever they hold; a hash where nobody can change them."""
 
-import importlib
-import pkgutil
-
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
-import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import ExcessBranches
 from feemodel.linea.priority import Breakdown
@@ -67,14 +63,6 @@ def test_a_named_tuple_of_arrays_equals_one_of_equal_arrays(cls):
     assert not one != cls(*values)  # noqa: SIM202  # the other operator
     assert cls(*range(len(values))) == tuple(range(len(values)))
     assert hash(cls(*range(len(values)))) == hash(tuple(range(len(values))))
-
-
-def classes():
-    for module in pkgutil.walk_packages(feemodel.__path__, "feemodel."):
-        if not module.name.endswith("__main__"):
-            for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, type) and value.__module__ == module.name:
-                    yield value
 
 
 def test_fees_of_series_and_data_arrays_are_compared_by_value():

@@ -20,11 +20,12 @@ from feemodel.cli.parameters import (
 )
 from feemodel.cli.subjects import Item, as_call, estimated_gas, gas_limit, read_subjects, signing_fields
 from feemodel.cli.verb import verb
-from feemodel.errors import FeeModelError, UnreadableFile
+from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
+from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
     from feemodel.estimates._chain import ChainState
@@ -42,11 +43,14 @@ def command(
     chain_id: ChainId | None = None,
     form: SizedForm = "sender_unsigned",
     genesis: Genesis = None,
+    intact: Annotated[bool, flag(MEANINGS["intact"])] = False,
     check: Annotated[bool, flag("exit with 1 if a check of the node would reject the transaction")] = False,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:  # fmt: skip
     """Explain transactions or calls: size, gas, parts of the fee, and the checks of a node."""
+    if intact and genesis is None:
+        raise InvalidInput("--intact", "expected --genesis too, because the call must be executed", intact)
     preset, priced = pricing.read()
     codec, chain = sizing.read(), _chain(genesis)
 
@@ -55,7 +59,7 @@ def command(
             raise one
         fields = signing_fields(one, nonce, chain_id)
         return explain(
-            one, _gas(one, gas, gas_used, chain), nonce=fields[0], chain_id=fields[1], form=priced,
+            one, _gas(one, gas, gas_used, chain, intact=intact), nonce=fields[0], chain_id=fields[1], form=priced,
             checks=node_checks(preset), codec=codec, measured=form, packed=sizing.packed,
         )  # fmt: skip
 
@@ -159,10 +163,10 @@ def _notes(answer: dict[str, Any]) -> list[str]:
 
 
 def _gas(
-    subject: Call | Transaction, given: int | None, used: int | None, chain: "ChainState | None"
+    subject: Call | Transaction, given: int | None, used: int | None, chain: "ChainState | None", *, intact: bool
 ) -> dict[str, int]:
     if chain is not None:
-        given, executed = _executed(subject, chain, given)
+        given, executed = _executed(subject, chain, given, intact=intact)
         used = executed if used is None else used
     estimated, limit = estimated_gas(subject, given), gas_limit(subject)
     gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
@@ -178,10 +182,10 @@ def _chain(genesis: str | None) -> "ChainState | None":
     return genesis_chain(read_genesis_document(genesis))
 
 
-def _executed(subject: Call | Transaction, chain: "ChainState", given: int | None) -> tuple[int, int]:
+def _executed(subject: Call | Transaction, chain: "ChainState", given: int | None, *, intact: bool) -> tuple[int, int]:
     """Execute a call or transaction on the chain's state; return the gas limit and the gas used, as in a receipt [gas].
 
-    If no gas limit is given, the gas limit is estimated with Besu's search.
+    If no gas limit is given, the gas limit is estimated with Besu's search, or with every inner call intact.
     """
     from feemodel.execution._clients import node_named
     from feemodel.execution._engines import engine_named
@@ -191,7 +195,9 @@ def _executed(subject: Call | Transaction, chain: "ChainState", given: int | Non
 
     call = subject if isinstance(subject, Call) else as_call(subject)
     engine = engine_named("auto")
-    prepared = node_named("besu").prepare(call, chain.call_state, tolerance=TOLERANCE, limits=engine.limits)
+    prepared = node_named("intact" if intact else "besu").prepare(
+        call, chain.call_state, tolerance=TOLERANCE, limits=engine.limits
+    )
     limit = gas_estimate(prepared, engine).gas_limit if given is None else given
     outcome = engine.run(prepared.call_state, lambda execute: execute(prepared.message, limit))
     if not outcome.succeeded:

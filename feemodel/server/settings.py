@@ -112,7 +112,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     engine: Literal["auto", "native", "reference"] = _execution("auto", "engine that executes calls")
     tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(
         TOLERANCE, "tolerance of the gas limit search; 0 is exact [1]")
-    intact: bool = _execution(False, "estimates keep every inner call as it is with ample gas; needs the native engine")
+    intact: bool = _execution(False, MEANINGS["intact"])
     gas_cap: Gas = _execution(Limits().gas_cap, "maximum gas of one execution; 1,000,000 without Rust [gas]")
     seconds: Seconds = _execution(Limits().seconds, "maximum time of all executions of a call [s]")
     queue: Count = _execution(32, "maximum calls that wait for execution, in each process")

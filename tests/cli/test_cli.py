@@ -25,6 +25,7 @@ from feemodel.sizes._codecs import CODECS
 from tests.conftest import ROOT
 from tests.helpers import node_server
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, development_state, encoded
+from tests.helpers.execution_engines import HAS_NATIVE
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
 RAW = (
@@ -112,6 +113,12 @@ def test_explain_executes_on_a_genesis(capsys):
     gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "90000")["gas"]
     assert gas == {"estimated": 90_000, "limit": 90_000, "used": estimate.gas_used}
 
+    if HAS_NATIVE:
+        gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--intact")["gas"]
+        assert gas["estimated"] == estimate_gas(call, development_state(), search="intact").gas_limit
+
+    code, words = complaint(capsys, "explain", json.dumps(call), "--intact")
+    assert (code, "expected --genesis too" in words) == (2, True)
     code, words = complaint(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "30000")
     assert (code, words) == (2, "gas required exceeds allowance (30000)")
 
