@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_205,
     "package": 41_989,
-    "tests": 42_997,
+    "tests": 42_994,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,

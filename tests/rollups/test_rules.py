@@ -35,7 +35,7 @@ COLUMNS = (
 )  # fmt: skip
 SIZE = st.integers(1, 128_000)
 ROW = st.fixed_dictionaries(dict.fromkeys(COLUMNS, SIZE) | {"gas": st.integers(21_000, 30_000_000)})
-FEE = st.integers(4, 5 * 10**12)  # above, the price of Polygon zkEVM takes more than 64 bits
+FEE = st.integers(4, 5 * 10**12)
 SCROLL = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "l2_gas_price": 15_680_000}
 FEYNMAN = rule("scroll/feynman", parameters=SCROLL | {"penalty_threshold": 2 * 10**9, "penalty_factor": 1_500_000_000})
 EARLY = rule("scroll/bernoulli", parameters={"overhead": 2_500, "scalar": 1_150_000_000, "l2_gas_price": 0})
