@@ -21,9 +21,11 @@ days = scenarios.bootstrap(month, paths=400, block_seconds=86_400, horizon=86_40
 rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
 found = feemodel.calibrate(workload, days, rule, loss_probability=0.05, arrival_rate=1.45, rng=3)
 curve = found.loss_curve()
-fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+fig, ax = plt.subplots()
 ax.fill_between(curve.margin, 100 * curve.low, 100 * curve.high, alpha=0.25, step="post", label="95 % interval")
 ax.step(curve.margin, 100 * curve.loss_probability, where="post", label="days at a loss")
-ax.plot([found.margin], [5], "o", color="black", label=f"5 % of days lose at a margin of {found.margin:.2f}")
-ax.set(xlabel="margin", ylabel="days at a loss [%]", ylim=(0, 100))
+ax.plot([found.margin], [5], "o", color="black", label="the margin that is asked for")
+assert 1.1 < found.margin < 1.4
+title = f"One day in twenty loses at a margin of {found.margin:.2f}"
+ax.set(xlabel="margin", ylabel="days at a loss [%]", ylim=(0, 100), title=title)
 ax.legend()

@@ -30,5 +30,10 @@ columns = {"at_low": ends[0], "at_high": ends[1], "low": words[0], "high": words
 swings = xr.Dataset(
     {name: ("input", values) for name, values in columns.items()}, {"input": [*ranges]}, {"base": fee()}
 )
-fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+moved = {name: high / low for name, low, high in zip(ranges, *ends, strict=True)}
+assert moved["base_fee"] > 1_000 > 2 > moved["cost_margin"]
+fig, ax = plt.subplots()
 plot_tornado(swings, ax, label="priority fee at 21,000 gas [gwei per gas]", logarithmic=True)
+_ = ax.set_title(
+    f"The base fee moves the fee {moved['base_fee']:,.0f}-fold, the margin {moved['cost_margin']:.1f}-fold"
+)

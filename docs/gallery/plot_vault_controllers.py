@@ -27,12 +27,17 @@ rules = {"EIP-1559, denominator 8": VaultEip1559(price=least, **terms)}
 for kp in (0.1, 1.0):
     rules[f"P, Kp {kp:g}"] = VaultPricing(gas_per_byte=0, blob_gas_per_byte=0, kp=kp, **terms)
 
-fig, axes = plt.subplots(2, 1, figsize=(8, 5.5), sharex=True, layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(7.5, 6), sharex=True)
+short = {}
 for name, rule in rules.items():
     run = simulate(history, rule, posting, demand, record=1).isel(path=0, recorded_path=0, step=slice(None, None, 50))
     axes[0].plot(run.elapsed / DAY, run.price / gas_per_byte / 1e6, linewidth=1, label=name)
+    short[name] = 10 - float(run.balance.min()) / ETH
     axes[1].plot(run.elapsed / DAY, run.balance / ETH, linewidth=1)
-axes[0].set(ylabel="fee [Mwei per L2 gas]")
-axes[0].legend(fontsize=8)
+assert min(short, key=short.get) == "P, Kp 1"
+axes[0].set(
+    ylabel="fee [Mwei per L2 gas]", title=f"A gain of 1 keeps the vault within {short['P, Kp 1']:.2f} ETH of its target"
+)
+axes[0].legend()
 axes[1].axhline(10, color="black", linewidth=0.8)
 axes[1].set(xlabel="days since 2026-01-07", ylabel="balance of the vault [ETH]")
