@@ -48,11 +48,11 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     UnreadableFile : the file cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(contents(path).decode("utf-8-sig"))
+        with reading(path):
+            content = contents(path)
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnreadableFile:
         raise
-    except OSError as error:
-        raise unreadable(path, error) from None
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
     except ValueError as error:  # text that is not TOML or not UTF-8, a very long integer, or a NUL in the path

@@ -16,6 +16,7 @@ Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exactly
 LARGEST_SAMPLE = 1 << 30  # maximum number of draws or points; also the number of points of SciPy's Sobol sequence
+ROW = "row"  # name of the dimension of rows, unless a name is given
 HALF_CELL = 0.5**31  # half of 2**-30; the distance between Sobol points is 2**-30
 
 
@@ -79,6 +80,24 @@ def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArra
         nearest = LARGEST_SAMPLE if number > LARGEST_SAMPLE else 1 << round(math.log2(number))
         raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
     return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(number.bit_length() - 1))
+
+
+def split_ranges(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Separate the inputs that are drawn from those that are listed.
+
+    >>> split_ranges({"x": (0, 1), "k": 2.0}, tuple)
+    ({'x': (0, 1)}, {'k': 2.0})
+    """
+    for name, value in values.items():
+        check_rows(name, value)
+    drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
+    return drawn, {name: value for name, value in values.items() if name not in drawn}
+
+
+def check_rows(name: str, value: Any) -> None:
+    """Raise `InvalidInput` for a mapping that is not a result of `rows`."""
+    if isinstance(value, Mapping) and not (value and all(getattr(one, "dims", ()) == (ROW,) for one in value.values())):
+        raise InvalidInput(name, "expected numbers, or a result of rows", value)
 
 
 def columns_at(name: str, within: Any, unit: NDArray[np.float64]) -> dict[str, NDArray[Any]]:

@@ -16,14 +16,17 @@ from feemodel.checks import check_indexes, check_limit, mapping, real, real_scal
 from feemodel.errors import InvalidInput
 from feemodel.simulation.draws import (
     LARGEST_SAMPLE,
+    ROW,
     Rng,
     WholeNumbers,
+    check_rows,
     columns_at,
     described,
     drawn_columns,
     is_frozen,
     seed_sequence,
     sobol_points,
+    split_ranges,
     stream_of,
 )
 from feemodel.simulation.surfaces import Workload
@@ -36,7 +39,6 @@ Samples: TypeAlias = "dict[str, xarray.DataArray | int | float | str]"
 DRAW_BLOCK = 1 << 16  # number of draws from one random stream
 SAMPLE = "sample"  # name of the dimension of draws and of Sobol points
 TRANSACTION = "transaction"  # name of the dimension of a workload
-ROW = "row"  # name of the dimension of rows, unless a name is given
 
 
 def rows(**columns: Any) -> Samples:
@@ -211,27 +213,10 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     return joined(*drawn, *map(_listed, constant, constant.values()))
 
 
-def split_ranges(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the inputs that are drawn from those that are listed.
-
-    >>> split_ranges({"x": (0, 1), "k": 2.0}, tuple)
-    ({'x': (0, 1)}, {'k': 2.0})
-    """
-    for name, value in values.items():
-        _check_rows(name, value)
-    drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
-    return drawn, {name: value for name, value in values.items() if name not in drawn}
-
-
-def _check_rows(name: str, value: Any) -> None:
-    if isinstance(value, Mapping) and not (value and all(getattr(one, "dims", ()) == (ROW,) for one in value.values())):
-        raise InvalidInput(name, "expected numbers, or a result of rows", value)
-
-
 def _listed(name: str, value: Any) -> Samples:
     import xarray
 
-    _check_rows(name, value)
+    check_rows(name, value)
     if (
         isinstance(value, (xarray.DataArray, np.ndarray))
         and value.ndim == 0

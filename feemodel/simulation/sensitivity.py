@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from feemodel.checks import check_limit, flag, raise_first, real_scalar, share, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, stream_of
+from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, split_ranges, stream_of
 from feemodel.simulation.run import Where
-from feemodel.simulation.samples import SAMPLE, split_ranges
+from feemodel.simulation.samples import SAMPLE
 from feemodel.simulation.sweep import sweep
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
