@@ -206,7 +206,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: the block: expected full transactions, not hashes (set the second \
+    feemodel.errors.InvalidInput: the document: expected full transactions, not hashes (set the second \
 parameter of eth_getBlockByNumber to true), got '0x11'
     """
     data = encoded("data", data)
