@@ -119,7 +119,9 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     with reading(path):
         table = read_table(path, L1_FEES, columns)
         names = table.attrs["names_in_file"]
-        if not len(table) or table[["base_fee", "excess_blob_gas", "blob_base_fee"]].isna().all(axis=None):
+        if not len(table):
+            raise InvalidInput("L1 fees", "expected at least one row", 0)
+        if table[["base_fee", "excess_blob_gas", "blob_base_fee"]].isna().all(axis=None):
             reason = "expected rows with base_fee, blob_base_fee or excess_blob_gas (base_fee=NAME selects a column)"
             raise InvalidInput("L1 fees", reason, ", ".join(names.values()) or "nothing")
         _check_whole(table)

@@ -5,17 +5,10 @@ import logging
 import os
 import subprocess
 import sys
-import time
 
-from feemodel._extras import has_native
 from feemodel.server.workers import set_up_log
 from tests.helpers import node_server
 from tests.server.parts import answering, opened
-from tests.system.start import serving
-
-KERNELS = 2  # of the ledger's hashing
-COMPILED = 120.0  # the first of them, at the latest [s]
-
 
 FIRST_ESTIMATE = """
 import asyncio, sys
@@ -81,20 +74,6 @@ def test_a_server_is_not_ready_until_it_is_warm():
 
     assert (cold.status, cold.json()["reasons"]) == (503, ["the engine and the ledger are loaded"])
     assert (warm.status, warm.json()["reasons"]) == (200, [])
-
-
-if not has_native():  # with the compiled package nothing is compiled; scripts/test-reference runs without it
-
-    def test_a_server_that_is_stopped_does_not_wait_for_its_compiler(tmp_path, monkeypatch):
-        """The first run of all compiles the ledger's hashing, kernel by kernel, and keeps them."""
-        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-        with serving():
-            end = time.monotonic() + COMPILED
-            while not (kept := list(tmp_path.rglob("hash_kernels.*.nbi"))):
-                assert time.monotonic() < end
-                time.sleep(0.02)
-
-        assert len(kept) <= len(list(tmp_path.rglob("hash_kernels.*.nbi"))) < KERNELS
 
 
 def test_the_log_is_lines_of_json_whatever_a_node_says(capsys):
