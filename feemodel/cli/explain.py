@@ -49,8 +49,8 @@ def command(
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:  # fmt: skip
     """Explain transactions or calls: size, gas, parts of the fee, and the checks of a node."""
-    if intact and genesis is None:
-        raise InvalidInput("--intact", "expected --genesis too, because the call must be executed", intact)
+    if intact and (genesis is None or gas is not None):
+        raise InvalidInput("--intact", "expected --genesis too, and no --gas, because the call is executed", intact)
     preset, priced = pricing.read()
     codec, chain = sizing.read(), _chain(genesis)
 

@@ -117,8 +117,9 @@ def test_explain_executes_on_a_genesis(capsys):
         gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--intact")["gas"]
         assert gas["estimated"] == estimate_gas(call, development_state(), search="intact").gas_limit
 
-    code, words = complaint(capsys, "explain", json.dumps(call), "--intact")
-    assert (code, "expected --genesis too" in words) == (2, True)
+    for given in ([], ["--genesis", str(GENESIS), "--gas", "90000"]):
+        code, words = complaint(capsys, "explain", json.dumps(call), "--intact", *given)
+        assert (code, "expected --genesis too, and no --gas" in words) == (2, True)
     code, words = complaint(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "30000")
     assert (code, words) == (2, "gas required exceeds allowance (30000)")
 
