@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_origin
 
 from cyclopts import Parameter, Token
@@ -51,7 +52,7 @@ def default_of(function: Callable[..., Any], parameter: str) -> Any:
     return inspect.signature(function).parameters[parameter].default
 
 
-def number(quantity: Any, words: str = "", **options: Any) -> Parameter:
+def number(quantity: Any, words: str = "", *, default: str = "", **options: Any) -> Parameter:
     """Return the parameter of a quantity, given as `Quantity` or as the annotation of a formula's argument."""
     known = quantity if isinstance(quantity, Quantity) else quantity_of(quantity)
     assert known is not None
@@ -63,7 +64,8 @@ def number(quantity: Any, words: str = "", **options: Any) -> Parameter:
         return checked(known, name, found)
 
     unit = "" if known.unit == "1" else f" [{known.unit}]"
-    return option(read, (words or known.words) + unit, **options)
+    where = f" (default: {default})" if default else ""
+    return option(read, (words or known.words) + where + unit, **options)
 
 
 def checked(quantity: Quantity, name: str, value: int | float) -> int | float:
@@ -174,12 +176,7 @@ def plausible_base_fee(name: str, typed: str) -> int:
     return found
 
 
-def of_preset(quantity: Any) -> Parameter:
-    """Return the parameter of a cost of Linea's fee."""
-    known = quantity_of(quantity)
-    assert known is not None
-    return number(quantity, f"{known.words} (default: of the preset)")
-
+of_preset = partial(number, default="of the preset")
 
 Gas: TypeAlias = Annotated[int, number(quantities.GasAboveZero)]
 Preset: TypeAlias = Annotated[str, one_of(MEANINGS["preset"], LINEA_PRESETS)]
