@@ -12,10 +12,15 @@ from feemodel._extras import has_native
 from tests.helpers.inputs import ROOT as ROOT
 from tests.helpers.inputs import SMALL, inputs
 
-# No test is timed: the first example of a property may compile a kernel. Where a check must give the same answer
-# twice, the examples are the same too; elsewhere every run looks at new ones.
+# No test is timed: the first example of a property may compile a kernel. `.ci/run` must give the same answer twice, so
+# its examples are the same each time; elsewhere every run looks at new ones, at fewer.
+IN_CI = "CI" in os.environ
 settings.register_profile(
-    "untimed", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+    "untimed",
+    deadline=None,
+    derandomize=IN_CI,
+    max_examples=100 if IN_CI else 20,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
 

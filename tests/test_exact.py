@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -79,7 +79,6 @@ def outcome(call: Any) -> Any:
 
 @pytest.mark.parametrize("function", FORMULAS, ids=lambda function: function.__name__)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_arrays_give_what_python_ints_give_or_refuse_it(function: Any, data: Any) -> None:
     columns = {
         name: data.draw(st.lists(INT64.filter(lambda n, low=quantity.minimum: n >= low), min_size=ROWS, max_size=ROWS))

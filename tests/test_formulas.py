@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import feemodel
 from feemodel._extras import has_numba
 from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
-from tests.conftest import ROOT
+from tests.conftest import IN_CI, ROOT
 from tests.helpers.formulas import FORMULAS, Formula, array_parameters, functions
 from tests.helpers.optional import optional
 
@@ -88,7 +88,7 @@ def array(values: list[Any]) -> np.ndarray:
 
 @EVERY
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if IN_CI else 8)
 def test_scalars_arrays_and_broadcasts_are_one_function(formula, data):
     columns = data.draw(values_of(formula))
     rest = {name: data.draw(st.sampled_from(values)) for name, values in formula.choices.items()}
@@ -129,7 +129,6 @@ COMPILED = [formula.function for formula in FORMULAS if hasattr(formula.function
 @pytest.mark.skipif(not has_numba(), reason="compiled forms need numba")
 @pytest.mark.parametrize("function", COMPILED, ids=lambda function: function.__name__)
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
 def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, data):
     formula = next(found for found in FORMULAS if found.function is function)
     columns = {name: array(values) for name, values in data.draw(values_of(formula)).items()}
@@ -149,7 +148,6 @@ def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, da
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_the_kernel_of_large_arrays_gives_the_same_or_leaves_it_to_the_formula(data):
     size, gas = (array(data.draw(st.lists(WHOLE, min_size=ROWS, max_size=ROWS))) for _ in range(2))
     variable_cost, fixed_cost, margin = data.draw(WHOLE), data.draw(WHOLE), data.draw(DOUBLE)

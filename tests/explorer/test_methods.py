@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import feemodel
@@ -169,7 +169,6 @@ axes = st.sampled_from(
 
 
 @given(axes, st.sampled_from(["linear", "log"]), st.floats(0.1, 5), st.integers(1, 10_000))
-@settings(max_examples=60)
 def test_a_curve_is_the_fee_at_each_of_its_points(axis, scale, margin, size):
     pricing, costs, name, low, high = axis
     point = {**TRANSFER, **L1, "pricing": pricing, "margin": margin, "compressedSize": size}

@@ -125,7 +125,6 @@ def test_the_constants_follow_from_the_seeds():
 
 
 @of_poseidon2
-@settings(max_examples=30, deadline=None)
 @given(count=st.integers(1, 40), blocks=st.integers(1, 3), data=st.data())
 def test_poseidon2_equals_the_plain_twin_in_every_lane(hash_, count, blocks, data):
     some = data.draw(st.lists(elements, min_size=1, max_size=40))
@@ -167,7 +166,6 @@ def test_a_batch_on_all_cores_is_as_its_messages_one_by_one(hash_):
 
 
 @of_poseidon2
-@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=150).map(lambda data: bytes(byte & 0x7E for byte in data)))
 def test_a_short_last_block_is_padded_on_the_left(hash_, data):
     assert hash_.digest(data) == plain_poseidon2(data)

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
@@ -225,7 +225,6 @@ def test_neighbours_must_be_neighbours(state):
                 check_proof(shown(left, right), root=accounts.root)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=4), lambda inner: st.lists(inner) | st.dictionaries(
     st.sampled_from(["accountProof", "storageProofs", "key", "leafIndex", "proof", "value", "proofRelatedNodes"]), inner
 )))  # fmt: skip

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
@@ -68,7 +68,6 @@ def test_published_roots(hashing):
     assert tree.next_free == 3
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(small_keys, st.integers(0, 3), st.booleans()), max_size=40))
 def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
     """Whenever it is read, however many changes lie between: value 0 removes."""
@@ -96,7 +95,6 @@ def indices(tree, hkeys):
     return [tuple(leaf.leaf_index for leaf in found) for found in tree.prove(hkeys)]
 
 
-@settings(max_examples=25, deadline=None)
 @given(count=st.integers(0, 70))
 @example(count=1_100)  # three levels of nodes and of pages
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
@@ -117,7 +115,6 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     assert built.prove(asked) == grown.prove(asked)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rounds=st.lists(st.dictionaries(st.integers(0, 60), st.integers(0, 2), max_size=40), max_size=5))
 def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
     """0 removes, 1 puts, 2 removes and puts again, so that the key gets a new leaf."""

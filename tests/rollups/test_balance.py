@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
@@ -71,7 +71,6 @@ def test_the_largest_base_fees_are_those_of_full_blocks():
 
 
 @given(st.integers(1, 10**11), st.integers(0, 2 * 10**8), st.integers(1, 12), st.data())
-@settings(max_examples=50)
 def test_no_sequence_of_l1_blocks_passes_the_bound(base_fee, excess, blocks, data):
     rules = fee_market.MAINNET.rows[-1]
     blob = fee_market.blob_base_fee(excess, rules.timestamp)
@@ -280,7 +279,6 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
 @given(
     st.sampled_from(fee_market.MAINNET.rows), st.floats(0.0, 60.0), st.integers(1, 8), st.integers(0, 10**12)
 )  # fmt: skip
-@settings(max_examples=300, deadline=None)
 def test_no_blob_base_fee_passes_its_bound(rules, exponent, blocks, base_fee):
     """The node rounds its series: e^r times one wei more than the price of now is no bound from some gwei on."""
     excess = int(exponent * rules.update_fraction)

@@ -19,7 +19,7 @@ from ethereum.forks.prague.transactions import (
 )
 from ethereum_types.bytes import Bytes, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import feemodel
@@ -114,7 +114,6 @@ def specified(one: Transaction) -> SetCodeTransaction:
 
 
 @given(set_code)
-@settings(max_examples=100)
 def test_the_encoding_is_the_specification_s_and_is_read_back(one):
     assert one.signed() == encode_transaction(specified(one))
     assert specified_hash(one.unsigned()) == signing_hash_7702(specified(one))

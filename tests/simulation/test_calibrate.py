@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -27,7 +27,6 @@ def known(break_even):
     return lambda path, margin: margin - break_even[path]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.floats(0.1, 50), min_size=5, max_size=80), st.sampled_from([0.01, 0.05, 0.2, 0.5]))
 def test_the_margin_is_the_quantile_of_the_break_even_margins(break_even, bound):
     found = smallest_margin(known(break_even), len(break_even), loss_probability=bound, tolerance=TOLERANCE)

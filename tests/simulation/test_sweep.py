@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -228,7 +228,6 @@ def test_elements_beyond_the_compiled_range_are_exact_too():
     )
 
 
-@settings(max_examples=30)
 @given(st.data())
 def test_the_twin_of_the_priority_fee_is_exact_or_declines(data):
     shape = data.draw(st.sampled_from([(3,), (2, 3), (1, 4), (4, 1), (2, 2, 3)]))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel import _compiled, _extras
@@ -200,7 +200,6 @@ def payloads_with_repeats(draw: Callable[..., Any], dictionary: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", DICTIONARIES)
-@settings(max_examples=50)
 @given(data=st.data())
 def test_every_way_measures_alike(name, data):
     dictionary = DICTIONARIES[name]
@@ -261,7 +260,6 @@ def test_a_codec_is_pickled_after_its_first_call():
     assert codec.size(BLOCK) == pickle.loads(pickle.dumps(codec)).size(BLOCK)
 
 
-@settings(max_examples=50)
 @given(st.one_of(st.binary(min_size=1, max_size=300), payloads_with_repeats(b"").filter(bool)))
 def test_suffixes_are_in_order(data):
     order = suffix_order(np.frombuffer(data, dtype=np.uint8)).tolist()
