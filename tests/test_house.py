@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_205,
     "package": 41_992,
-    "tests": 42_953,
+    "tests": 42_960,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,

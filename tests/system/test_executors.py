@@ -1,0 +1,115 @@
+"""Sweeps on processes and on Dask: the same result to the bit, whichever process is killed."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+
+import distributed
+import pytest
+import xarray
+
+from feemodel import over, priority_fee, sweep
+from feemodel.errors import InvalidInput
+from feemodel.simulation.run import in_order
+from tests.conftest import ROOT
+from tests.simulation.test_executors import SAMPLES, fails
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("reduce", [None, over("sample", quantile=[0.5], above=[3e7])], ids=["all", "reduced"])
+def test_the_result_is_the_same_to_the_bit_on_processes_and_dask(client, processes, reduce):
+    one, *others = (
+        sweep(priority_fee, SAMPLES, reduce=reduce, chunk=900, workers=workers, executor=executor)
+        for workers, executor in ((1, None), (2, processes), (None, client))
+    )
+
+    assert all(other.identical(one) for other in others)
+    assert client.status == "running"  # left open
+
+
+def killed_once(folder, variable_cost, compressed_size, margin):
+    """Ends the process of one worker, the first time that a worker computes it."""
+    if 100 not in compressed_size or variable_cost.flat[0] == SAMPLES["variable_cost"].values[0]:
+        time.sleep(0.02)
+    else:
+        try:
+            (folder / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return variable_cost * compressed_size * margin
+        os.kill(os.getpid(), signal.SIGKILL)
+    return variable_cost * compressed_size * margin
+
+
+def test_a_killed_worker_of_dask_costs_time_and_not_the_result(client, tmp_path):
+    samples = {name: value for name, value in SAMPLES.items() if name != "gas"}
+    function = partial(killed_once, tmp_path)
+    found = sweep(function, samples, chunk=900, executor=client)
+
+    assert (tmp_path / "killed").exists()
+    assert found.identical(sweep(function, samples))
+
+
+def test_an_error_of_the_function_is_the_callers(processes):
+    with pytest.raises(InvalidInput, match="gas: expected at least 1, got 0"):
+        list(in_order(fails, range(20), executor=processes, workers=2))
+
+
+def ends_its_process(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_processes_that_end_are_an_error_of_the_executor(processes):
+    """The last test of these processes."""
+    with pytest.raises(BrokenProcessPool):
+        list(in_order(ends_its_process, range(4), executor=processes, workers=2))
+
+
+KILLED = """
+import sys, time
+from feemodel import grid, sweep
+from feemodel.io import FinishedFolder
+
+def slow(gas, margin):
+    time.sleep(0.05)
+    return gas * margin / 7
+
+samples = grid(gas=range(40), margin=[1.0, 1.3])
+sweep(slow, samples, chunk=2, finished=FinishedFolder(sys.argv[1])).to_netcdf(sys.argv[2])
+"""
+
+
+def test_a_killed_sweep_goes_on_in_another_process(tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    command = [sys.executable, str(script), str(parts), str(tmp_path / "out.nc")]
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        while len(list(parts.glob("part-*.npz"))) < 5 and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+    kept = len(list(parts.glob("part-*.npz")))
+    subprocess.run(command, cwd=ROOT, check=True)
+    with xarray.open_dataset(tmp_path / "out.nc", engine="h5netcdf") as found:
+        assert 5 <= kept < 40
+        assert found.slow.values.tolist() == [[gas * margin / 7 for margin in (1.0, 1.3)] for gas in range(40)]
