@@ -410,7 +410,9 @@ def _divided(value: Any, divisor: Any) -> Exact:
             else:
                 quotient += remainder // by
             return Exact(quotient, max(low, int(smallest) - 2**13), min(high, int(largest) + 2**13))
-    return _exact(_long_division(_words(value), _words(divisor)), low, high)
+    if by_most >= 2**32:
+        raise Beyond
+    return _exact(_short_division(_words(value), divisor), low, high)
 
 
 def _estimate(value: Any, divisor: Any) -> tuple[Any, Any]:
@@ -429,22 +431,14 @@ def _as_double(words: Words) -> Any:
     return (words[0] + (low < 0)) * 2.0**64 + low
 
 
-def _long_division(dividend: Words, divisor: Words) -> Words:
-    """Return a quotient of any size: doubles give 50 bits at a time, and comparisons the last unit."""
-    by = _as_double(divisor)
-    shape = np.broadcast_shapes(np.shape(dividend[1]), np.shape(divisor[1]))
-    quotient: Words = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
-    for _ in range(3):
-        rest = _minus(dividend, _times(quotient, divisor))
-        step = np.floor(_as_double(rest) / by)
-        size = abs(step)
-        top = np.floor(size / 2.0**64)
-        more = top.astype(np.int64), (size - top * 2.0**64).astype(np.uint64)
-        up, down = _plus(quotient, more), _minus(quotient, more)
-        quotient = np.where(step < 0, down[0], up[0]), np.where(step < 0, down[1], up[1])
-    for _ in range(2):
-        rest = _minus(dividend, _times(quotient, divisor))
-        over = (rest[0] > divisor[0]) | ((rest[0] == divisor[0]) & (rest[1] >= divisor[1]))
-        unit = over.astype(np.int64) - (rest[0] < 0)
-        quotient = _plus(quotient, (unit >> 63, unit.view(np.uint64)))
-    return quotient
+def _short_division(dividend: Words, divisor: Any) -> Words:
+    """Return a quotient of any size by a divisor below 2**32: the rest and 32 more bits fit one word."""
+    sign = dividend[0] >> 63  # -1 and 0; as every bit of a negative number is inverted, the quotient is rounded down
+    by, quotients, rest = _words(divisor)[1], [], np.uint64(0)
+    for word in (dividend[0] ^ sign).astype(np.uint64), dividend[1] ^ sign.astype(np.uint64):
+        for half in (word >> HALF, word & LOW):
+            rest = rest << HALF | half
+            quotients.append(rest // by)
+            rest = rest - quotients[-1] * by
+    a, b, c, d = quotients
+    return (a << HALF | b).astype(np.int64) ^ sign, (c << HALF | d) ^ sign.astype(np.uint64)

@@ -20,7 +20,7 @@ from feemodel._compiled import cached_njit, inlined
 from feemodel._processors import cores
 from feemodel.checks import INT64_MAX, WholeArray, real
 from feemodel.linea import extra_data
-from feemodel.linea.parameters import COORDINATOR, NODE, VERIFICATION
+from feemodel.linea.parameters import COORDINATOR
 
 BLOCK = 1 << 18  # number of elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step is computed separately if its inputs have at most 1/8 of the result's elements
@@ -267,51 +267,6 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
     cost_inputs = [*l1_fees, *(np.asarray(value, np.float64) for value in submission.values())]
     cost = np.empty(np.broadcast_shapes(*map(np.shape, cost_inputs)), dtype=np.int64)
     return _in_runs(_recorded_costs, cost_inputs, cost) and sweep_priority_fee({**fees, "variable_cost": cost}, out)
-
-
-def sweep_verification_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """Compute `feemodel.verification_priority_fee` of inputs that broadcast to `out`, see `sweep_priority_fee`.
-
-    The result is also `False` for a version other than V1f, or if the inputs other than the margin broadcast to more
-    than 1/8 of the elements of `out`.
-    """
-    rest = {name: value for name, value in inputs.items() if name not in ("margin", "version")}
-    if inputs.get("version", "V1f") != "V1f" or _elements(*rest.values()) * SMALL > out.size:
-        return False
-    before_margin, floor, proven = _verification_before_margin(**rest)
-    if not proven or not _scaled(before_margin, inputs.get("margin", 1.0), out):
-        return False
-    np.maximum(out, floor, out=out)
-    return True
-
-
-def _verification_before_margin(
-    compressed_size: Any = np.nan,
-    gas: Any = np.nan,
-    min_gas_price: Any = np.nan,
-    base_fee: Any = NODE.base_fee,
-    verification_gas_cost: Any = VERIFICATION.gas_cost,
-    verification_capacity: Any = VERIFICATION.capacity,
-    gas_price_ratio: Any = VERIFICATION.gas_price_ratio,
-    adjustment: Any = 0,
-) -> tuple[Any, Any, bool]:
-    """Return the fee before the margin, the minimum fee, and whether all inputs are within the proven range."""
-    at_least_0 = (compressed_size, min_gas_price, base_fee, verification_gas_cost, adjustment)
-    if not all(map(_is_whole, (*at_least_0, gas, verification_capacity))):
-        return 0.0, 0, False
-    divisor = np.multiply(gas, verification_capacity, dtype=np.float64)
-    floor = np.subtract(min_gas_price, base_fee)
-    proven = (
-        all(np.min(value) >= 0 for value in at_least_0)
-        and np.min(gas) >= 1
-        and np.min(verification_capacity) >= 1
-        and np.max(divisor) < PRODUCT_LIMIT
-        and np.min(floor) >= 0
-    )
-    # The operations are in the same order as in the formula, because arithmetic on doubles is not associative.
-    l1_cost = np.float64(1.0) * real("gas_price_ratio", gas_price_ratio) * verification_gas_cost
-    exact_divisor = np.multiply(gas, verification_capacity).astype(np.float64)
-    return l1_cost * compressed_size * min_gas_price / exact_divisor + adjustment, floor, bool(proven)
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:

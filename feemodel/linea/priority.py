@@ -20,6 +20,7 @@ Source: Consensys/linea-sequencer, TransactionProfitabilityCalculator, commits 4
 from __future__ import annotations  # so that `help` shows the names of quantities
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +44,12 @@ from feemodel.quantities import (
     PositiveMinGasPrice,
     PriorityFee,
     Ratio,
+    Real,
     Truth,
     VariableCost,
     VerificationGas,
     VerifiedBytes,
+    Whole,
 )
 
 VERSIONS = ("V1e", "V1f")
@@ -69,12 +72,7 @@ class Breakdown(NamedTuple):
 
 
 def _kernel(name: str) -> Callable[[], Any]:
-    def load() -> Any:
-        from feemodel.linea import kernels
-
-        return getattr(kernels, name)
-
-    return load
+    return lambda: getattr(import_module("feemodel.linea.kernels"), name)
 
 
 @formula
@@ -100,9 +98,13 @@ def priority_fee(
     >>> priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     43314285
     """
+    return _size_and_fee(compressed_size, gas, variable_cost, fixed_cost, margin)[1]
+
+
+def _size_and_fee(compressed_size: Whole, gas: Whole, variable_cost: Whole, fixed_cost: Whole, margin: Real) -> Any:
     size_part = long("variable_cost · compressed_size", variable_cost * compressed_size) // gas
     before_margin = long("size part + fixed_cost", size_part + fixed_cost)
-    return truncated_decimal("fee", margin * double(before_margin))
+    return size_part, truncated_decimal("fee", margin * double(before_margin))
 
 
 @formula
@@ -121,8 +123,7 @@ def breakdown(
     >>> breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
     """
-    fee = priority_fee.core(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
-    size = variable_cost * compressed_size // gas
+    size, fee = _size_and_fee(compressed_size, gas, variable_cost, fixed_cost, margin)
     return Breakdown(fixed=fixed_cost, size=size, margin=fee - size - fixed_cost)
 
 
@@ -151,7 +152,6 @@ def profitable(
 
 
 @formula
-@compiled(_kernel("sweep_verification_priority_fee"))
 def verification_priority_fee(
     compressed_size: CompressedSize,
     gas: GasAboveZero,

@@ -16,10 +16,8 @@ from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import (
     RUN,
-    SMALL,
     sweep_priority_fee,
     sweep_priority_fee_from_l1,
-    sweep_verification_priority_fee,
 )
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.statistics import over
@@ -199,17 +197,6 @@ def test_a_margin_that_is_not_given_is_1(margins, sizes):
 
     assert sweep_priority_fee(inputs, fees)
     np.testing.assert_array_equal(fees, np.broadcast_to(feemodel.priority_fee(**inputs), (4, 2)))
-
-
-@pytest.mark.parametrize("margins", [{}, {"margin": np.linspace(0.5, 2.0, SMALL).reshape(-1, 1)}], ids=["none", "many"])
-def test_the_verification_kernel_takes_ordinary_inputs_with_and_without_margins(margins):
-    inputs = {"compressed_size": np.array([128, 300]), "gas": 21_000, "min_gas_price": 10**9} | margins
-    fees = np.empty((SMALL, 2), dtype=np.int64)
-
-    assert sweep_verification_priority_fee(inputs, fees)
-    wanted = feemodel.verification_priority_fee(**inputs)
-    np.testing.assert_array_equal(fees, np.broadcast_to(wanted, fees.shape))
-    assert wanted.max() > 10**9
 
 
 @pytest.mark.parametrize("name", ["base_fee", "tip", "blob_base_fee", "cost_margin", "execution_gas", "blob_gas"])
