@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
-from feemodel.cli.sweep_spec import parse_sweep_spec
+from feemodel.cli.sweep import parse_sweep_spec
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.kernels import sweep_priority_fee
 from feemodel.simulation.draws import columns_at
