@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -114,6 +115,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+    try:
+        code = _command(words, typed)
+        sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
+        return code
+    except FeeModelError as error:
+        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
+        return _failed(code, _naming(error, str(error), typed))
+    except MemoryError as error:
+        return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "feemodel":
+            raise
+        return _failed(2, f"{words[0]} needs the package {error.name}: {install_command(error.name)}")
+    except OSError as error:
+        if error.filename is None:  # drop what cannot be printed, so that it is not tried again
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader of a pipe, such as head, has closed the pipe
+            return 0
+        reason = (error.strerror or str(error)).lower()
+        return _failed(3, _naming(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
+
+
+def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
+    """Run a command, and put the values of its parameters into `typed`; return the exit code."""
     if not words:
         print(FIRST_COMMANDS, end="")
         return 0
@@ -124,44 +151,26 @@ def _run(words: list[str]) -> int:
     if name in ("--help", "-h"):
         print(_listing())
         return 0
-    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+    if name not in VERBS:
+        close = get_close_matches(name, VERBS, 1, 0.6)
+        raise UsageError(f"{name}: unknown command{f', did you mean {close[0]}?' if close else ''} (feemodel --help)")
+    verb = verb_of(name)
+    from cyclopts import CycloptsError
+
+    from feemodel.cli.compiled import compiled_kernels
+    from feemodel.cli.verb import typed_values
+
+    tokens = verb.expand([STDIN if word == "-" else word for word in rest])
+    app = parser(name, verb)
+    _check_names(name, tokens, app)
     try:
-        if name not in VERBS:
-            close = get_close_matches(name, VERBS, 1, 0.6)
-            raise UsageError(
-                f"{name}: unknown command{f', did you mean {close[0]}?' if close else ''} (feemodel --help)"
-            )
-        verb = verb_of(name)
-        from cyclopts import CycloptsError
-
-        from feemodel.cli.verb import typed_values
-
-        tokens = verb.expand([STDIN if word == "-" else word for word in rest])
-        app = parser(name, verb)
-        _check_names(name, tokens, app)
-        try:
-            command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
-        except CycloptsError as error:
-            raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
-        typed = typed_values(bound)
-        with _compiled():
-            code = command(*bound.args, **bound.kwargs)
-        return code if isinstance(code, int) else 0
-    except FeeModelError as error:
-        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
-        return _failed(code, _naming(error, str(error), typed))
-    except MemoryError as error:
-        return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "feemodel":
-            raise
-        return _failed(2, f"{name} needs the package {error.name}: {install_command(error.name)}")
-    except BrokenPipeError:  # the reader of a pipe, such as head, has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return _failed(3, _naming(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
+        command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
+    typed |= typed_values(bound)
+    with compiled_kernels():
+        code = command(*bound.args, **bound.kwargs)
+    return code if isinstance(code, int) else 0
 
 
 def verb_of(name: str) -> "Verb":
@@ -226,12 +235,6 @@ def _naming(error: Exception, said: str, typed: dict[str, tuple[str, Any]]) -> s
     from feemodel.cli.verb import naming_the_option
 
     return naming_the_option(error, said, typed)
-
-
-def _compiled() -> Any:
-    from feemodel.cli.compiled import compiled_kernels
-
-    return compiled_kernels()
 
 
 def _failed(code: int, error: object) -> int:
