@@ -65,21 +65,23 @@ def _timeline(chain: "Chain") -> Answer:
     data = {"chain": chain.name, "id": chain.chain_id, "family": chain.family, "token": chain.token,
             "note": chain.note, "rows": rows, "now": now}  # fmt: skip
     cells = [
-        (name, shown(one.value), "" if one.status == "known" else one.status, one.since[:10],
-         f"before: {shown(one.last.value)}" if one.last is not None else one.confirmed[:10])
+        (name, shown(one.value) if one.last is None else f"before: {shown(one.last.value)}",
+         "" if one.status == "known" else one.status, one.since[:10], one.confirmed[:10] if one.last is None else "")
         for name, one in parameters.entries.items()
     ]  # fmt: skip
-    columns = ("parameter", "value", "", "since", "shown until")
-    notes = []
+    columns = ("parameter", "value", "", "since", "confirmed")
+    history = []
     for row in chain.rows:
         values = ", ".join(f"{name} {shown(value)}" for name, value in row.values.items())
-        marks = "; ".join(f"{name}: {', '.join(getattr(row, name))}" for name in ROW[1:4] if getattr(row, name))
-        notes.append(f"{row.since}  {values}" + (f"; {marks}" if marks else ""))
-        notes.append(f"    {row.source}, checked on {row.checked}" + (f"; {row.note}" if row.note else ""))
-    notes += [chain.note] if chain.note else []
-    table = Table(f"{chain.name} after its last row, in {chain.token}", columns, cells, left=5)
+        marks = [f"{name}: {', '.join(getattr(row, name))}" for name in ROW[1:4] if getattr(row, name)]
+        source = [f"{row.source}, checked on {row.checked}", *([row.note] if row.note else [])]
+        history.append((row.since, f"{'; '.join([values, *marks])}\n{'; '.join(source)}"))
+    tables = [
+        Table(f"{chain.name} after its last row, in {chain.token}", columns, cells, left=5),
+        Table("Every row", ("since", "values, and their source"), history, left=2),
+    ]
     file = [{"parameter": name, **{key: str(value) for key, value in one.items()}} for name, one in now.items()]
-    return Answer(data, [table], notes, file=file)
+    return Answer(data, tables, [chain.note] if chain.note else [], file=file)
 
 
 def _stale(days: int, chains: "Mapping[str, Chain]") -> Answer:

@@ -34,13 +34,12 @@ def command(
     l1_gas: Annotated[int, whole("L1 gas of a submission", "gas", minimum=1)] = COORDINATOR.execution_gas,
     tip_percentile: TipPercentile = 50.0,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
-    as_json: bool = False,
 ) -> Answer:
     """Compare what each transaction paid with its share of the cost of posting it on L1."""
     wanted = parse_block_range(blocks)
     with Node(node) as l2, Node(l1_node) as l1:
         table, others = _transactions(l2, wanted, sizing)
-        fees = _l1_fees(l1, table["timestamp"], tip_percentile, progress=not as_json)
+        fees = _l1_fees(l1, table["timestamp"], tip_percentile)
     table = table.assign(l1_cost=_shares(table, fees, l1_gas))
     table["surplus"] = table["paid"] - table["l1_cost"]
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
@@ -104,11 +103,11 @@ def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFr
     return pd.concat(parts, ignore_index=True), others
 
 
-def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float, *, progress: bool) -> "pd.DataFrame":
+def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float) -> "pd.DataFrame":
     """Return the L1 blocks from the last one before the first time to the last one before the last time."""
     head = quantity_in("eth_blockNumber", node.call("eth_blockNumber"))
     first, last = (_block_at(node, int(time), head) for time in (times.min(), times.max()))
-    return get_blocks(node, range(first, last + 1), tip_percentile=percentile, progress=progress)
+    return get_blocks(node, range(first, last + 1), tip_percentile=percentile, progress=True)
 
 
 def _block_at(node: Node, time: int, head: int) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import BlockRange, MissingOption, Node, TipPercentile, default_of, real, whole
+from feemodel.cli.parameters import BlockRange, Node, TipPercentile, default_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.fetch import fetch_blocks, parse_block_range
@@ -12,7 +12,7 @@ from feemodel.io.fetch import fetch_blocks, parse_block_range
 LONGEST_TIMEOUT = 3_600  # seconds
 
 
-@verb(out=(".parquet",), what="the blocks")
+@verb(out=(".parquet",), what="the blocks", required=True)
 def command(
     *,
     node: Node,
@@ -22,19 +22,16 @@ def command(
         fetch_blocks, "concurrency"
     ),
     timeout: Annotated[float, real("time limit of one request", "s", above=0)] = default_of(fetch_blocks, "timeout"),
-    file: Path | None = None,
+    file: Path,
     overwrite: bool = False,
-    as_json: bool = False,
 ) -> Answer:
     """Download block headers from a node to a Parquet file; with --tip-percentile, also tips and blob base fees."""
-    if file is None:
-        raise MissingOption("--out", "required: the Parquet file to write")
     if timeout > LONGEST_TIMEOUT:
         raise InvalidInput("timeout", f"expected at most {LONGEST_TIMEOUT:,} s", timeout)
     wanted = parse_block_range(blocks)
     fetch_blocks(
         node, wanted, str(file), overwrite=overwrite, tip_percentile=tip_percentile, concurrency=concurrency,
-        timeout=timeout, progress=not as_json,
+        timeout=timeout, progress=True,
     )  # fmt: skip
     data = {"file": str(file), "firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted)}
     if tip_percentile is not None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from feemodel import ledger
 from feemodel.cli import STDIN
+from feemodel.cli.ledger import described
 from feemodel.cli.output import Answer
 from feemodel.cli.parameters import FLAT, Genesis, Store, flag, one_of, real, text, whole
 from feemodel.cli.parameters import Node as NodeUrl
@@ -72,21 +73,18 @@ def command(*, store: Store, source: Annotated[Options, FLAT] = Options()) -> An
     compared with the ledger and skipped. After an error, the blocks before the failed block remain imported.
     """
     options = source
-
     sources = {"blocks": options.blocks, "trie_logs": options.trie_logs, "node": options.node}
     given = {name: value for name, value in sources.items() if value is not None}
     if len(given) > 1:
         raise InvalidInput(
             [*given][1], f"expected either this or --{next(iter(given)).replace('_', '-')}", [*given.values()][1]
         )
-    if options.finality is not None:
-        finality_rule(options.finality, options.contract)
     path, blocks = Path(store), _blocks(options)
     exists = path.exists()
     asked = (options.genesis, options.chain_id, *sources.values(), options.finality, options.contract)
     if exists and not options.change_finality and asked == (None,) * len(asked):
         with ledger.Store(path, hashing=options.hashing, read_only=True) as opened:
-            return _report(opened, store)
+            return described(opened, path)
     if not exists:
         check_rule(None, options.finality, change=options.change_finality, contract=options.contract)
         _create(path, options, blocks)
@@ -98,7 +96,7 @@ def command(*, store: Store, source: Annotated[Options, FLAT] = Options()) -> An
             opened.set_chain_id(options.chain_id)
         with _stopping():
             _import(opened, options, blocks)
-        return _report(opened, store)
+        return described(opened, path)
 
 
 def _blocks(options: Options) -> "Iterator[BlockChanges]":
@@ -207,23 +205,6 @@ def _stopping() -> Iterator[None]:
 
 def _say_failure(error: Exception, pause: float) -> None:
     print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
-
-
-def _report(store: "ledger.Store", path: str) -> Answer:
-    head, finalized, finality = store.head, store.finalized, store.finality
-    answer: dict[str, Any] = {
-        "store": path,
-        "head": None if head is None else head.number,
-        "stateRoot": None if head is None else "0x" + head.root.hex(),
-        "finalized": finalized,
-        "finality": finality,
-    }
-    if head is None:
-        return Answer(answer, notes=[f"{path}: empty; --genesis FILE imports the genesis block"])
-    newest = "none" if finalized is None else f"{finalized:,}"
-    rule = f"by the rule {finality}" if finality else "no finality rule is stored; --finality RULE sets a rule"
-    said = f"{path}: head {head.number:,}, final {newest} ({rule}), state root {answer['stateRoot']}"
-    return Answer(answer, notes=[said])
 
 
 def _wait(seconds: float) -> bool:

@@ -37,11 +37,10 @@ def command(
     paths: Paths = default_of(forecast, "paths"),
     seed: Seed = 1,
     fee: Annotated[str, one_of("fee in the figure", ("base_fee", "blob_base_fee"))] = "base_fee",
-    as_json: bool = False,
 ) -> Answer:
     """Forecast the distribution of L1 fees: quantiles, and a fan chart."""
     history = l1.read()
-    with reporting(not as_json, None, "drawing paths"):
+    with reporting(True, None, "drawing paths"):
         found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
     levels = [f"{level:.0%}" for level in found["quantile"].to_numpy().tolist()]
     tables = []

@@ -2,18 +2,21 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from feemodel import ledger
-from feemodel.cli.output import Answer, Table, print_json
-from feemodel.cli.parameters import Address, MissingOption, Slots, Store, one_of, text, whole
+from feemodel.cli import UsageError
+from feemodel.cli.output import Answer, Table, print_json, shown
+from feemodel.cli.parameters import Address, Slots, Store, one_of, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, LedgerDamaged
 from feemodel.ethereum._quantities import from_typed, to_quantity
 
 SHOWN = 20  # maximum number of findings that are printed
 ACTIONS = ("info", "verify", "backup")
+LABELS = {"keccakCodeHash": "codeHash"}  # in a table, beside 66 characters of a hash
 
 
 @verb()
@@ -32,7 +35,7 @@ def command(
     if action == "verify":
         return _verify(store)
     if out is None:
-        raise MissingOption("--out", "required with backup")
+        raise UsageError("--out: required with backup")
     return _backup(store, Path(out))
 
 
@@ -58,8 +61,13 @@ def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
     }
 
 
+def described(store: "ledger.Store", path: Path) -> Answer:
+    """Return the description of a ledger, as a table of one row per field."""
+    return _lines(describe(store, path))
+
+
 def _lines(answer: dict[str, Any]) -> Answer:
-    rows = [(name, "none" if value is None else value) for name, value in answer.items()]
+    rows = [(name, "none" if value is None else shown(value)) for name, value in answer.items()]
     return Answer(answer, [Table("", ("field", "value"), rows, left=2)])
 
 
@@ -67,12 +75,13 @@ def _info(path: Path) -> Answer:
     with ledger.Store(path, read_only=True) as store:
         answer = describe(store, path)
         tables = ("node", "leaf", "page", "tree", "code")
-        answer |= {"rows": {table: store.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables}}
+        rows = {table: store.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables}
         pages, free = (store.database.one(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
         log = Path(f"{path}-wal")
         answer |= {"freeBytes": answer["bytes"] * free // max(pages, 1)}
         answer |= {"logBytes": log.stat().st_size if log.exists() else 0}
-    return _lines(answer)
+    lines = _lines(answer | {f"{table} rows": count for table, count in rows.items()})
+    return replace(lines, data=answer | {"rows": rows})
 
 
 def _verify(store: str) -> Answer:
@@ -114,10 +123,8 @@ def prove(
     slot: Slots = (),  # type: ignore[assignment]
     block: Annotated[str, text("block number or tag", "BLOCK")] = "finalized",
     file: Path | None = None,
-    overwrite: bool = False,
 ) -> Answer | int:
     """Prove an account and its storage slots from a ledger. The proof is checked before it is written."""
-    from feemodel.io.files import written_whole
     from feemodel.ledger.proof import final_block
 
     number = from_typed(block)
@@ -128,11 +135,10 @@ def prove(
     if file is None:
         print_json(proof)
         return 0
-    with written_whole(file, overwrite=overwrite) as stream:
-        stream.write(json.dumps(proof, indent=2).encode())
     root = "0x" + proven.root.hex()
     data = {"file": str(file), "block": proven.number, "stateRoot": root}
-    return Answer(data, notes=[f"{file}: block {proven.number:,}, state root {root}"])
+    said = f"{file}: block {proven.number:,}, state root {root}"
+    return Answer(data, notes=[said], file=json.dumps(proof, indent=2).encode())
 
 
 @verb()
@@ -156,12 +162,12 @@ def check_proof(
             "codeSize": account.code_size,
         }
     storage = {name: hex(value) for name, value in proven.storage.items()}
-    rows: list[tuple[str, Any]] = [
-        *(found or {}).items(),
-        *((f"slot {name}", value) for name, value in storage.items()),
-    ]
     title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
-    return Answer({"holds": True, "account": found, "storage": storage}, [Table(title, ("", "value"), rows, left=2)])
+    rows = [(LABELS.get(name, name), shown(value)) for name, value in (found or {}).items()]
+    tables = [Table(title, ("account", "value"), rows, left=2)]
+    if storage:
+        tables.append(Table("", ("slot", "value"), [*storage.items()], left=2))
+    return Answer({"holds": True, "account": found, "storage": storage}, tables)
 
 
 @verb()

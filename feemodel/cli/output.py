@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
-WIDEST = 10_000  # characters of a line
-LONGEST_WORD = 30  # characters of a word that is not broken
+GAP = 3  # characters between two columns
+LONGEST_WORD = 20  # characters of a word that is not broken
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Answer:
     data: Any  #: what `--json` prints
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    file: Any = None  #: what `--out` writes: a list of rows, a DataFrame or a Dataset
+    file: Any = None  #: what `--out` writes: bytes, a list of rows, a DataFrame or a Dataset
     figure: "Callable[[], Figure] | None" = None  #: draws what `--figure` writes
     code: int = 0
     error: Exception | None = None  #: raised after the rest has been printed
@@ -74,17 +74,20 @@ def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrit
 
 
 def write_table(table: Any, path: Path, *, overwrite: bool) -> None:
-    """Write rows, a DataFrame or a Dataset to a file in the format of its suffix."""
+    """Write bytes to a file, or rows, a DataFrame or a Dataset in the format of its suffix."""
     from feemodel.io import write_dataset
     from feemodel.io.files import written_whole
 
     if hasattr(table, "data_vars"):
         write_dataset(table, path, overwrite=overwrite)
         return
-    import pandas as pd
-
-    table = pd.DataFrame(table)
     with written_whole(path, overwrite=overwrite) as file:
+        if isinstance(table, bytes):
+            file.write(table)
+            return
+        import pandas as pd
+
+        table = pd.DataFrame(table)
         if path.suffix.lower() == ".csv":
             table.to_csv(file, index=False)
         else:
@@ -97,26 +100,27 @@ def print_json(answer: Any, *, flush: bool = False) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table as wide as the terminal, or wider where numbers need it: a number is never cut."""
+    """Print a table as wide as the terminal, or wider where numbers need it: a number is never cut, a long word is."""
     from rich.box import Box
     from rich.console import Console
-    from rich.measure import Measurement
     from rich.table import Table as RichTable
     from rich.text import Text
 
     lines = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
     shown = RichTable(box=lines, show_edge=False, pad_edge=False, header_style="bold")
+    least = -GAP
     for index, column in enumerate(table.columns):
-        number = index >= table.left
-        words = [word for row in (table.columns, *table.rows) for word in str(row[index]).split()]
+        cells, number = [str(row[index]) for row in (table.columns, *table.rows)], index >= table.left
+        words = [len(word) for cell in cells for word in cell.split()]
+        width = max(map(len, cells)) if number else min(max(words, default=1), LONGEST_WORD)
         shown.add_column(
-            Text(column), justify="right" if number else "left", no_wrap=number, overflow="fold",
-            min_width=min(max(map(len, words), default=1), LONGEST_WORD),
-        )  # fmt: skip
+            Text(column), justify="right" if number else "left", no_wrap=number, overflow="fold", min_width=width
+        )
+        least += width + GAP
     for row in table.rows:
         shown.add_row(*(Text(str(cell)) for cell in row))
     console = Console(highlight=False, markup=False, soft_wrap=False)
-    console.width = max(console.width, Measurement.get(console, console.options.update(width=WIDEST), shown).minimum)
+    console.width = max(console.width, least)
     if table.title:
         print_text(table.title, style="bold")
     _print(console, shown)

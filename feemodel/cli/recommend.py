@@ -36,12 +36,11 @@ def command(
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
-    as_json: bool = False,
 ) -> Answer:  # fmt: skip
     """Recommend a chain's fee parameters for a probability of a loss (default: 0.05) or a margin, from a forecast."""
     if loss_probability is not None and margin is not None:
         raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
-    with reporting(not as_json, None, "drawing paths"):
+    with reporting(True, None, "drawing paths"):
         found = recommend(
             l1.read(), family=family,
             loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,

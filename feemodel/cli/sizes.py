@@ -7,7 +7,6 @@ from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
     FileOptions,
-    MissingOption,
     SizedForm,
     Sizing,
     TransactionsFile,
@@ -65,7 +64,7 @@ def _summary(name: str, sizes: Any, length: int) -> dict[str, Any]:
     return {"codec": name, **found, "ofLength": found["total"] / length, "mean": float(sizes.mean())}
 
 
-@verb(out=(), what="the dictionary")
+@verb(out=(), what="the dictionary", required=True)
 def train(
     transactions: TransactionsFile,
     /,
@@ -74,21 +73,14 @@ def train(
     size: Annotated[int, whole("size of the dictionary", "byte", minimum=1)] = default_of(train_dictionary, "size"),
     form: SizedForm = "sender_unsigned",
     every: Annotated[int, whole("train on every n-th transaction, test on the rest", minimum=1)] = 2,
-    file: Path | None = None,
-    overwrite: bool = False,
+    file: Path,
 ) -> Answer:
     """Train a zstd dictionary on a file of transactions."""
-    from feemodel.io.files import written_whole
-
-    if file is None:
-        raise MissingOption("--out", "required: the file of the dictionary")
     read = read_transaction_file(transactions, files)
     payloads = read.payloads(form)
     samples = payloads[::every]
     rest = [payload for index, payload in enumerate(payloads) if index % every]
     dictionary = train_dictionary(samples, size=size)
-    with written_whole(file, overwrite=overwrite) as stream:
-        stream.write(dictionary)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
     data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": read.said,
             "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}  # fmt: skip
@@ -96,4 +88,4 @@ def train(
     if rest:
         change = f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
         notes.append(f"{len(rest):,} other transactions: {plain:,} bytes with zstd, {change}.")
-    return Answer(data, notes=[*notes, *read.said])
+    return Answer(data, notes=[*notes, *read.said], file=dictionary)

@@ -26,6 +26,7 @@ class Verb(NamedTuple):
     out: Sequence[str] | None  #: suffixes of `--out`: any if empty; no such option if `None`
     figure: bool
     what: str
+    required: bool  #: whether `--out` is required
     expand: Callable[[Sequence[str]], list[str]]  #: adds the words of a file of options
 
     @property
@@ -39,7 +40,8 @@ class Verb(NamedTuple):
         added: dict[str, tuple[Any, Any]] = dict(COMMON)
         if self.out is not None:
             words = f"write {self.what}" + (f" to {' or '.join(self.out)}" if self.out else "")
-            added["out"] = (Annotated[str | None, text(words, "FILE")], None)
+            kind, default = (str, inspect.Parameter.empty) if self.required else (str | None, None)
+            added["out"] = (Annotated[kind, text(words, "FILE")], default)
         if self.figure:
             added["figure"] = (Annotated[str | None, text(f"draw a figure to {' or '.join(FIGURES)}", "FILE")], None)
         if self.out is not None or self.figure:
@@ -95,6 +97,7 @@ def verb(
     out: Sequence[str] | None = None,
     figure: bool = False,
     what: str = "the table",
+    required: bool = False,
     expand: Callable[[Sequence[str]], list[str]] = list,
 ) -> Callable[[Callable[..., Answer | int]], Verb]:
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
@@ -102,7 +105,7 @@ def verb(
     The function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has parameters
     of these names.
     """
-    return lambda function: Verb(function, out, figure, what, expand)
+    return lambda function: Verb(function, out, figure, what, required, expand)
 
 
 def typed_values(bound: inspect.BoundArguments) -> dict[str, tuple[str, Any]]:
