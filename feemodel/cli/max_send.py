@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
+from feemodel.cli import UsageError
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
     Date,
     L1Fees,
-    MissingOption,
     Settings,
     default_of,
     given_parameters,
@@ -48,7 +48,7 @@ def command(
     if needs_l1_fees(chain, price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(l1, name) is None:
-                raise MissingOption(f"--{name.replace('_', '-')}", f"required in wei, because {chain} charges for data")
+                raise UsageError(f"--{name.replace('_', '-')}: required in wei, because {chain} charges for data")
     now = Now(
         base_fee=base_fee, l1_base_fee=l1.l1_base_fee or 0,
         blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,

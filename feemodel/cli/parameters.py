@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_origin
 
 from cyclopts import Parameter, Token
 
@@ -36,13 +36,6 @@ LONGEST = 100  # maximum number of characters of a number
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
-class MissingOption(InvalidInput):
-    """Raised if a required option is missing. The error message says why the option is required."""
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}"
-
-
 def default_of(function: Callable[..., Any], parameter: str) -> Any:
     """Return the default of a parameter of the Python API, as the default of the option for this parameter.
 
@@ -61,21 +54,11 @@ def number(quantity: Any, words: str = "", *, default: str = "", **options: Any)
         found = real_number(typed) if known.double else whole_number(typed)
         if found is None:
             raise InvalidInput(name, f"expected a {'' if known.double else 'whole '}number", typed[:LONGEST])
-        return checked(known, name, found)
+        return known.check(name, found)  # type: ignore[no-any-return]
 
     unit = "" if known.unit == "1" else f" [{known.unit}]"
     where = f" (default: {default})" if default else ""
     return option(read, (words or known.words) + where + unit, **options)
-
-
-def checked(quantity: Quantity, name: str, value: int | float) -> int | float:
-    """Return a number. Raises `InvalidInput` for a number that is out of the bounds of the quantity."""
-    if quantity.minimum is not None and value < quantity.minimum:
-        kind = "number" if quantity.double else "whole number"
-        raise InvalidInput(name, f"expected a {kind} of at least {quantity.minimum}", value)
-    if quantity.maximum is not None and value > quantity.maximum:
-        raise InvalidInput(name, f"expected at most {quantity.maximum:,} {quantity.hint}".rstrip(), value)
-    return value
 
 
 def whole(words: str, unit: str = "1", *, minimum: int = 0, maximum: int | None = None, **options: Any) -> Parameter:
@@ -83,20 +66,9 @@ def whole(words: str, unit: str = "1", *, minimum: int = 0, maximum: int | None 
     return number(Quantity(unit, words, minimum=minimum, maximum=maximum), **options)
 
 
-def real(words: str, unit: str = "1", *, above: float | None = None, least: float | None = None) -> Parameter:
-    """Return the parameter of a finite number, above `above` or at least `least`."""
-
-    def read(name: str, typed: str) -> float:
-        found = real_number(typed)
-        if found is None:
-            raise InvalidInput(name, "expected a number", typed[:LONGEST])
-        if above is not None and found <= above:
-            raise InvalidInput(name, f"expected a number above {above:g}", found)
-        if least is not None and found < least:
-            raise InvalidInput(name, f"expected a number of at least {least:g}", found)
-        return found
-
-    return option(read, words + ("" if unit == "1" else f" [{unit}]"))
+def real(words: str, unit: str = "1", *, above: Literal[0] | None = None, least: int | None = None) -> Parameter:
+    """Return the parameter of a finite number, above 0 or at least `least`."""
+    return number(Quantity(unit, words, minimum=least, double=True, above_zero=above is not None))
 
 
 def whole_number(text: str) -> int | None:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from feemodel.cli import UsageError
 from feemodel.cli.compare import Chains, folded, l1_sentence
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import FLAT, L1Fees, MissingOption, Sizing, flag, one_of, real, text, whole
+from feemodel.cli.parameters import FLAT, L1Fees, Sizing, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, to_hex, to_quantity
@@ -67,7 +68,7 @@ def command(
     if not 0 <= quantile <= 1:
         raise InvalidInput("quantile", WITHIN_0_1, quantile)
     if max_usd is not None and eth_usd is None:
-        raise MissingOption("--eth-usd", "required with --max-usd")
+        raise UsageError("--eth-usd: required with --max-usd")
     if markdown and as_json:
         raise InvalidInput("markdown", "expected either --markdown or --json", "both")
     rules, without = chains.read()

@@ -6,8 +6,8 @@ from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.cli import STDIN
-from feemodel.cli.parameters import FileOptions, MissingOption
+from feemodel.cli import STDIN, UsageError
+from feemodel.cli.parameters import FileOptions
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._call import Call, as_integer, parse_call
 from feemodel.ethereum._transaction import (
@@ -181,7 +181,7 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     if estimated is not None:
         return estimated
     if subject.data or subject.to is None:
-        raise MissingOption("--gas", "required, because the call has data or no recipient and is not executed")
+        raise UsageError("--gas: required, because the call has data or no recipient and is not executed")
     return intrinsic_gas(subject)
 
 

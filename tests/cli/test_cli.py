@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import json
+import os
 import random
 import re
 import shlex
@@ -21,6 +22,7 @@ from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import estimate_gas
 from feemodel.io import read_blocks
+from feemodel.rollups.chains import CHAINS
 from feemodel.sizes._codecs import CODECS
 from tests.conftest import ROOT
 from tests.helpers import node_server
@@ -282,7 +284,7 @@ def test_compare_a_file_and_a_call(transactions, capsys):
     assert [row["rule"] for row in call["rules"]] == ["op-mainnet/regolith", "linea"]  # the cheapest is the first
 
 
-def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
+def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys, monkeypatch):
     store, proof, genesis = (str(tmp_path / name) for name in ("ledger.db", "proof.json", "genesis.json"))
     account, slot = "0x" + "11" * 20, "0x01"
     alloc = {account: {"balance": "0x5", "code": "0x6001", "storage": {slot: "0x07"}}}
@@ -300,6 +302,10 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys):
     assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, None, 1)
     assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
     assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["check-proof", proof, "--root", grown["stateRoot"]], ["ledger", "info", "--store", store]):
+        assert main(words) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80, words
     for number in ("1", "0x1"):
         assert answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--block", number) == (
             json.loads(Path(proof).read_bytes())
@@ -498,7 +504,16 @@ def test_python_m_is_the_command_line():
     done = subprocess.run([sys.executable, "-m", "feemodel", "fee", "--size", "128", "--gas", "0"], capture_output=True)
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"feemodel: --gas: expected a whole number of at least 1")
+    assert done.stderr.startswith(b"feemodel: --gas: expected whole gas of at least 1")
+
+
+@pytest.mark.parametrize("words", [["fee", "--size", "128", "--gas", "21000"], ["chains", "--json"], ["--version"]])
+def test_a_full_disk_has_the_exit_code_of_a_file_that_cannot_be_written(words):
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "feemodel", *words], stdout=full, stderr=-1, env=buffered)
+
+    assert (done.returncode, done.stderr) == (3, b"feemodel: no space left on device\n")
 
 
 def test_a_call_is_priced_at_the_gas_that_it_used_and_not_at_its_limit(capsys):
@@ -530,7 +545,8 @@ def test_tables_fit_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
     report = str(ROOT / "tests" / "data" / "reports" / "run-latest.json")
-    for words in (["fee", "--size", "128", "--gas", "21000"], ["explain", call], ["compare", call], ["chains"],
-                  ["chains", "linea"], ["report", report, "--only", "op-mainnet,linea"], ["demo"]):  # fmt: skip
+    verbs = [["fee", "--size", "128", "--gas", "21000"], ["explain", call], ["compare", call], ["demo"], ["chains"],
+             ["report", report, "--only", "op-mainnet,linea"]]  # fmt: skip
+    for words in [*verbs, *(["chains", name] for name in CHAINS)]:
         assert main(words) == 0
         assert max(map(len, capsys.readouterr().out.splitlines())) <= 80, words

@@ -13,15 +13,15 @@ from tests.cli.test_cli import RAW
 #: A command, then the exit code and the line on standard error, which is wrapped here.
 TABLE = """
 fee --size 128 --gas 0
-  2 --gas: expected a whole number of at least 1, got 0 (feemodel fee --help)
+  2 --gas: expected whole gas of at least 1, got 0 (feemodel fee --help)
 fee --size -1 --gas 21000
-  2 --size: expected a whole number of at least 0, got -1 (feemodel fee --help)
+  2 --size: expected whole bytes of at least 0, got -1 (feemodel fee --help)
 fee --size 1.5 --gas 21000
   2 --size: expected a whole number, got '1.5' (feemodel fee --help)
 fee --size 128 --gas 21000 --margin nan
   2 --margin: expected a number, got 'nan' (feemodel fee --help)
 fee --size 128 --gas 21000 --margin -1
-  2 --margin: expected a number of at least 0, got -1.0 (feemodel fee --help)
+  2 --margin: expected a finite number, at least 0, got -1.0 (feemodel fee --help)
 fee --size 128 --gas 21000 --preset moon
   2 --preset: expected one of linea-mainnet-2026-01, linea-mainnet-2025-02, linea-mainnet-2024-06,
   linea-sepolia-2025-12, got 'moon' (feemodel fee --help)
@@ -90,7 +90,7 @@ sizes raw.txt --columns nonce
 sizes raw.txt --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 sizes raw.txt --threads 0
-  2 --threads: expected a whole number of at least 1, got 0 (feemodel sizes --help)
+  2 --threads: expected an integer of at least 1, got 0 (feemodel sizes --help)
 compare raw.txt --at 2024-13-01
   2 --at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
@@ -108,7 +108,7 @@ backtest --hours nan
 backtest --hours 10000
   2 --hours: expected at most the 723.5 h of the history, from 2026-01-07T14:10 to 2026-02-06T17:30, got 10000.0
 backtest --seed -1
-  2 --seed: expected a whole number of at least 0, got -1 (feemodel backtest --help)
+  2 --seed: expected an integer of at least 0, got -1 (feemodel backtest --help)
 backtest --paths 2
   2 --paths: expected 1 with --scenario history, got 2
 backtest --transactions sizes.csv
