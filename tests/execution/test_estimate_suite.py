@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from feemodel.execution import estimate_gas
+from tests.conftest import IN_CI
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.nodes.estimates import FOLDER, SEARCHES, UNLIMITED, Judge, rows
 
@@ -13,10 +14,11 @@ SUITE = list(rows())
 
 
 def test_every_row_follows_the_schema():
+    """A tenth of them where it is not CI."""
     jsonschema = pytest.importorskip("jsonschema")
     schema = jsonschema.Draft202012Validator(json.loads((FOLDER / "schema.json").read_text()))
 
-    assert [row["name"] for row in SUITE if not schema.is_valid(row)] == []
+    assert [row["name"] for row in SUITE[:: 1 if IN_CI else 10] if not schema.is_valid(row)] == []
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 5 * 2**20
 
 

@@ -38,6 +38,7 @@ from tests.helpers.table_files import (
 )
 
 MEASURED = [SENDER + one.unsigned() for one in TRANSACTIONS]
+OF_EACH_SOURCE = ("cryo binary", "etl csv.gz", "dune json", "rpc block", "raw lines")
 SIZES = [int(size) for size in feemodel.compressed_sizes(MEASURED)]
 
 
@@ -55,8 +56,9 @@ def test_every_file_holds_the_same_transactions(file):
         assert [signed(one).network() for one in TRANSACTIONS] == feemodel.fee_payloads(table, form="signed")
 
 
-def test_every_function_that_takes_transactions_takes_the_table(file):
-    table = read_transactions(file[1])
+@pytest.mark.parametrize("name", OF_EACH_SOURCE)
+def test_every_function_that_takes_transactions_takes_the_table(name, tmp_path):
+    table = read_transactions(FILES[name](tmp_path / "file"))
     workload = Workload.from_transactions(table, codec="deflate", name="mine")
     assert feemodel.compressed_sizes(MEASURED, "deflate").tolist() == workload.compressed_size.tolist()
     assert feemodel.compressed_sizes(table).tolist() == SIZES
@@ -218,12 +220,14 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def test_verbs_take_every_file(file, capsys, tmp_path):
-    code, out, _ = run(capsys, "sizes", file[1], "--json")
+@pytest.mark.parametrize("name", OF_EACH_SOURCE)
+def test_verbs_take_files_of_every_source(name, capsys, tmp_path):
+    path = FILES[name](tmp_path / "no name tells what it is")
+    code, out, _ = run(capsys, "sizes", path, "--json")
     assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
-    code, out, _ = run(capsys, "compare", file[1], "--json")
+    code, out, _ = run(capsys, "compare", path, "--json")
     assert (code, json.loads(out)["signedBytes"]) == (0, sum(len(signed(one).signed()) for one in TRANSACTIONS))
-    code, out, _ = run(capsys, "backtest", "--transactions", file[1], "--hours", "1", "--json")
+    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "1", "--json")
     assert code == 0
     assert json.loads(out)["assumed"]["workload"].startswith("no name tells what it is")
 
