@@ -136,30 +136,19 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 class AsyncNode:
-    """Client of one node, for use in one event loop.
+    """Client of one node, for use in one event loop. `Node` describes the retries and the arguments that both have.
 
-    A request is retried if the connection fails, if the status is 429, 502, 503 or 504, or if the node reports that a
-    rate limit is exceeded. Before a retry, the client waits for an exponential backoff with jitter, or longer if the
-    node asks for a longer wait. A call that changes state (`eth_send…`) is retried only if the node has rejected the
-    call or cannot have received the call. If the node has closed the idle connection on which a request is sent, the
-    request is sent once more, even if `retries` is 0.
+    If the node has closed the idle connection on which a request is sent, the request is sent once more, even if
+    `retries` is 0.
 
     Parameters
     ----------
-    url : http:// or https:// address, with user, password, path and query.
-    timeout : maximum time of an attempt, including the wait for a free connection [s].
-    retries : number of retries after a failed attempt.
-    backoff : pause before the first retry; the pause doubles with each further retry [s].
     requests : maximum number of concurrent requests.
     queue : maximum number of waiting requests; `None` for no limit.
     max_bytes : maximum size of a decompressed response [byte].
     held_bytes : maximum total size of the responses that are being read at the same time [byte].
     compressed : whether responses may be compressed.
     called : name of the node in errors; `None` uses the scheme, host and port of `url`.
-
-    Raises
-    ------
-    InvalidInput : `url` is not an http:// or https:// address.
     """
 
     def __init__(
