@@ -87,7 +87,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
 
     Parameters
     ----------
-    table : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with the same
+    table : a table of `feemodel.io.read_transactions`, or a table of your own with the same
         column names.
     chain_id : chain id for transactions without a chain id in the table.
     set_code : whether transactions of type 4 are accepted, for rollups that price them.

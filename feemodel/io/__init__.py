@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from feemodel.io.results import write_dataset as write_dataset
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions
-    from feemodel.io.transactions import parse_raw_transactions as parse_raw_transactions
     from feemodel.io.transactions import parse_transactions as parse_transactions
-    from feemodel.io.transactions import read_raw_transactions as read_raw_transactions
     from feemodel.io.transactions import read_transactions as read_transactions
 
 __getattr__, __dir__ = lazy_names(__name__)

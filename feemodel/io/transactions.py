@@ -1,6 +1,6 @@
 """Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,66 +28,10 @@ from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Column,
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 
 
-def read_raw_transactions(path: PathLike) -> pd.DataFrame:
-    """Read raw transactions from a text file with one transaction per line, in the order of the file.
-
-    Parameters
-    ----------
-    path : plain or gzipped text. Each line is a JSON object, or the signed EIP-2718 encoding in hexadecimal with 0x;
-        empty lines are skipped.
-
-    Returns
-    -------
-    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
-
-    Raises
-    ------
-    UnreadableFile : a missing file, no transactions, or an invalid line; the message names the file, line and value.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "transactions.txt")
-    ...     _ = path.write_text("0x02f87782e708\\n")
-    ...     read_raw_transactions(path)["raw"].to_list()
-    [b'\\x02\\xf8w\\x82\\xe7\\x08']
-    """
-    with reading(path):
-        return parse_raw_transactions(contents(path).split(b"\n"))
-
-
-def parse_raw_transactions(lines: Iterable[bytes | str]) -> pd.DataFrame:
-    """Parse raw transactions from lines, in the order of the lines.
-
-    Parameters
-    ----------
-    lines : JSON objects, or signed EIP-2718 encodings in hexadecimal with 0x; empty lines are skipped. An object has
-        `raw` (the signed encoding) or `sender_and_unsigned_transaction`, and may have other columns of the table.
-        Integers are JSON integers or hexadecimal quantities. Other fields are ignored.
-
-    Returns
-    -------
-    Table with the columns of `feemodel.io.tables.RAW_TRANSACTIONS`, one row per line.
-
-    Raises
-    ------
-    InvalidInput : no transactions, or an invalid line; the message names the line and the value.
-
-    >>> lines = [b'{"raw": "0x02f87782e708", "gas_used": 21000}', b"0x02f87782e709"]
-    >>> parse_raw_transactions(lines)["raw"].to_list()
-    [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
-    """
-    table = table_of_objects(_rows(lines), RAW_TRANSACTIONS)
-    if table.empty:
-        raise InvalidInput("lines", "expected transactions, one per line, found none")
-    return table
-
-
-def _rows(lines: Iterable[bytes | str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(lines, (str, bytes, bytearray)) or not isinstance(lines, Iterable):
-        raise InvalidInput("lines", "expected an iterable of lines, such as a list", lines)
-    for number, line in enumerate(lines, 1):
-        if stripped := encoded(f"line {number}", line).removeprefix(BOM if number == 1 else b"").strip():
-            yield f"line {number}", _row(stripped, f"line {number}")
+def _raw_table(data: bytes) -> pd.DataFrame:
+    """Return the table of raw transactions, one per line: a JSON object, or hexadecimal data that starts with 0x."""
+    lines = ((f"line {number}", line.strip()) for number, line in enumerate(data.removeprefix(BOM).split(b"\n"), 1))
+    return table_of_objects(((position, _row(line, position)) for position, line in lines if line), RAW_TRANSACTIONS)
 
 
 def _row(line: bytes, position: str) -> Mapping[str, Any]:
@@ -189,8 +133,9 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
     ----------
     data : one of the following: blocks with full transactions, in a form that `feemodel.io.parse_blocks` accepts;
         responses of `eth_getTransactionByHash`; transactions in a list or one per line, with the field names of
-        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions in a form that
-        `feemodel.io.parse_raw_transactions` accepts.
+        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions, one per line. A raw
+        transaction is the signed EIP-2718 encoding in hexadecimal with 0x, or a JSON object with `raw` (the signed
+        encoding) or `sender_and_unsigned_transaction`, and any other columns of the table. Other fields are ignored.
     columns : column of the table → field of the data, for other field names. A name may be followed by a unit, if the
         data does not use the unit of the table: `{"gas_price": "price:gwei"}`.
 
@@ -208,10 +153,12 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: the document: expected full transactions, not hashes (set the second \
 parameter of eth_getBlockByNumber to true), got '0x11'
+    >>> parse_transactions('{"raw": "0x02f87782e708", "gas_used": 21000}\\n0x02f87782e709')["raw"].to_list()
+    [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
     """
     data = encoded("data", data)
     if _is_raw(data):
-        return parse_raw_transactions(data.split(b"\n"))
+        return _raw_table(data)
     rows = [one for position, item in json_objects(data) for one in _of_block(position, item)]
     schema = _schema(rows[0][1] if rows else {})
     if schema is RAW_TRANSACTIONS:

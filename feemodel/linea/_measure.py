@@ -32,7 +32,7 @@ def fee_payloads(
 
     Parameters
     ----------
-    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with
+    transactions : a table of `feemodel.io.read_transactions`, or a table of your own with
         the same column names.
     form : encoding: "sender_unsigned", "unsigned" or "signed". If the table has no signatures, "signed" uses
         placeholder signatures, which are as long as real signatures.
@@ -68,7 +68,7 @@ def fee_sizes(
 
     Parameters
     ----------
-    transactions : a table of `feemodel.io.read_transactions` or `read_raw_transactions`, or a table of your own with
+    transactions : a table of `feemodel.io.read_transactions`, or a table of your own with
         the same column names.
     codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
     form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed".

@@ -10,7 +10,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
-from feemodel.io import read_raw_transactions, read_transactions
+from feemodel.io import read_transactions
 from feemodel.linea._measure import fee_bytes
 from tests.helpers import extracts
 
@@ -106,7 +106,7 @@ def test_a_row_of_a_table_is_measured_as_the_transaction_that_it_is(tmp_path):
 
 
 def test_every_real_transaction_has_one_size_as_raw_bytes_and_as_fields(shared: Path):
-    table = read_raw_transactions(shared / "data" / "linea_mainnet_transactions.jsonl.gz").head(300)
+    table = read_transactions(shared / "data" / "linea_mainnet_transactions.jsonl.gz").head(300)
     for raw, sender in zip(table["raw"], table["sender"], strict=True):
         one = parse_transaction(raw)
         fields = {

@@ -7,7 +7,6 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import (
     parse_blocks,
     parse_fee_history,
-    parse_raw_transactions,
     parse_transactions,
     read_transactions,
 )
@@ -96,7 +95,6 @@ def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
 PARSERS = (
     parse_blocks,
     parse_fee_history,
-    parse_raw_transactions,
     parse_transactions,
 )
 
@@ -112,4 +110,3 @@ def test_a_document_may_be_text():
     signed = "0x02f87782e708"
 
     assert parse_transactions(signed).equals(parse_transactions(signed.encode()))
-    assert parse_raw_transactions([signed]).equals(parse_raw_transactions([signed.encode()]))

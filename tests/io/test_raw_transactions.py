@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io import parse_raw_transactions, read_raw_transactions
+from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import RAW_TRANSACTIONS
 
 # The first transaction of Linea block 41,640, cut short, with what is known of it.
@@ -31,12 +31,12 @@ ROW = {
 }
 
 
-def lines(*rows: Any) -> list[bytes]:
-    return [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
+def lines(*rows: Any) -> bytes:
+    return b"\n".join(row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows)
 
 
 def test_json_lines_keep_the_known_columns() -> None:
-    table = parse_raw_transactions(lines(ROW, {"raw": "0xc0", "max_fee_per_gas": None}))
+    table = parse_transactions(lines(ROW, {"raw": "0xc0", "max_fee_per_gas": None}))
     assert list(table) == [column.name for column in RAW_TRANSACTIONS.columns]
     assert [table[column.name].dtype for column in RAW_TRANSACTIONS.columns] == [
         column.dtype for column in RAW_TRANSACTIONS.columns
@@ -50,16 +50,16 @@ def test_json_lines_keep_the_known_columns() -> None:
 
 
 def test_one_hexadecimal_string_a_line() -> None:
-    table = parse_raw_transactions([b"0x02f8\n", b"\n", b"0xC0\r\n"])
+    table = parse_transactions(b"0x02f8\n\n0xC0\r\n")
     assert table["raw"].to_list() == [b"\x02\xf8", b"\xc0"]
 
 
 def test_integers_may_be_quantities() -> None:
-    assert parse_raw_transactions(lines({"raw": "0xc0", "gas_used": "0x5208"}))["gas_used"].to_list() == [21000]
+    assert parse_transactions(lines({"raw": "0xc0", "gas_used": "0x5208"}))["gas_used"].to_list() == [21000]
 
 
 def test_sender_and_unsigned_transaction_is_the_other_payload() -> None:
-    table = parse_raw_transactions(lines({"block": 24288348, "sender_and_unsigned_transaction": "0x909f"}))
+    table = parse_transactions(lines({"block": 24288348, "sender_and_unsigned_transaction": "0x909f"}))
     assert table["sender_and_unsigned_transaction"].to_list() == [b"\x90\x9f"]
     assert table["block_number"].to_list() == [24288348]
     assert table["raw"].isna().all()
@@ -67,10 +67,10 @@ def test_sender_and_unsigned_transaction_is_the_other_payload() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path, packed: bool) -> None:
-    data = b"\xef\xbb\xbf" + b"\n".join(lines(ROW, ROW))
+    data = b"\xef\xbb\xbf" + lines(ROW, ROW)
     path = tmp_path / "transactions"
     path.write_bytes(gzip.compress(data) if packed else data)
-    assert len(read_raw_transactions(path)) == 2
+    assert len(read_transactions(path)) == 2
 
 
 @pytest.mark.parametrize(
@@ -100,42 +100,34 @@ def test_file_may_be_packed_and_begin_with_a_byte_order_mark(tmp_path: Path, pac
 )
 def test_wrong_line_is_named_by_file_number_and_value(tmp_path: Path, wrong: Any, message: str) -> None:
     path = tmp_path / "transactions.jsonl"
-    path.write_bytes(b"\n".join(lines(ROW, b"", wrong, ROW)))
+    path.write_bytes(lines(ROW, b"", wrong, ROW))
     with pytest.raises(UnreadableFile, match=rf"transactions\.jsonl: line 3: {message}"):
-        read_raw_transactions(path)
-
-
-def test_file_without_transactions_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "transactions.jsonl"
-    for text in ("", "\n\n"):
-        path.write_text(text)
-        with pytest.raises(UnreadableFile, match="expected transactions, one per line, found none"):
-            read_raw_transactions(path)
+        read_transactions(path)
 
 
 def test_missing_folder_and_truncated_files_are_named_so(tmp_path: Path) -> None:
     packed = tmp_path / "packed.jsonl.gz"
-    packed.write_bytes(gzip.compress(b"\n".join(lines(ROW, ROW)))[:-12])
+    packed.write_bytes(gzip.compress(lines(ROW, ROW))[:-12])
     for path, message in {
         tmp_path / "missing": "no such file",
         tmp_path: "a folder, not a file",
         packed: "damaged gzip data",
     }.items():
         with pytest.raises(UnreadableFile, match=message):
-            read_raw_transactions(path)
+            read_transactions(path)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=20))
 def test_every_payload_comes_back_as_it_was(payloads: list[bytes]) -> None:
     texts = ["0x" + payload.hex() for payload in payloads]
-    by_json = parse_raw_transactions(lines(*({"raw": text} for text in texts)))
-    by_line = parse_raw_transactions([text.encode() for text in texts])
+    by_json = parse_transactions(lines(*({"raw": text} for text in texts)))
+    by_line = parse_transactions("\n".join(texts))
     assert by_json["raw"].to_list() == by_line["raw"].to_list() == payloads
 
 
 def test_value_in_the_message_is_cut_to_a_readable_length() -> None:
     with pytest.raises(InvalidInput, match="characters") as caught:
-        parse_raw_transactions([b"0x" + b"a" * 100_001])
+        parse_transactions(b"0x" + b"a" * 100_001)
     assert len(str(caught.value)) < 400
 
 
@@ -149,7 +141,7 @@ def test_value_in_the_message_is_cut_to_a_readable_length() -> None:
 )
 def test_shared_files_are_read_whole(shared: Path, name: str, rows: int, payload: str) -> None:
     path = shared / "data" / name
-    table = read_raw_transactions(path)
+    table = read_transactions(path)
     assert len(table) == rows
     with gzip.open(path, "rt") as file:
         given = [json.loads(line) for line in file]
