@@ -49,8 +49,8 @@ CEILINGS = {
     "estimates": 1_086,
     "ethereum": 2_592,
     "execution": 2_373,
-    "explorer": 1_171,
-    "io": 3_662,
+    "explorer": 1_145,
+    "io": 3_596,
     "ledger": 3_954,
     "linea": 2_334,
     "plots": 772,
@@ -59,12 +59,12 @@ CEILINGS = {
     "simulation": 9_177,
     "sizes": 996,
     "top level": 2_199,
-    "package": 41_856,
-    "tests": 42_970,
+    "package": 41_764,
+    "tests": 42_959,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 215,
-    "exported names": 217,
+    "exported names": 215,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -3,7 +3,7 @@
 The formulas are those of `feemodel.linea`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -131,31 +131,12 @@ def l1_costs(point: Any, form: Any) -> list[tuple[str, Any]]:
     return [(POSTED, posted)]
 
 
-def ratio(paid: int, cost: float) -> float | None:
-    """Return paid / cost; `None` if the cost is 0.
-
-    >>> ratio(3, 2.0), ratio(3, 0.0)
-    (1.5, None)
-    """
-    return paid / cost if cost > 0.0 else None
-
-
-def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
-    """Return fee paid / cost for each point of a curve; `None` for a cost of 0."""
-    return [ratio(*one) for one in zip(paid, costs, strict=True)]
-
-
-def quantities(values: Mapping[str, int]) -> dict[str, str]:
-    """Return integers as hexadecimal quantities. A negative integer has a minus sign.
-
-    >>> quantities({"fixed": 30_000_000})
-    {'fixed': '0x1c9c380'}
-    """
-    return {name: hex(value) for name, value in values.items()}
-
-
 def recoveries(found: Columns) -> list[dict[str, Any]]:
-    """Return the L1 cost and the recovered share along a curve, for each basis of the cost."""
+    """Return the L1 cost and the recovered share along a curve, for each basis of the cost; `None` for a cost of 0."""
+
+    def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
+        return [one / cost if cost > 0.0 else None for one, cost in zip(paid, costs, strict=True)]
+
     return [
         {
             "basis": basis,

@@ -16,7 +16,7 @@ from feemodel.checks import choice, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
 from feemodel.estimates.json_types import parse
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
-from feemodel.explorer.fee import bounded_cost, price, quantities, recoveries, recovery_of
+from feemodel.explorer.fee import bounded_cost, price, recoveries, recovery_of
 from feemodel.explorer.inputs import (
     FORMS,
     RATIOS,
@@ -152,8 +152,8 @@ class Explorer:
             answer = {
                 "pricing": found.form.name,
                 "inputs": {"pricing": found.form.name, **inputs},
-                "feePerGas": quantities({**per_gas, "priority": priority, "total": sum(per_gas.values())}),
-                "feeWei": quantities({**paid._asdict(), "total": paid.total}),
+                "feePerGas": _in_hex(per_gas | {"priority": priority, "total": sum(per_gas.values())}),
+                "feeWei": _in_hex(paid._asdict() | {"total": paid.total}),
                 "shares": paid.shares(),
                 "recovery": recovery_of(read, found),
             }
@@ -202,6 +202,10 @@ class Explorer:
         read = read_point(given, path, form=self.form, preset=self.preset, without=also)
         expect(read, TRANSACTION, path)
         return read
+
+
+def _in_hex(values: Mapping[str, int]) -> dict[str, str]:
+    return {name: hex(value) for name, value in values.items()}
 
 
 def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:

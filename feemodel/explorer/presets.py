@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -76,23 +77,6 @@ def _chain(preset: LineaPreset) -> dict[str, Any]:
     return known | {name: to_wire(name, cost) for name, cost in costs.items()}
 
 
-def means(samples: Iterable[L1Sample], length: int, minimum: int = 1) -> list[L1Sample]:
-    """Return the mean of each group of consecutive samples whose times begin with the same `length` characters.
-
-    Groups of fewer than `minimum` samples are left out.
-
-    >>> quiet = [L1Sample("2026-01-10T00:00:00", 1e8, 1.0), L1Sample("2026-01-10T00:10:00", 3e8, 2.0)]
-    >>> means(quiet, len("YYYY-MM-DD"))
-    [L1Sample(time='2026-01-10', base_fee=200000000.0, blob_base_fee=1.5)]
-    """
-    grouped = ((time, list(group)) for time, group in groupby(samples, key=lambda sample: sample.time[:length]))
-    return [
-        L1Sample(time, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
-        for time, group in grouped
-        if len(group) >= minimum
-    ]
-
-
 def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     """Return the days with the minimum, median and maximum posting cost, and the ten minutes with the maximum cost.
 
@@ -105,8 +89,13 @@ def l1_days(samples: Iterable[L1Sample]) -> list[dict[str, Any]]:
     ['2026-01-10', '2026-01-11 00:00 UTC']
     """
     samples = list(samples)
-    days = sorted(means(samples, len("YYYY-MM-DD"), minimum=DAY), key=_cost)
-    peak = max(samples, key=_cost)
+    by_day = ((day, list(group)) for day, group in groupby(samples, key=attrgetter("day")))
+    means = (
+        L1Sample(day, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
+        for day, group in by_day
+        if len(group) >= DAY
+    )
+    days, peak = sorted(means, key=_cost), max(samples, key=_cost)
     chosen = {
         "Calm day": days[0],
         "Median day": days[len(days) // 2],
