@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from feemodel.linea.priority import verification_margin as verification_margin
     from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
     from feemodel.rollups.tables import compare as compare
-    from feemodel.simulation._backtest import backtest as backtest
-    from feemodel.simulation._calibrate import calibrate as calibrate
     from feemodel.simulation.announced import PricingRule as PricingRule
+    from feemodel.simulation.backtest import backtest as backtest
+    from feemodel.simulation.calibrate import calibrate as calibrate
     from feemodel.simulation.closed_loop.simulator import simulate as simulate
     from feemodel.simulation.forecast.distribution import forecast as forecast
     from feemodel.simulation.forecast.recommend import recommend as recommend

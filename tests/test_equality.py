@@ -11,8 +11,6 @@ from feemodel.linea.priority import Breakdown
 from feemodel.rollups.arbitrum import PosterCharge
 from feemodel.rollups.factors import Fees
 from feemodel.rollups.zksync import BaseFee, Fee, FeeInput
-from feemodel.simulation._backtest import Traffic
-from feemodel.simulation.posting import Posted
 from feemodel.simulation.surfaces import Workload
 
 
@@ -46,7 +44,7 @@ def test_a_workload_is_checked_when_it_is_made(sizes, gas, named):
 
 
 ARRAY_TUPLES = [
-    Breakdown, Fees, PosterCharge, FeeInput, BaseFee, Fee, ExcessBranches, Posted, Traffic,
+    Breakdown, Fees, PosterCharge, FeeInput, BaseFee, Fee, ExcessBranches,
 ]  # fmt: skip
 
 

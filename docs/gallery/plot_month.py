@@ -12,21 +12,22 @@ from matplotlib.dates import DateFormatter
 
 import feemodel
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
-from feemodel.simulation import scenarios
+from feemodel.simulation import Demand, scenarios
 from feemodel.simulation.surfaces import Workload
 
 table = read_shipped_transactions().dropna(subset=["gas_used"])
 workload = Workload("real transactions", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
 month = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
-result = feemodel.backtest(workload, month, feemodel.PricingRule(), arrival_rate=1.45, rng=1)
-hours = result[["size_revenue", "cost"]].isel(path=0, drop=True).swap_dims(hour="time")
-days = hours.resample(time="1D").sum().isel(time=slice(1, -1)) / 1e15  # whole days, in thousandths of an ETH
-lost, gain = days.cost > days.size_revenue, days.size_revenue - days.cost
+demand = Demand(rate=1.45, workload=workload)
+result = feemodel.simulate(month, feemodel.PricingRule(), demand=demand, days="utc", rng=1)
+days = result.isel(path=0, day=result.covered == 1.0)  # whole days
+fees, cost = days.data_fees / 1e15, days.accrued_data_cost / 1e15  # thousandths of an ETH
+lost, gain = cost > fees, fees - cost
 assert (int(lost.sum()), lost.size) == (2, 29)
 assert gain.sum() < 0
 fig, ax = plt.subplots()
-ax.bar(days.time, days.cost, color=np.where(lost, "#D55E00", "#bbbbbb"), label="cost of posting")
-ax.plot(days.time, days.size_revenue, "o-", markersize=4, label="fees for the size")
+ax.bar(days.date, cost, color=np.where(lost, "#D55E00", "#bbbbbb"), label="cost of posting")
+ax.plot(days.date, fees, "o-", markersize=4, label="fees for the size")
 ax.set(ylabel="thousandths of an ETH a day", title="Twenty-seven days of gain do not pay for two of loss")
 ax.grid(visible=False, axis="x")
 ax.xaxis.set_major_formatter(DateFormatter("%d %b"))

@@ -76,7 +76,7 @@ ax.tick_params(axis="x", rotation=30)
 # ------------------
 #
 # A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
-# in blobs. Only the part of the fees for the size (``size_revenue``) is counted here, because the fixed cost pays for
+# in blobs. Only the part of the fees for the size (``data_fees``) is counted here, because the fixed cost pays for
 # other expenses.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
@@ -92,7 +92,7 @@ month = feemodel.backtest(workload, l1_fees, rule, posting, arrival_rate=1.45, r
 
 fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
 plot_recovery_over_time(month, ax)
-print(f"the size part of the fees is {month.size_recovery.item():.2f} times what posting cost")
+print(f"the size part of the fees is {month.recovery.item():.2f} times what posting cost")
 
 # %%
 # 6. Draw many days
@@ -124,7 +124,7 @@ recovery = []
 for margin in margins:
     tried = feemodel.PricingRule(lower_bound=None, upper_bound=None, estimate_margin=margin)
     result = feemodel.backtest(workload, days, tried, posting, arrival_rate=1.45, rng=3)
-    recovery.append(float((result.size_recovery < 1).mean()))
+    recovery.append(float((result.recovery < 1).mean()))
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 ax.plot(margins, 100 * np.array(recovery), marker="o")

@@ -41,17 +41,14 @@ if TYPE_CHECKING:
 SCENARIOS = ("history", "bootstrap", "demand")
 BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
 RULE = PricingRule()
-OF_RULE = (
-    "margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window",
-    "usage_exponent",
-)  # fmt: skip
+OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window")
 #: For each measure of a path: its label, unit and key in JSON.
 MEASURES = {
-    "recovery": ("revenue / posting cost", "1"),
-    "size_recovery": ("size part of fees / posting cost", "1"),
-    "unprofitable_share": ("share of transactions below their cost", "%"),
-    "total_revenue": ("revenue", "wei"),
-    "total_cost": ("posting cost", "wei"),
+    "recovery": ("data fees / posting cost", "1"),
+    "total_recovery": ("all fees / posting cost", "1"),
+    "bytes_below_cost": ("share of bytes below their cost", "%"),
+    "total_fees": ("all fees", "wei"),
+    "data_cost": ("posting cost", "wei"),
     "max_drawdown": ("maximum drawdown", "wei"),
 }
 
@@ -64,7 +61,6 @@ class BacktestArguments(NamedTuple):
     rule: Any
     posting: Any
     arrival_rate: float
-    calldata: Any  #: calldata of each transaction, if calldata pressure is enabled
     rng: int
 
 
@@ -102,7 +98,6 @@ class Traffic:
     arrival_rate: ArrivalRate = Demand().rate
     seed: Seed = 1
     tip: Annotated[int | None, whole("L1 tip (default: of the file, or 100000000)", "wei / gas")] = None
-    usage_exponent: Annotated[float, real("exponent of a block's fee in averages of L1 fees")] = RULE.usage_exponent
     margin: Annotated[float, real("factor on the variable cost")] = RULE.margin
     estimate_margin: Annotated[float, real("factor on the fees that users pay")] = RULE.estimate_margin
     fixed_cost: Annotated[int, number(FixedCost)] = RULE.fixed_cost
@@ -158,7 +153,7 @@ class Statistics:
         return {measure: statistics for measure, statistics in answer.items() if statistics}
 
 
-@verb(out=DATASETS, what="every hour of every path")
+@verb(out=DATASETS, what="every day of every path")
 def command(
     *,
     scenario: Annotated[Scenario, FLAT] = Scenario(),
@@ -169,13 +164,13 @@ def command(
     as_json: bool = False,
 ) -> Answer:
     """Compute fees and posting costs on real or simulated L1 fees."""
-    from feemodel.simulation._backtest import backtest
+    from feemodel.simulation.backtest import backtest
     from feemodel.simulation.scenarios import duration
 
     statistics.check()
     made = read_experiment(scenario, traffic, files, sizing)
-    found = backtest(**made._asdict(), progress=not as_json)
-    hourly = found[[name for name in found.data_vars if found[name].dims == ("path", "hour")]]
+    found = backtest(**made._asdict(), record=0, progress=not as_json)
+    daily = found[[name for name in found.data_vars if found[name].dims == ("path", "day")]]
     hours = duration(made.l1_fees) / HOUR
     quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
     summary = statistics.of(found)
@@ -196,7 +191,7 @@ def command(
         f"{name.replace('_', ' ')}: {found.attrs[name]}"
         for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted")
     ]
-    return Answer(data | {"assumed": found.attrs}, tables, notes, file=hourly)
+    return Answer(data | {"assumed": found.attrs}, tables, notes, file=daily)
 
 
 def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, sizing: Sizing) -> BacktestArguments:
@@ -217,8 +212,7 @@ def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, si
         submission=Submission(tip=tip), deadline=traffic.deadline, stream_ratio=traffic.stream_ratio
     )  # fmt: skip
     l1_fees = _scenario(scenario, traffic)
-    calldata = None if pressure is None else workload.calldata
-    return BacktestArguments(workload, l1_fees, rule, posting, traffic.arrival_rate, calldata, traffic.seed)
+    return BacktestArguments(workload, l1_fees, rule, posting, traffic.arrival_rate, traffic.seed)
 
 
 def read_history(scenario: Scenario, traffic: Traffic) -> "xarray.Dataset":

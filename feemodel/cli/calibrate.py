@@ -31,10 +31,10 @@ from feemodel.cli.parameters import (
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.simulation._calibrate import calibrate
+from feemodel.simulation.calibrate import calibrate
 
 if TYPE_CHECKING:
-    from feemodel.simulation._calibrate import Calibration
+    from feemodel.simulation.calibrate import Calibration
 
 CURVE_POINTS = 201
 LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
@@ -56,7 +56,7 @@ def command(
     confidence: Annotated[float, real("confidence level of the interval of the margin")]
     = default_of(calibrate, "confidence"),
     vary: Annotated[str, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibrate, "vary"),
-    counted: Annotated[str, one_of("fees that pay for posting", ("size_revenue", "revenue"))]
+    counted: Annotated[str, one_of("fees that pay for posting", ("data_fees", "total_fees"))]
     = default_of(calibrate, "counted"),
     highest: Annotated[float, real("maximum margin of the search")] = default_of(calibrate, "highest"),
     histories: Annotated[int | None, whole("also calibrate on this many bootstrapped histories", minimum=1)] = None,
@@ -71,7 +71,7 @@ def command(
 
     By default, the number of paths is 10 / probability of a loss.
     """
-    from feemodel.simulation._backtest import resampling
+    from feemodel.simulation.closed_loop.demand import Demand
     from feemodel.simulation.scenarios import duration
 
     if scenario.scenario == "history":
@@ -97,9 +97,9 @@ def command(
     if drawn is not None:
         ends = f"{drawn['low']:.3f} to {drawn['high']:.3f}"
         notes.append(f"{histories} bootstrapped histories: {found.confidence:.0%} of their margins are from {ends}.")
-    times = resampling(made.arrival_rate)
-    revenue = "whole fees" if counted == "revenue" else "the size part of fees"
-    notes += [f"L1 fees: {source}.", f"Revenue counted: {revenue}. {times[0].upper()}{times[1:]}."]
+    times = Demand(rate=made.arrival_rate).resampling
+    revenue = "all" if counted == "total_fees" else "the part that depends on size"
+    notes += [f"L1 fees: {source}.", f"Fees counted: {revenue}. {times[0].upper()}{times[1:]}."]
     low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
     rows = [] if found.margin is None else [(vary, f"{found.margin:.3f}", low, high, f"{found.losing:,}")]
     title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
@@ -123,7 +123,7 @@ def _assumed(made: BacktestArguments, scenario: Scenario) -> str:
 def _drawn_histories(
     histories: int, scenario: Scenario, traffic: Traffic, made: BacktestArguments, terms: dict[str, Any]
 ) -> dict[str, Any]:
-    from feemodel.simulation._calibrate import calibrate_histories
+    from feemodel.simulation.calibrate import calibrate_histories
 
     assert scenario.hours is not None  # it has a default
     found = calibrate_histories(

@@ -172,8 +172,8 @@ def in_eth(wei: float, decimals: int = 15) -> str:
 def camel(name: str) -> str:
     """Return the key in JSON of a name.
 
-    >>> camel("size_recovery")
-    'sizeRecovery'
+    >>> camel("total_recovery")
+    'totalRecovery'
     """
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)

@@ -51,7 +51,8 @@ def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-unt
 
 
 @inlined(error_model="numpy")
-def _fee(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
+def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
+    """Return the priority fee of one transaction [wei / gas], and whether the inputs are in the proven range."""
     before_margin, proven = _before_margin(size, gas, variable_cost, fixed_cost)
     fee = margin * np.float64(before_margin)
     return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
@@ -66,7 +67,7 @@ def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  #
     for r in range(out.shape[0]):
         row, cost, fixed, factor = row_of[r], variable_cost[r], fixed_cost[r], margin[r]
         for i in range(out.shape[1]):
-            fee, proven = _fee(size[row, i], gas[row, i], cost, fixed, factor)
+            fee, proven = fee_per_gas(size[row, i], gas[row, i], cost, fixed, factor)
             out[r, i] = fee
             all_proven &= proven
     return all_proven
@@ -76,7 +77,7 @@ def _fees_of_rows(size, gas, row_of, variable_cost, fixed_cost, margin, out):  #
 def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
-        fee, proven = _fee(size[i], gas[i], variable_cost[i], fixed_cost[i], margin[i])
+        fee, proven = fee_per_gas(size[i], gas[i], variable_cost[i], fixed_cost[i], margin[i])
         out[i] = fee
         all_proven &= proven
     return all_proven
@@ -150,7 +151,7 @@ def _fees_of_l1_points(  # type: ignore[no-untyped-def]
         cost, cost_proven = _recorded_cost(
             base_fee[i], tip[i], blob_base_fee[i], cost_margin[i], execution_gas, blob_gas, capacity
         )
-        fee, fee_proven = _fee(size, gas, cost, fixed_cost, margin)
+        fee, fee_proven = fee_per_gas(size, gas, cost, fixed_cost, margin)
         out[i] = fee
         all_proven &= cost_proven & fee_proven
     return all_proven

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import PercentFormatter
 
-from feemodel.checks import RealArray, instance
+from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
@@ -30,21 +30,23 @@ if TYPE_CHECKING:
     import xarray
 
 
-HOURS_A_DAY = 24
+HOUR, DAY = 3_600.0, 86_400.0  # seconds
+RATIOS = 10.0 ** np.linspace(-3.0, 3.0, 121)  # edges of the bins of fee / cost; 1 is an edge
 BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
 
 
-def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *, revenue: str = "size_revenue") -> Axes:
-    """Plot revenue / posting cost for each hour, and for the 24 hours up to the end of each hour (log axis).
+def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+    """Plot data fees / posting cost for each hour, and for the 24 hours up to the end of each hour (log axis).
+
+    The cost of an hour is the cost of posting the bytes that arrived in it.
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`, with revenue and `attributed_cost` (path, hour) [wei]. For several paths,
-        the plot shows the median of the paths' 24-hour ratios, and the range between the 5 % and 95 % quantiles of the
-        paths' hourly ratios.
+    result : result of `feemodel.backtest` or `feemodel.simulate` with recorded paths. For several recorded paths, the
+        plot shows the median of their 24-hour ratios, and the range between the 5 % and 95 % quantiles of their hourly
+        ratios.
     ax : axes to draw on; `None` makes a new figure.
-    revenue : "size_revenue", the part of the fees that depends on size, or "revenue", all fees.
 
     Returns
     -------
@@ -52,23 +54,27 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
 
     Raises
     ------
-    InvalidInput : `ax` is not an `Axes`.
+    InvalidInput : `ax` is not an `Axes`, or the result has no recorded path.
 
     >>> import xarray
     >>> from matplotlib.figure import Figure
+    >>> series = {"data_fees_in_step": [[3.0, 1.0]], "data_cost_of_step": [[2.0, 2.0]]}
     >>> result = xarray.Dataset(
-    ...     {"size_revenue": (("path", "hour"), [[3.0, 1.0]]), "attributed_cost": (("path", "hour"), [[2.0, 2.0]])},
-    ...     {"hour": [0, 1]},
+    ...     {name: (("recorded_path", "step"), values) for name, values in series.items()},
+    ...     {"elapsed": ("step", [0.0, 3600.0])},
     ... )
     >>> [line.get_ydata().tolist() for line in plot_recovery_over_time(result, Figure().subplots()).get_lines()[:2]]
     [[1.5, 0.5], [1.5, 1.0]]
     """
     ax = axes_or_new(ax)
-    income, cost = result[revenue].to_numpy(), result["attributed_cost"].to_numpy()
-    dated = "time" in result.coords
-    days = result["time"].to_numpy() if dated else (result["hour"].to_numpy() + 1) / HOURS_A_DAY
-    hourly = income / np.where(cost > 0.0, cost, np.nan)
-    daily = _trailing(income) / _trailing(cost)
+    dated = "date" in result.coords
+    hours = _recorded(result).groupby((result["elapsed"] // HOUR).rename("hour")).sum().transpose(..., "hour")
+    ends = (hours["hour"].to_numpy() + 1) * HOUR
+    days = result["date"].to_numpy()[0] + (ends * 1e9).astype("timedelta64[ns]") if dated else ends / DAY
+    hourly, daily = (
+        (sums["data_fees_in_step"] / sums["data_cost_of_step"].where(sums["data_cost_of_step"] > 0.0)).to_numpy()
+        for sums in (hours, hours.rolling(hour=24, min_periods=1).sum())
+    )
     if len(hourly) == 1:
         ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
         ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
@@ -78,28 +84,25 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, *,
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
         ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, last 24 hours")
     ax.axhline(1.0, color="black", linewidth=0.8)
-    ax.set(yscale="log", ylabel="revenue / posting cost", xlim=(days[0] if dated else 0, days[-1]))
+    ax.set(yscale="log", ylabel="data fees / posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
         positions = AutoDateLocator()  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(positions)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(positions))  # type: ignore[no-untyped-call]
     else:
         ax.set_xlabel("days")
-    if revenue == "size_revenue":
-        ax.set_ylabel("size part of the fees / posting cost")
     log_ticks(ax.yaxis, _multiple)
     return _caption(finished(ax, loc="upper left"), result)
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
-    """Plot a histogram of fee / cost, where the cost is the posting cost of a transaction's own bytes.
+    """Plot a histogram of data fee / cost of the bytes, over the transactions of the recorded paths.
 
-    Ratios fee / cost below 1 are highlighted.
+    Each transaction counts with the ratio of its step. Ratios below 1 are highlighted.
 
     Parameters
     ----------
-    result : result of `feemodel.backtest`; `charged` (path, bin) [transactions], and `ratio_low` and `ratio_high`, the
-        edges of the bins [1]. The histogram sums the counts over all paths.
+    result : result of `feemodel.backtest` or `feemodel.simulate` with recorded paths.
     ax : axes to draw on; `None` makes a new figure.
 
     Returns
@@ -108,36 +111,42 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    InvalidInput : `ax` is not an `Axes`.
+    InvalidInput : `ax` is not an `Axes`, or the result has no recorded path.
 
     >>> import xarray
     >>> from matplotlib.figure import Figure
+    >>> series = {"data_fees_in_step": [[1.0, 6.0]], "data_cost_of_step": [[2.0, 2.0]],
+    ...           "transactions_in_step": [[1.0, 3.0]]}
     >>> result = xarray.Dataset(
-    ...     {"charged": (("path", "ratio"), [[0, 1, 3, 0]])},
-    ...     {"ratio_low": ("ratio", [0.0, 0.5, 1.0, 2.0]), "ratio_high": ("ratio", [0.5, 1.0, 2.0, np.inf])},
+    ...     {name: (("recorded_path", "step"), values) for name, values in series.items()},
+    ...     {"elapsed": ("step", [0.0, 12.0])},
     ... )
     >>> plot_charges(result, Figure().subplots()).get_title()
     '25.00% of transactions pay less than the cost of their bytes'
     """
     ax = axes_or_new(ax)
-    low, high = result["ratio_low"].to_numpy(), result["ratio_high"].to_numpy()
-    share = result["charged"].sum("path").to_numpy()
-    share = share / share.sum()
-    step = high[1] / low[1]
-    left = np.where(low > 0.0, low, high / step)  # draw the unbounded first and last bin as wide as other bins
-    right = np.where(np.isfinite(high), high, low * step)
-    colour = np.where(high <= 1.0, VERMILION, BLUE)
-    ax.bar(left, share, width=right - left, align="edge", color=colour, edgecolor="white", linewidth=0.3)
+    income, cost, count = (values.to_numpy() for values in _recorded(result, "transactions_in_step").values())
+    paid = cost > 0.0
+    ratio, weight = income[paid] / cost[paid], count[paid] / count[paid].sum()
+    share, edges = np.histogram(ratio.clip(RATIOS[0], RATIOS[-1]), RATIOS, weights=weight)
+    colour = np.where(edges[1:] <= 1.0, VERMILION, BLUE)
+    ax.bar(edges[:-1], share, width=np.diff(edges), align="edge", color=colour, edgecolor="white", linewidth=0.3)
     ax.axvline(1.0, color="black", linewidth=0.8)
-    below = share[high <= 1.0].sum()
-    ax.set_title(f"{below:.2%} of transactions pay less than the cost of their bytes", fontsize=10)
-    ax.set(xscale="log", xlabel="fee / cost of the bytes of the transaction", ylabel="share of transactions")
-    seen = share > 1e-4
-    ax.set_xlim(left[seen].min() / step, right[seen].max() * step)
+    ax.set_title(f"{weight[ratio < 1.0].sum():.2%} of transactions pay less than the cost of their bytes", fontsize=10)
+    ax.set(xscale="log", xlabel="data fee / cost of the bytes", ylabel="share of transactions")
+    seen = np.flatnonzero(share > 1e-4)
+    ax.set_xlim(edges[max(seen[0] - 1, 0)], edges[min(seen[-1] + 2, len(share))])
     log_ticks(ax.xaxis, _multiple)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.grid(alpha=0.25)
     return _caption(ax, result)
+
+
+def _recorded(result: "xarray.Dataset", *names: str) -> "xarray.Dataset":
+    """Return data fees, costs and other series of the recorded paths of a result."""
+    if "data_cost_of_step" not in result:
+        raise InvalidInput("result", "expected a result with a recorded path: record=1", list(map(str, result)))
+    return result[["data_fees_in_step", "data_cost_of_step", *names]]
 
 
 def plot_fee_fan(
@@ -295,14 +304,6 @@ _ASSUMED: dict[str, Callable[[float], str]] = {
 }
 
 
-def _trailing(values: RealArray) -> RealArray:
-    """Return, for each hour, the sum over the 24 hours up to its end; the first 23 sums have fewer hours."""
-    sums = np.cumsum(values, axis=1)
-    before = np.zeros_like(sums)
-    before[:, HOURS_A_DAY:] = sums[:, :-HOURS_A_DAY]
-    return np.asarray(sums - before)
-
-
 def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
     if "resampling" in result.attrs:
         description = str(result.attrs["resampling"])
@@ -315,7 +316,6 @@ def _multiple(value: float, _: object = None) -> str:
     return f"{value:g}×"
 
 
-DAY = 86_400.0  # seconds
 MAX_POINTS = 4_000  # maximum number of points of a line
 
 

@@ -16,29 +16,16 @@ if TYPE_CHECKING:
 #: Descriptions of variables. For a variable that is not in this mapping, the description is the name with spaces in
 #: place of underscores.
 LONG_NAMES = {
-    "attributed_cost": "L1 cost of the bytes that arrived in the hour",
     "base_fee": "L1 base fee",
     "blob_base_fee": "L1 blob base fee",
-    "charged": "number of transactions in each range of fee / cost of the bytes",
     "cost": "cost of posting on L1",
     "elapsed": "time since the start",
     "fill": "share of blob space that is used",
-    "hour": "hours since the start",
     "path": "index of the path",
-    "ratio_high": "upper edge of the range of fee / cost",
-    "ratio_low": "lower edge of the range of fee / cost",
     "recovery": "revenue divided by posting cost",
     "revenue": "fees that users pay",
-    "size_recovery": "size part of the fees divided by posting cost",
-    "size_revenue": "size part of the fees that users pay",
     "time": "date and time, UTC",
-    "total_cost": "total cost of posting on L1",
-    "total_revenue": "total fees that users pay",
-    "total_size_revenue": "size part of the total fees that users pay",
-    "unprofitable": "transactions that pay less than the cost of their bytes",
-    "unprofitable_share": "share of transactions that pay less than the cost of their bytes",
     "variable_cost": "variable cost: announced cost of a compressed byte on L1",
-    "max_drawdown": "largest fall of the balance below an earlier value",
 }
 
 
@@ -57,9 +44,9 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     If `rng` is a `Generator`, its seed is unknown, and the attribute `seed` is "a Generator's".
 
     >>> import xarray
-    >>> result = with_metadata(xarray.Dataset({"size_recovery": ("path", [1.2])}), rng=7)
-    >>> result.size_recovery.long_name, result.seed
-    ('size part of the fees divided by posting cost', '7')
+    >>> result = with_metadata(xarray.Dataset({"recovery": ("path", [1.2])}), rng=7)
+    >>> result.recovery.long_name, result.seed
+    ('revenue divided by posting cost', '7')
     """
     for name, variable in found.variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))

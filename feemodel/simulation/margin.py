@@ -11,9 +11,9 @@ from feemodel.checks import sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.progress import Progress, reporting
-from feemodel.simulation._calibrate import DAY, calibrate
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.calibrate import DAY, calibrate
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap
 from feemodel.simulation.surfaces import Submission, Workload
@@ -111,6 +111,6 @@ def margins(
         {name: (name, given, units[name]) for name, given in values.items()},
         {
             "l1_fees": str(history.attrs["source"]), "workload": workload.name, "loss_probability": loss_probability,
-            "arrival_rate": arrival_rate, "paths": paths, "seed": str(rng), "counted": "size part of the fees",
+            "arrival_rate": arrival_rate, "paths": paths, "seed": str(rng), "counted": "data_fees",
         },
     )  # fmt: skip

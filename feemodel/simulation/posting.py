@@ -4,32 +4,15 @@ A policy can wait for full blobs, post at a deadline, or wait for low fees.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-import numpy as np
-import xarray as xr
-
-from feemodel._records import compared_by_value, printed_as_table
-from feemodel.checks import (
-    RealArray,
-    above_zero,
-    check_fields,
-    check_limit,
-    check_plausible,
-    choice,
-    instance,
-    raise_first,
-    real,
-)
+from feemodel.checks import check_fields, check_plausible, choice, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import CostTerms
-from feemodel.simulation.scenarios import check_scenario, step_starts, tips_of
 from feemodel.simulation.surfaces import Submission
 
 MONTH = 30 * 86_400.0  # seconds
-MAX_SUBMISSIONS = 1 << 26  # maximum number of submissions of a path, which need about 2 GB
 MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot contain more
 KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
 WITH_DEADLINE = ("deadline", "clairvoyant")  # kinds that have a deadline
@@ -62,7 +45,7 @@ class PriceCap:
 class Posting:
     """Policy that determines when and how compressed bytes are posted to L1.
 
-    The `kind` determines when data is submitted. `backtest` supports only the kinds "fill" and "deadline".
+    The `kind` determines when data is submitted.
 
     - "fill": when blobs are full;
     - "deadline": when blobs are full, or when the waiting time of the first byte reaches the deadline;
@@ -110,119 +93,6 @@ class Posting:
         if self.delay_cost and self.kind != "clairvoyant":
             raise InvalidInput("delay_cost", "expected 0 unless kind is clairvoyant", self.delay_cost)
         instance("cap", self.cap, PriceCap)
-
-
-@compared_by_value
-@printed_as_table
-class Posted(NamedTuple):
-    """Submissions, in order of time."""
-
-    time: RealArray  #: time of each submission [s]
-    end: RealArray  #: length of the stream at the end of each submission [byte]
-    cost: RealArray  #: cost of each submission [wei]
-
-    def cost_up_to(self, byte: RealArray) -> RealArray:
-        """Return the cost of the first n bytes of the stream, for each n in `byte` [wei].
-
-        The cost of a submission is divided equally among its bytes.
-
-        >>> Posted(np.array([60.0, 90.0]), np.array([100.0, 150.0]), np.array([5.0, 10.0])).cost_up_to(np.array([125]))
-        array([10.])
-        """
-        return np.asarray(np.interp(byte, np.append(0.0, self.end), np.append(0.0, np.cumsum(self.cost))))
-
-
-def post(stream: RealArray, tick: float, posting: Posting, l1_fees: xr.Dataset) -> Posted:
-    """Compute the submissions that post a stream of compressed bytes to L1.
-
-    A submission is made when its blobs are full, or when its first byte has waited until the deadline. The remaining
-    bytes are posted at the end of the stream, at the cost of a full submission.
-
-    Parameters
-    ----------
-    stream : cumulative number of bytes at the end of each tick, of shape (ticks,) [byte].
-    tick : length of a tick, in which bytes arrive at a constant rate [s].
-    posting : posting policy, of kind "fill" or "deadline".
-    l1_fees : scenario of one path, with the L1 fees at which submissions are posted.
-
-    Returns
-    -------
-    Posted : for each submission, the time, the length of the stream at the end of the submission, and the cost.
-
-    Raises
-    ------
-    InvalidInput : a deadline shorter than a tick, or a stream that decreases or is empty.
-
-    Data for one and a half blobs arrives in three minutes. The first blob is full and posted after two minutes, and the
-    remaining data is posted at the end, after three minutes:
-
-    >>> from feemodel.simulation.scenarios import replay
-    >>> fees = replay({"timestamp": [0, 90], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
-    >>> posted = post(np.array([65_024.0, 130_048.0, 195_072.0]), 60.0, Posting(), fees)
-    >>> posted.time.tolist(), posted.end.tolist(), posted.cost.tolist()
-    ([120.0, 180.0], [130048.0, 195072.0], [11616788000000.0, 11616788000000.0])
-    """
-    instance("posting", posting, Posting)
-    if posting.kind not in ("fill", "deadline") or posting.blobs > 1:
-        kind = f"kind {posting.kind}, {posting.blobs} blobs"
-        raise InvalidInput(
-            "posting", "expected kind fill or deadline with one blob (simulate supports all kinds)", kind
-        )
-    check_scenario("l1_fees", l1_fees)
-    tick = above_zero("tick", tick, unit="s")
-    stream = np.asarray(real("stream", stream, unit="bytes"))
-    if stream.ndim != 1 or not stream.size or stream[-1] == 0.0:
-        raise InvalidInput("stream", "expected one number per tick, the last above 0", stream.shape)
-    if (falls := np.diff(stream) < 0.0).any():
-        raise_first("stream", "expected cumulative sums, which do not decrease", stream[1:], falls)
-    if posting.deadline is not None and posting.deadline < tick:
-        raise InvalidInput("deadline", f"expected at least one tick, {tick:g} s", posting.deadline)
-    check_limit(stream[-1] / posting.submission.capacity, "submissions", MAX_SUBMISSIONS)
-    edges = np.linspace(0.0, len(stream) * tick, len(stream) + 1)
-    arrived = np.append(0.0, stream)
-    times, ends = _filled(edges, arrived, posting) if posting.deadline is None else _dated(edges, arrived, posting)
-    step = np.searchsorted(step_starts(l1_fees), times, side="right") - 1
-    base_fee, blob_base_fee = (l1_fees[name].to_numpy()[0][step] for name in ("base_fee", "blob_base_fee"))
-    tip = tips_of(l1_fees, posting.submission.tip)[0][step]
-    return Posted(times, ends, posting.submission.cost(base_fee, tip, blob_base_fee))
-
-
-def _filled(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[RealArray, RealArray]:
-    capacity, total = posting.submission.capacity, arrived[-1]
-    ends = np.asarray(capacity * np.arange(1.0, total // capacity + 1))
-    times = _reached(edges, arrived, ends)
-    if ends.size * capacity < total:
-        times, ends = np.append(times, edges[-1]), np.append(ends, total)
-    return times, ends
-
-
-def _dated(edges: RealArray, arrived: RealArray, posting: Posting) -> tuple[RealArray, RealArray]:
-    deadline, capacity, total = posting.deadline or 0.0, posting.submission.capacity, arrived[-1]
-    times, ends, start = [], [], 0.0
-    while start < total:
-        # A submission is due when its first byte has waited for `deadline` seconds.
-        due = float(_within(edges, arrived, np.searchsorted(arrived, start, side="right"), start)) + deadline
-        end = start + capacity
-        time = float(_reached(edges, arrived, np.array([end]))[0]) if end <= total else np.inf
-        if time > due or time == np.inf:
-            time = min(due, float(edges[-1]))
-            end = float(np.interp(time, edges, arrived))
-        times.append(time)
-        ends.append(end)
-        start = end
-    return np.array(times), np.array(ends)
-
-
-def _reached(edges: RealArray, arrived: RealArray, byte: RealArray) -> RealArray:
-    """Return the time at which the stream first reaches a given length [s]."""
-    after = np.searchsorted(arrived, byte, side="left")
-    return _within(edges, arrived, after, byte)
-
-
-def _within(edges: RealArray, arrived: RealArray, after: Any, byte: Any) -> RealArray:
-    before = after - 1
-    share = (byte - arrived[before]) / (arrived[after] - arrived[before])
-    return np.asarray(edges[before] + share * (edges[after] - edges[before]))
 
 
 @dataclass(frozen=True, kw_only=True)

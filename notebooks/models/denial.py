@@ -28,6 +28,7 @@ from feemodel.ethereum.fee_market import (
     blob_base_fee,
     next_excess_blob_gas,
 )
+from feemodel.linea.coordinator import variable_cost
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
 from models.saturation import (
@@ -339,7 +340,11 @@ def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blo
     """Return the attacker's cost of data in one L1 block, at the L1 prices of the rollup's last update [wei]."""
     if victim.variable_cost is None:
         return victim.blobs * GAS_PER_BLOB * blob_fee + batches * victim.commit_gas * gas_price
-    return victim.blobs * GAS_PER_BLOB * float(rule.variable_cost(gas_price, 0, blob_fee))
+    cost = variable_cost(
+        gas_price, 0, blob_fee, execution_gas=rule.execution_gas, blob_gas=rule.blob_gas, margin=rule.margin,
+        bytes_per_submission=rule.bytes_per_submission, lower_bound=rule.lower_bound, upper_bound=rule.upper_bound,
+    )  # fmt: skip
+    return victim.blobs * GAS_PER_BLOB * float(cost)
 
 
 def _blocks(blocks: int) -> int:

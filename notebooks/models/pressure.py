@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from feemodel._compiled import cached_njit
 from feemodel.checks import (
     WholeArray,
     above_zero,
@@ -23,11 +24,13 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE, implausible
 from feemodel.ethereum.fee_market import calldata_floor_gas
+from feemodel.linea.coordinator import calldata_pressure
 from feemodel.linea.extra_data import recorded_cost
+from feemodel.linea.kernels import recorded
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.announced import CalldataPressure, under_pressure
+from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.surfaces import Submission
 
 MAX_BLOCKS = 10_000_000  # maximum number of blocks, about 230 days
@@ -125,13 +128,24 @@ def pressure_path(
     growth = np.zeros(len(blocks))  # with a block count of 0, growth stays 0 and only L1 fees determine the cost
     if terms.block_count:
         seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
-        growth = terms.growth(seen)
+        moved = calldata_pressure(seen, max_block_calldata=terms.max_block_calldata, block_count=terms.block_count)
+        growth = 1.0 + np.asarray(moved) / terms.denominator
     announced = under_pressure(np.full(len(blocks), cost), growth, latest)
     return described_dataset(
         {"calldata": ("block", blocks, "byte"), "variable_cost": ("block", announced, "wei / byte")},
         {"block": ("block", np.arange(1, len(blocks) + 1), "1")},
         {"l1_variable_cost": float(variable_cost), "block_time": NODE.block_time, "block_count": terms.block_count},
     )
+
+
+@cached_njit(nogil=True)
+def under_pressure(cost, growth, latest):  # type: ignore[no-untyped-def]
+    """Return the announced cost at each update: max(cost from L1 fees, growth · previously announced cost)."""
+    announced = np.empty(cost.size, dtype=np.int64)
+    for i in range(cost.size):
+        latest = recorded(max(cost[i], latest * growth[i]))
+        announced[i] = latest
+    return announced
 
 
 def attack_cost(

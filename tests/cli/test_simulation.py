@@ -8,8 +8,8 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
-from feemodel.simulation._backtest import backtest, resampling
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
@@ -35,8 +35,8 @@ def test_backtest_gives_what_the_function_gives(capsys):
     rule = PricingRule(estimate_margin=1.5, upper_bound=None)
     expected = backtest(workload, history, rule, Posting(deadline=600.0), arrival_rate=0.3, rng=1)
 
-    assert found["sizeRecovery"] == {"value": expected["size_recovery"].item()}
-    assert found["totalCostWei"] == {"value": expected["total_cost"].item()}
+    assert found["recovery"] == {"value": expected["recovery"].item()}
+    assert found["dataCostWei"] == {"value": expected["data_cost"].item()}
     assert found["maxDrawdownWei"] == {"value": expected["max_drawdown"].item()}
     assert found["transactions"] == expected["transactions"].sum()
     assert found["assumed"]["resampling"] == expected.attrs["resampling"]
@@ -46,14 +46,14 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     assert main(["backtest", *QUICK]) == 0
     printed = capsys.readouterr().out
 
-    assert "size part of fees / posting cost" in printed
+    assert "data fees / posting cost" in printed
     drawdown = answer(capsys, "backtest", *QUICK)["maxDrawdownWei"]["value"]
     assert [line.split()[-1] for line in printed.splitlines() if "maximum drawdown [ETH]" in line] == [
         f"{drawdown / 1e18:,.4f}"
     ]
     said = " ".join(printed.split())  # lines are broken at the width of the terminal
-    assert f"resampling: {resampling(0.3)}" in said
-    assert "not counted: proving, finalization, machines" in said
+    assert "resampling: transactions are drawn with replacement at 0.3 a second" in said
+    assert "not counted: finalization, proving, overhead" in said
 
 
 @pytest.mark.parametrize("scenario", ["bootstrap", "demand"])
@@ -71,9 +71,9 @@ def test_statistics_over_paths_are_those_of_the_function(capsys):
     found = answer(capsys, "backtest", *QUICK, "--scenario", "bootstrap", "--paths", "5", *flags)
     asked = found["statistics"]
 
-    assert asked["sizeRecovery"]["quantile"] == {"0.5": found["sizeRecovery"]["median"]}
-    assert set(asked["sizeRecovery"]["below"]) == {"1", "1.1"}
-    assert "below" not in asked["totalCostWei"]
+    assert asked["recovery"]["quantile"] == {"0.5": found["recovery"]["median"]}
+    assert set(asked["recovery"]["below"]) == {"1", "1.1"}
+    assert "below" not in asked["dataCostWei"]
     assert complaint(capsys, "backtest", "--quantile", "2") == (2, "--quantile: expected levels from 0 to 1, got 2.0")
 
 
@@ -87,13 +87,13 @@ def test_calibrate_gives_the_loss_curve_and_the_historys_interval(capsys):
     assert complaint(capsys, "calibrate", "--scenario", "demand", "--histories", "2")[1].startswith("--histories: exp")
 
 
-def test_hours_land_in_a_file(tmp_path, capsys):
-    path = tmp_path / "hours.csv"
+def test_days_land_in_a_file(tmp_path, capsys):
+    path = tmp_path / "days.csv"
     found = answer(capsys, "backtest", *QUICK, "--out", str(path))
-    hours = pd.read_csv(path)
+    days = pd.read_csv(path)
 
-    assert (len(hours), found["hours"]) == (12, 12.0)
-    assert hours["transactions"].sum() == found["transactions"]
+    assert (len(days), found["hours"]) == (1, 12.0)
+    assert days["transactions"].sum() == found["transactions"]
     assert complaint(capsys, "backtest", *QUICK, "--out", str(path))[1].startswith("--out: the file exists")
     assert answer(capsys, "backtest", *QUICK, "--out", str(path), "--overwrite") == found
 
@@ -141,7 +141,7 @@ def test_calibrate_says_that_no_margin_does(capsys):
 
     assert main(arguments) == 1
     printed = " ".join(capsys.readouterr().out.split())
-    assert "No margin up to 100 suffices: at 100, 5 of 5 paths have a loss, and 0 are allowed." in printed
+    assert "No margin up to 50 suffices: at 50, 5 of 5 paths have a loss, and 0 are allowed." in printed
 
 
 def test_a_history_of_one_row_is_the_mistake_of_its_file(tmp_path, capsys):

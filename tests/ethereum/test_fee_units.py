@@ -16,7 +16,7 @@ from feemodel.ethereum._fee_units import implausible
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.simulation import l1_demand
-from feemodel.simulation._backtest import backtest
+from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.scenarios import bootstrap, check_scenario, replay, scenario

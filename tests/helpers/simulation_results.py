@@ -37,9 +37,9 @@ from feemodel.simulation import (
     price_of_finality,
     simulate,
 )
-from feemodel.simulation._backtest import backtest
-from feemodel.simulation._calibrate import calibrate
 from feemodel.simulation.announced import CalldataPressure, PricingRule
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import PRICINGS
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
@@ -62,7 +62,8 @@ def month() -> xr.Dataset:
 @cache
 def workload() -> Workload:
     draw = np.random.default_rng(11)
-    return Workload("drawn", draw.integers(60, 4_000, 300), draw.integers(21_000, 900_000, 300))
+    sizes, gas = draw.integers(60, 4_000, 300), draw.integers(21_000, 900_000, 300)
+    return Workload("drawn", sizes, gas, calldata=sizes * 3)
 
 
 @cache
@@ -148,7 +149,7 @@ SWEPT = {
     "backtest, deadline and pressure": lambda: backtest(
         workload(), bootstrap(month(), paths=2, block_seconds=DAY, horizon=DAY, rng=2),
         PricingRule(pressure=CalldataPressure(), update_interval=60.0), Posting(deadline=3_600.0, stream_ratio=0.5),
-        arrival_rate=0.3, calldata=workload().compressed_size * 3, rng=5,
+        arrival_rate=0.3, rng=5,
     ),
     "calibrate": lambda: calibrate(
         workload(), bootstrap(month(), paths=8, block_seconds=DAY, horizon=DAY, rng=2), loss_probability=0.3,

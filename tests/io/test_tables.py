@@ -18,7 +18,7 @@ from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.linea import fee_sizes
 from feemodel.rollups.tables import comparison, measured_sizes, sizes_table
-from feemodel.simulation._backtest import backtest
+from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
 from tests.helpers.table_files import (
@@ -330,7 +330,7 @@ def test_a_history_uses_what_the_file_has(capsys, tmp_path):
     assert (code, assumed["tips"], assumed["usage_ratios"]) == (0, "of the series", "of the series")
     without = json.loads(run(capsys, "backtest", "--l1", path, "--tip", "0", "--json")[1])
     assert without["assumed"]["tips"].startswith("assumed: 0 gwei")
-    assert without["total_cost" if "total_cost" in without else "totalCostWei"] != json.loads(out)["totalCostWei"]
+    assert without["dataCostWei"] != json.loads(out)["dataCostWei"]
 
 
 def test_a_history_needs_a_time_and_a_base_fee_and_says_what_it_assumes(capsys, tmp_path):

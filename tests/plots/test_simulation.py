@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from feemodel.errors import InvalidInput
 from feemodel.plots._simulation import plot_charges, plot_fee_fan, plot_recovery_over_time, plot_tornado
-from feemodel.simulation._backtest import backtest
+from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -35,28 +36,33 @@ def history():
 
 def result(scenario):
     workload = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
-    return backtest(workload, scenario, arrival_rate=2.0, rng=1)
+    return backtest(workload, scenario, arrival_rate=2.0, record=scenario.sizes["path"], rng=1)
+
+
+def hourly_sums(found):
+    """Data fees and costs of each path by hour, of steps of 12 s."""
+    names = ("data_fees_in_step", "data_cost_of_step")
+    return [found[name].to_numpy().reshape(found.sizes["recorded_path"], -1, 300).sum(axis=2) for name in names]
 
 
 def test_recovery_of_one_path_is_drawn_hour_by_hour(ax, history):
-    found = result(history).isel(hour=slice(0, 48))
+    found = result(history)
     plot_recovery_over_time(found, ax)
     hourly, daily = ax.get_lines()[:2]
-    expected = found["size_revenue"] / found["attributed_cost"]
+    fees, cost = hourly_sums(found)
 
-    assert hourly.get_ydata().tolist() == expected.values[0].tolist()
-    last_day = found.isel(hour=slice(24, 48)).sum("hour")
-    assert daily.get_ydata()[-1] == pytest.approx((last_day["size_revenue"] / last_day["attributed_cost"]).item())
+    assert hourly.get_ydata() == pytest.approx((fees / cost)[0])
+    assert daily.get_ydata()[-1] == pytest.approx(fees[0, -24:].sum() / cost[0, -24:].sum())
     assert daily.get_ydata()[0] == hourly.get_ydata()[0]
 
 
 def test_recovery_of_many_paths_is_a_median_and_a_band(ax, history):
     found = result(bootstrap(history, paths=5, block_seconds=DAY / 4, horizon=DAY, rng=1))
-    plot_recovery_over_time(found, ax, revenue="revenue")
+    plot_recovery_over_time(found, ax)
+    fees, cost = hourly_sums(found)
 
     assert ax.get_legend_handles_labels()[1] == ["5 to 95 % of paths, each hour", "median path, last 24 hours"]
-    expected = (found["revenue"].sum("hour") / found["attributed_cost"].sum("hour")).median()
-    assert ax.get_lines()[0].get_ydata()[-1] == pytest.approx(expected.item())
+    assert ax.get_lines()[0].get_ydata()[-1] == pytest.approx(np.median(fees.sum(axis=1) / cost.sum(axis=1)))
 
 
 def test_a_figure_of_a_backtest_says_that_transactions_were_drawn(ax, history):
@@ -72,10 +78,11 @@ def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):
     plot_charges(found, ax)
 
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1.0)
-    assert (
-        ax.get_title()
-        == f"{found['unprofitable_share'].item():.2%} of transactions pay less than the cost of their bytes"
-    )
+    fees, cost = found["data_fees_in_step"], found["data_cost_of_step"]
+    below = found["transactions_in_step"].where(fees < cost, 0.0).sum() / found["transactions_in_step"].sum()
+    assert ax.get_title() == f"{below.item():.2%} of transactions pay less than the cost of their bytes"
+    with pytest.raises(InvalidInput, match="result: expected a result with a recorded path"):
+        plot_charges(found.drop_vars("data_cost_of_step"), ax)
 
 
 def test_the_fan_lies_between_the_paths(ax, history):

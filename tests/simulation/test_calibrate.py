@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from feemodel import backtest, calibrate
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
-from feemodel.simulation._backtest import backtest
-from feemodel.simulation._calibrate import Calibration, calibrate, calibrate_histories, smallest_margin
 from feemodel.simulation.announced import CalldataPressure, PricingRule
+from feemodel.simulation.calibrate import calibrate_histories, calibration
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -23,16 +23,11 @@ DAY = 86_400  # seconds
 TOLERANCE = 1e-3
 
 
-def known(break_even):
-    return lambda path, margin: margin - break_even[path]
-
-
 @given(st.lists(st.floats(0.1, 50), min_size=5, max_size=80), st.sampled_from([0.01, 0.05, 0.2, 0.5]))
 def test_the_margin_is_the_quantile_of_the_break_even_margins(break_even, bound):
-    found = smallest_margin(known(break_even), len(break_even), loss_probability=bound, tolerance=TOLERANCE)
-    exact = np.sort(break_even)[::-1][int(Fraction(str(bound)) * len(break_even))]  # so many may lie above it
+    found = calibration(break_even, loss_probability=bound)
 
-    assert exact - 1e-9 <= found.margin <= exact + TOLERANCE
+    assert found.margin == np.sort(break_even)[::-1][int(Fraction(str(bound)) * len(break_even))]
     assert found.losing == sum(value > found.margin for value in break_even)
     assert found.low <= found.margin
     assert found.high is None or found.margin <= found.high
@@ -41,68 +36,50 @@ def test_the_margin_is_the_quantile_of_the_break_even_margins(break_even, bound)
 def test_the_interval_is_clopper_and_pearsons():
     """At `high` the interval of the losing share lies below the bound; a little lower it does not; likewise `low`."""
     break_even = np.random.default_rng(1).gamma(2.0, 1.0, 400)
-    found = smallest_margin(known(break_even), 400, loss_probability=0.05, tolerance=1e-6)
+    found = calibration(break_even.tolist(), loss_probability=0.05)
 
     def interval(margin):
         return binomtest(int((break_even > margin).sum()), 400).proportion_ci(0.95, "exact")
 
-    assert interval(found.high).high <= 0.05 < interval(found.high - 1e-3).high
-    assert interval(found.low).low <= 0.05 < interval(found.low - 1e-3).low
+    assert interval(found.high).high <= 0.05 < interval(found.high - 1e-9).high
+    assert interval(found.low).low <= 0.05 < interval(found.low - 1e-9).low
 
 
 def test_the_interval_holds_the_true_margin_as_often_as_stated():
     """Break-even margins of a known distribution: the interval holds its quantile in at least 95 of 100 samples."""
     rng, held = np.random.default_rng(2), 0
     for _ in range(200):
-        found = smallest_margin(known(rng.exponential(1.0, 300)), 300, loss_probability=0.1, tolerance=1e-4)
+        found = calibration(rng.exponential(1.0, 300).tolist(), loss_probability=0.1)
         held += found.low <= np.log(10) <= found.high
 
     assert held >= 0.93 * 200
 
 
-def test_no_margin_is_said():
-    """A tenth of the paths cannot be made to pay: the announced cost is bounded, say."""
-    found = smallest_margin(lambda path, margin: -1.0 if path < 10 else margin - 1, 100, loss_probability=0.05)
+@pytest.mark.parametrize(
+    ("break_even", "bound", "margin", "high", "reason"),
+    [
+        ([np.inf] * 10 + [1.0] * 90, 0.05, None, None,
+         "no margin up to 50 suffices: at 50, 10 of 100 paths have a loss, and 5 are allowed"),
+        ([1.0] * 50, 0.01, 1.0, None,
+         "the interval has no upper end: 50 paths are too few, at least 368 are required"),
+        ([1.0] * 193 + [np.inf] * 7, 0.05, 1.0, None, "the interval has no upper end up to a margin of 50"),
+        ([0.0] * 100, 0.05, 0.0, 0.0, ""),
+    ],
+)  # fmt: skip
+def test_the_reason_for_a_missing_margin_is_said(break_even, bound, margin, high, reason):
+    found = calibration(break_even, loss_probability=bound)
 
-    assert found.margin is None
-    assert found.high is None
-    assert found.reason == "no margin up to 100 suffices: at 100, 10 of 100 paths have a loss, and 5 are allowed"
-
-
-def test_too_few_paths_for_a_bound_are_said():
-    found = smallest_margin(known([1.0] * 50), 50, loss_probability=0.01)
-
-    assert (round(found.margin, 3), found.high) == (1.0, None)
-    assert found.reason == "the interval has no upper end: 50 paths are too few, at least 368 are required"
-
-
-def test_an_upper_end_beyond_the_highest_is_said():
-    break_even = [1.0] * 193 + [1e9] * 7
-    found = smallest_margin(known(break_even), 200, loss_probability=0.05)
-
-    assert round(found.margin, 3) == 1.0
-    assert found.high is None
-    assert found.reason == "the interval has no upper end up to a margin of 100"
-
-
-def test_no_loss_needs_no_margin():
-    found = smallest_margin(lambda path, margin: 1.0, 100, loss_probability=0.05)
-
-    assert (found.margin, found.low, found.high, found.losing, found.reason) == (0.0, 0.0, 0.0, 0, "")
-
-
-def test_few_evaluations_are_needed():
-    found = smallest_margin(known(np.random.default_rng(1).gamma(2.0, 1.0, 1_000)), 1_000, loss_probability=0.05)
-
-    assert found.evaluations < 6 * 1_000
+    assert (found.margin, found.high, found.reason) == (margin, high, reason)
 
 
 @pytest.mark.parametrize(
-    "change", [{"loss_probability": 0.0}, {"loss_probability": 1.0}, {"confidence": 1.0}, {"tolerance": 0.0}]
-)
-def test_what_has_no_answer_is_refused(change):
+    "change",
+    [{"loss_probability": 0.0}, {"loss_probability": 1.0}, {"confidence": 1.0}, {"tolerance": 0.0}, {"highest": 99.0},
+     {"vary": "fixed_cost"}, {"counted": "cost"}],
+)  # fmt: skip
+def test_what_has_no_answer_is_refused(real, days, change):
     with pytest.raises(InvalidInput, match=next(iter(change))):
-        smallest_margin(known([1.0]), 1, **{"loss_probability": 0.1} | change)
+        calibrate(real, days, **{"arrival_rate": 0.5, "loss_probability": 0.1, "rng": 5} | change)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +106,7 @@ def test_the_calibrated_margin_keeps_the_bound_on_its_paths(real, days, found):
     """The same margin tried anew, with other transactions on the same paths: about as many lose."""
     rule = PricingRule(lower_bound=None, upper_bound=None, estimate_margin=found.margin)
     again = backtest(real, days, rule, arrival_rate=0.5, rng=6)
-    losing = int((again["total_size_revenue"] < again["total_cost"]).sum())
+    losing = int((again["recovery"] < 1.0).sum())
 
     assert found.losing == 4
     assert 1 <= losing <= 8
@@ -148,51 +125,39 @@ def test_an_upper_bound_of_the_cost_leaves_no_margin(real, days):
     found = calibrate(real, days, rule, arrival_rate=0.5, loss_probability=0.1, rng=5, vary="margin")
 
     assert found.margin is None
-    assert found.reason == "no margin up to 100 suffices: at 100, 40 of 40 paths have a loss, and 4 are allowed"
+    assert found.reason == "no margin up to 50 suffices: at 50, 40 of 40 paths have a loss, and 4 are allowed"
 
 
 def test_all_that_users_pay_needs_less_margin(real, days, found):
-    everything = calibrate(real, days, RULE, arrival_rate=0.5, loss_probability=0.1, rng=5, counted="revenue")
+    everything = calibrate(real, days, RULE, arrival_rate=0.5, loss_probability=0.1, rng=5, counted="total_fees")
 
     assert everything.margin < 0.2 < found.margin
-
-
-@pytest.mark.parametrize("change", [{"vary": "fixed_cost"}, {"counted": "cost"}])
-def test_an_unknown_choice_is_refused(real, days, change):
-    with pytest.raises(InvalidInput, match=next(iter(change))):
-        calibrate(real, days, arrival_rate=0.5, loss_probability=0.1, rng=5, **change)
 
 
 @pytest.mark.parametrize(
     ("rule", "options"),
     [
         (RULE, {}),
-        (RULE, {"counted": "revenue"}),
-        (RULE, {"vary": "margin"}),
+        (RULE, {"counted": "total_fees"}),
         (PricingRule(), {"vary": "margin"}),
         (PricingRule(upper_bound=None, pressure=CalldataPressure()), {"vary": "margin"}),
-        (PricingRule(fixed_cost=0, base_fee=0), {"counted": "revenue"}),
     ],
 )
-def test_the_closed_form_finds_what_pricing_every_transaction_finds(days, rule, options):
-    """Fees of few wei, where rounding is as large as the fees, are priced transaction by transaction."""
-    few, counted = days.isel(path=slice(0, 8)), options.get("counted", "size_revenue")
+def test_each_path_breaks_even_at_its_margin(days, rule, options):
+    """At the margin, fees cover the cost; the tolerance below it, they do not."""
+    few, fees = days.isel(path=slice(0, 4)), options.get("counted", "data_fees")
     workload = Workload("two", np.array([40, 900]), np.array([60_000, 2_000_000]), calldata=np.array([9, 40_000]))
     found = calibrate(workload, few, rule, arrival_rate=0.1, loss_probability=0.3, rng=3, **options)
-    seeds = np.random.default_rng(3).integers(2**63, size=8).tolist()
 
-    def surplus(path, margin):
+    def surplus(margin):
         at = replace(rule, **{options.get("vary", "estimate_margin"): margin})
-        one = backtest(workload, few.isel(path=[path]), at, arrival_rate=0.1, rng=seeds[path])
-        return float((one[f"total_{counted}"] - one["total_cost"]).item())
+        one = backtest(workload, few, at, arrival_rate=0.1, rng=3)
+        income = one["total_fees"] if fees == "total_fees" else one["data_fees"].sum("day")
+        return (income - one["data_cost"]).to_numpy()
 
-    slow = smallest_margin(surplus, 8, loss_probability=0.3)
-
-    assert (found.margin, found.low, found.high, found.losing) == (slow.margin, slow.low, slow.high, slow.losing)
-    assert found.evaluations < slow.evaluations
     for path, margin in enumerate(found.break_even):
         if 0.0 < margin < np.inf:
-            assert surplus(path, margin * 0.999) < 0.0 <= surplus(path, margin * 1.001)
+            assert surplus(margin - TOLERANCE)[path] < 0.0 <= surplus(margin)[path]
 
 
 def test_any_number_of_workers_finds_the_same(real, days, found):
@@ -210,8 +175,6 @@ def test_the_loss_curve_falls_from_all_paths_to_none(found):
     expected = binomtest(found.losing, 40).proportion_ci(0.95, "exact")
     assert (curve["low"][1].item(), curve["high"][1].item()) == pytest.approx(expected)
     assert (np.diff(found.loss_curve()["loss_probability"]) <= 0).all()
-    with pytest.raises(InvalidInput, match="break_even: expected a result of calibrate"):
-        Calibration(None, None, None, 0.1, 0.95, 4, 0, 0, "").loss_curve()
 
 
 def test_the_historys_shortness_widens_the_interval(real, found):

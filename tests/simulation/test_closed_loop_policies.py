@@ -14,7 +14,7 @@ from feemodel.linea.coordinator import calldata_variable_cost, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import arbitrum_l1_pricing, arbitrum_l2_pricing, optimism, taiko
 from feemodel.rollups.arbitrum_l2_pricing import GasConstraint
-from feemodel.simulation.announced import CalldataPressure, PricingRule, announced_variable_cost
+from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.closed_loop import observations as at
 from feemodel.simulation.closed_loop._pricing import checked_pricing
 from feemodel.simulation.closed_loop.demand import Demand
@@ -91,18 +91,6 @@ def test_linea_weighs_blocks_by_their_usage():
                          margin=1.0)  # fmt: skip
 
     assert recorded_cost(cost) == pytest.approx(found[-1], abs=1_000)
-
-
-def test_linea_one_step_late_is_what_backtest_announces():
-    rows = {"timestamp": 12 * np.arange(300), "base_fee": FEES, "blob_base_fee": BLOB_FEES}
-    rule = PricingRule(window=600.0)
-    expected = announced_variable_cost(replay(rows, source="random"), rule, ticks=300)
-    late = np.append(FEES[:1], FEES[:-1]), np.append(BLOB_FEES[:1], BLOB_FEES[:-1])
-    found = driven(checked_pricing(replace(rule, estimate_margin=1.0)), 300, base_fee=late[0], blob_base_fee=late[1])
-
-    # In the second step the window here holds the first fee twice, there once; both average to it.
-    assert np.abs(expected[:51] - found[:51, 0]).max() <= 1_000
-    assert np.abs(expected[51:] - found[51:, 0]).max() <= 1_000
 
 
 def test_calldata_pressure_raises_what_linea_announces_exactly():

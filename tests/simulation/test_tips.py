@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from feemodel import forecast, simulate
-from feemodel.simulation._backtest import backtest
-from feemodel.simulation._calibrate import calibrate
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.backtest import backtest
+from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.posting import Posting, post
+from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import bootstrap, replay, tips_of
 from feemodel.simulation.surfaces import Submission, Workload
 
@@ -41,16 +41,6 @@ def test_a_scenario_without_tips_has_the_one_that_is_assumed():
     assert tips_of(constant(MORE), TIP).tolist() == [[float(MORE)] * STEPS]
 
 
-def test_a_submission_pays_the_tip_of_its_time():
-    tips = np.random.default_rng(3).integers(10**6, 10**10, STEPS)
-    stream = np.cumsum(np.full(STEPS, 20_000.0))
-    posted, without = (post(stream, 12.0, Posting(), one) for one in (fees(tips), fees()))
-    step = np.minimum((posted.time / 12.0).astype(int), STEPS - 1)
-
-    assert (posted.cost - without.cost).tolist() == ((tips[step] - TIP) * float(GAS)).tolist()
-    assert post(stream, 12.0, Posting(), constant(TIP)) == without
-
-
 def test_a_backtest_pays_the_tips_of_the_series():
     rule = PricingRule(upper_bound=None)
     without, same, more = (
@@ -58,10 +48,10 @@ def test_a_backtest_pays_the_tips_of_the_series():
         for one in (fees(), constant(TIP), constant(TIP + MORE))
     )
 
-    assert same["cost"].equals(without["cost"])
-    added = (more["total_cost"] - without["total_cost"]).item()
-    assert added == pytest.approx(int(without["submissions"].item()) * GAS * MORE, rel=1e-9)
-    assert (more["variable_cost"] > without["variable_cost"]).all()
+    assert same["data_cost"].equals(without["data_cost"])
+    added = (more["data_cost"] - without["data_cost"]).item()
+    assert added == pytest.approx(without["submissions"].sum().item() * GAS * MORE, rel=1e-9)
+    assert (more["mean_price"] > without["mean_price"]).all()
     assert (without.attrs["tips"][:8], more.attrs["tips"]) == ("assumed:", "of the series")
 
 

@@ -28,7 +28,13 @@ DAY = np.dtype(
 )  # fmt: skip
 
 #: Values that are stored in each step of a recorded path.
-SERIES = np.dtype([(name, np.float64) for name in ("price", "balance", "backlog", "transactions_in_step")], align=True)
+SERIES = np.dtype(
+    [
+        (name, np.float64)
+        for name in ("price", "balance", "backlog", "transactions_in_step", "data_fees_in_step", "data_cost_of_step")
+    ],
+    align=True,
+)
 
 #: Running totals of a path, updated in each step.
 ACCOUNTS = np.dtype(
@@ -97,6 +103,25 @@ class DemandTerms(NamedTuple):
     poisson: bool
 
 
+class Arrivals(NamedTuple):
+    """Real transactions that arrive on a path; without real transactions, the arrays are empty."""
+
+    ends: NDArray[np.int64]  #: number of transactions that have arrived by the end of each step
+    kind: NDArray[np.int32]  #: for each transaction in order of arrival, its index in the workload
+    size: NDArray[np.int64]  #: size of each transaction of the workload, which its fee depends on [byte]
+    gas: NDArray[np.int64]  #: gas of each transaction of the workload [gas]
+    calldata: NDArray[np.int64]  #: calldata of each transaction of the workload [byte]
+
+
+class Rounding(NamedTuple):
+    """Rounding of the fee of a real transaction to whole wei per gas, as Linea's node does it."""
+
+    whole: bool  #: `False`: fees are not rounded, and the other fields are not used
+    margin: float  #: factor on the announced costs, which the data price includes [1]
+    fixed_cost: int  #: announced fixed cost [wei / gas]
+    base_fee: int  #: base fee of the rollup [wei / gas]
+
+
 class PostingTerms(NamedTuple):
     """Fields of a `Posting`, in the types that the compiled loop requires."""
 
@@ -115,6 +140,7 @@ class PostingTerms(NamedTuple):
     from_first_byte: bool  #: `True`: the cap rises after the first byte arrives; `False`: after the submission is full
     coefficient: float  #: [1]
     tip_cap: float  #: [wei / gas]
+    stream_ratio: float  #: bytes posted / sum of the sizes that fees depend on [1]
 
 
 class CostTerms(NamedTuple):
@@ -165,6 +191,8 @@ class Path(NamedTuple):
     clock: Clock
     policy: PolicyTerms
     demand: DemandTerms
+    arrivals: Arrivals
+    rounding: Rounding
     posting: PostingTerms
     costs: CostTerms
     caps: Caps

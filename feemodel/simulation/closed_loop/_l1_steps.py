@@ -10,7 +10,7 @@ from feemodel.errors import InvalidInput
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
 from feemodel.simulation.posting import KINDS, Posting
-from feemodel.simulation.scenarios import check_scenario, tips_of
+from feemodel.simulation.scenarios import check_scenario, duration, tips_of
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
@@ -119,6 +119,25 @@ def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(elapsed, times, side="right") - 1)
 
 
+def with_end(l1_fees: xr.Dataset, step: float) -> xr.Dataset:
+    """Repeat the last row at the end of a scenario, so that it lasts; rows that are one step apart already do.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> hours = replay({"timestamp": [0, 3_600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> with_end(hours, 12.0).elapsed.values.tolist()
+    [0.0, 3600.0, 7200.0]
+    """
+    elapsed = l1_fees["elapsed"].to_numpy()
+    if np.all(np.diff(elapsed) == step):
+        return l1_fees
+    end = float(elapsed[0]) + duration(l1_fees)
+    coordinates = {"elapsed": ("step", np.append(elapsed, end), l1_fees["elapsed"].attrs)}
+    if "time" in l1_fees.coords:
+        times, lasts = l1_fees["time"].to_numpy(), np.timedelta64(round((end - elapsed[-1]) * 1e9), "ns")
+        coordinates["time"] = ("step", np.append(times, times[-1] + lasts), l1_fees["time"].attrs)
+    return l1_fees.isel(step=np.append(np.arange(len(elapsed)), -1)).assign_coords(coordinates)
+
+
 def first_second(l1_fees: xr.Dataset) -> float | None:
     """Return the Unix time at which a scenario starts, or `None` if the scenario has no dates [s].
 
@@ -204,4 +223,5 @@ def posting_terms(posting: Posting) -> PostingTerms:
         from_first_byte=bool(cap.from_first_byte),
         coefficient=float(cap.coefficient),
         tip_cap=float(cap.tip_cap),
+        stream_ratio=float(posting.stream_ratio),
     )

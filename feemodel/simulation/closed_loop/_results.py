@@ -12,7 +12,10 @@ from feemodel.simulation.closed_loop._accounts import DATA_LINES, DAY, LINES
 
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
-SERIES = {"price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1"}  # name → unit
+SERIES = {  # name → unit
+    "price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1", "data_fees_in_step": "wei",
+    "data_cost_of_step": "wei",
+}  # fmt: skip
 
 #: Result variables over path and day: name → unit and long name.
 DAILY = {

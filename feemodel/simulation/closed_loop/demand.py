@@ -1,21 +1,23 @@
 """Demand for transactions: a rate that depends on L2 fees, on the time of day and on L1 fees."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, real
+from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, instance, real, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import MIN_PRICE
-from feemodel.simulation.closed_loop._accounts import DemandTerms
+from feemodel.simulation.closed_loop._accounts import Arrivals, DemandTerms
 from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
+from feemodel.simulation.surfaces import Workload
 
 HOURS = (24, 168)  # allowed numbers of factors in a cycle: hours of a day, or of a week
 MAX_RATE = 1e9  # transactions per second
 MAX_ELASTICITY = 100.0
 MAX_LAG = 1 << 20  # steps
 RESPONSES = ("data", "total")
+LARGEST_PATH = 1 << 28  # maximum number of real transactions of a path, whose indices take 1 GiB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +30,14 @@ class Demand:
     the fee of one transaction: the data fee or the total fee, depending on `responds_to`. Use `responds_to="data"` to
     compare data prices, because the data fee is only 0.2–3 % of the total fee on Linea in 2026.
 
+    With a `workload`, the transactions are real: each is drawn from the workload with replacement and pays for its own
+    size and gas. Their number is a Poisson draw, and they do not respond to fees. The fields for the bytes, gas and
+    calldata of a transaction are then the means of the workload.
+
     >>> Demand(rate=1.45).bytes_per_transaction
     119.42
+    >>> Demand(workload=Workload("two", [100, 300], [21_000, 90_000])).bytes_per_transaction
+    200.0
     """
 
     rate: float = 1.45  #: transactions per second at the reference fee [1 / s]
@@ -45,8 +53,11 @@ class Demand:
     l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]
     lag: int = 0  #: age of the price to which users respond [steps]
     poisson: bool = False  #: whether the number of transactions in a step is a Poisson draw
+    workload: Workload | None = None  #: real transactions to draw from
 
     def __post_init__(self) -> None:
+        if self.workload is not None:
+            self._take_means(instance("workload", self.workload, Workload))
         check_fields(
             self,
             above_zero=("bytes_per_transaction", "choke", "reference_fee"),
@@ -64,6 +75,48 @@ class Demand:
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
                 raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
         check_limit(self.lag, "steps of lag", MAX_LAG)
+
+    @property
+    def resampling(self) -> str:
+        """Text that says how real transactions are drawn, for the attributes of results."""
+        return f"transactions are drawn with replacement at {self.rate:g} a second; their own times are not used"
+
+    def _take_means(self, workload: Workload) -> None:
+        whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
+        whole("gas", workload.gas, minimum=1, unit="gas")
+        if self.elasticity:
+            raise InvalidInput("elasticity", "expected 0, because real transactions do not respond", self.elasticity)
+        calldata = 0.0 if workload.calldata is None else float(workload.calldata.mean())
+        means = {
+            "bytes_per_transaction": float(workload.compressed_size.mean()),
+            "gas_per_transaction": float(workload.gas.mean()),
+            "calldata_per_transaction": calldata,
+        }
+        for field in fields(self):
+            if field.name in means:
+                if (given := getattr(self, field.name)) not in (field.default, means[field.name]):
+                    raise InvalidInput(field.name, "expected no value with a workload, which has its own", given)
+                object.__setattr__(self, field.name, means[field.name])
+
+    def arrivals(self, activity: RealArray, steps: int, step: float, rng: np.random.Generator) -> Arrivals:
+        """Draw the real transactions of a path of `steps` steps; without a workload, there are none.
+
+        >>> drawn = Demand(workload=Workload("one", [100], [21_000])).arrivals(np.ones(1), 3, 12.0,
+        ...                                                                    np.random.default_rng(1))
+        >>> len(drawn.kind) == drawn.ends[-1], drawn.ends.shape
+        (np.True_, (3,))
+        """
+        if self.workload is None:
+            nothing = np.empty(0, np.int64)
+            return Arrivals(nothing, nothing.astype(np.int32), nothing, nothing, nothing)
+        expected = self.rate * step * np.broadcast_to(activity, steps)
+        check_limit(float(expected.sum()), "transactions of a path", LARGEST_PATH)
+        ends = np.cumsum(rng.poisson(expected))
+        calldata = self.workload.calldata
+        columns = (self.workload.compressed_size, self.workload.gas, np.zeros(0) if calldata is None else calldata)
+        size, gas, calldata = (np.ascontiguousarray(column, np.int64) for column in columns)
+        kind = rng.integers(len(size), size=ends[-1], dtype=np.int32)
+        return Arrivals(ends, kind, size, gas, calldata if calldata.size else np.zeros_like(size))
 
     def activity(self, base_fee: RealArray, typical_base_fee: float, times: RealArray) -> RealArray:
         """Return the factor by which the time of day and L1 fees change demand in each step [1].

@@ -15,6 +15,7 @@ from feemodel._compiled import cached_njit, inlined
 from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
+from feemodel.linea.kernels import fee_per_gas
 from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
 from feemodel.simulation.policies import arbitrum_execution, eip1559
 from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET_BY_POLICY
@@ -102,12 +103,14 @@ def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-
                 day.accrued_finalization_cost += size * per_byte
             else:
                 day.accrued_data_cost += size * per_byte
-                gap = found.prices[front] - per_byte
+                gap = found.prices[front] / path.posting.stream_ratio - per_byte
                 if gap > 0.0:
                     day.overcharge += size * gap
                 elif gap < 0.0:
                     day.undercharge -= size * gap
                     day.bytes_below_cost += size
+                if found.series.size > 0:
+                    found.series[front].data_cost_of_step += size * per_byte
                 accounts.waited += size * (k - front) * clock.step
                 found.waits[min(k - front, found.waits.size - 1)] += size
             start = upto
@@ -310,7 +313,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     spent = accounts.step_cost
     if costs.finalizes:
         spent += _finalize(k, last, fees, path, day)
-    proving = costs.proving_per_gas * settled.transactions * path.demand.gas_per_transaction
+    proving = costs.proving_per_gas * settled.gas_used
     proving += costs.proving_per_byte * settled.arrived_bytes
     spent += proving + costs.overhead
     day.proving += proving
@@ -344,7 +347,52 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
     if series.size > 0:
         now = series[k]
         now.price, now.balance, now.transactions_in_step = per_byte, accounts.balance, settled.transactions
-        now.backlog = accounts.arrived - accounts.posted
+        now.backlog, now.data_fees_in_step = accounts.arrived - accounts.posted, settled.data_fees
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+def _flow(k, per_byte, path):  # type: ignore[no-untyped-def]
+    """Let the mean transactions of a step pay; return the demand that is lost because of the fee."""
+    demand, settled = path.demand, path.settled
+    number, lost = _transactions(k, per_byte, path.price, path)
+    settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
+    settled.arrived_bytes = number * demand.bytes_per_transaction
+    path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes the calldata in the next step
+    settled.data_fees = settled.arrived_bytes * per_byte
+    settled.execution_fees = settled.gas_used * path.price.per_gas
+    settled.operator_fees = number * path.price.per_transaction
+    return lost
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def _charge(k, per_byte, path):  # type: ignore[no-untyped-def]
+    """Let each real transaction of a step pay for its own size and gas; return whether all fees are in range."""
+    arrivals, rounding, price, settled = path.arrivals, path.rounding, path.price, path.settled
+    first, end = arrivals.ends[k - 1] if k > 0 else 0, arrivals.ends[k]
+    announced, fixed_part = np.int64(0), np.int64(0)
+    if rounding.whole and rounding.margin > 0.0:
+        announced = np.int64(np.rint(per_byte / rounding.margin))
+        fixed_part = np.int64(rounding.margin * rounding.fixed_cost)
+    size, gas, calldata, data_fees, execution_fees, proven = 0, 0, 0, 0.0, 0.0, True
+    for i in range(first, end):
+        kind = arrivals.kind[i]
+        size += arrivals.size[kind]
+        gas += arrivals.gas[kind]
+        calldata += arrivals.calldata[kind]
+        if rounding.whole:
+            used = arrivals.gas[kind]
+            fee, in_range = fee_per_gas(arrivals.size[kind], used, announced, rounding.fixed_cost, rounding.margin)
+            proven = proven and in_range
+            data_fees += np.float64(fee - fixed_part) * used
+            execution_fees += np.float64(rounding.base_fee + fixed_part) * used
+    settled.transactions, settled.gas_used = np.float64(end - first), np.float64(gas)
+    settled.arrived_bytes = path.posting.stream_ratio * size
+    path.seen.calldata = np.float64(calldata)
+    settled.data_fees, settled.execution_fees = data_fees, execution_fees
+    if not rounding.whole:
+        settled.data_fees, settled.execution_fees = size * per_byte, gas * price.per_gas
+    settled.operator_fees = settled.transactions * price.per_transaction
+    return proven
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
@@ -353,18 +401,17 @@ def _advance(k, path):  # type: ignore[no-untyped-def]
     per_byte, accepted = _announced(k, path)
     if not accepted:
         return False
-    demand, clock, accounts, settled = path.demand, path.clock, path.accounts, path.settled
-    # (2) users respond to the price from `lag` steps ago
-    number, lost = _transactions(k, per_byte, path.price, path)
-    settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
-    settled.arrived_bytes = number * demand.bytes_per_transaction
-    accounts.arrived += settled.arrived_bytes
+    clock, accounts = path.clock, path.accounts
+    # (2) users respond to the price from `lag` steps ago, and (3) pay
+    if path.arrivals.ends.size > 0:
+        lost = 0.0
+        if not _charge(k, per_byte, path):
+            accounts.refused = k + 1
+            return False
+    else:
+        lost = _flow(k, per_byte, path)
+    accounts.arrived += path.settled.arrived_bytes
     path.found.arrived[k] = accounts.arrived
-    path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes the calldata in the next step
-    # (3) users pay
-    settled.data_fees = settled.arrived_bytes * per_byte
-    settled.execution_fees = settled.gas_used * path.price.per_gas
-    settled.operator_fees = number * path.price.per_transaction
     # (4) post data, (5) pay costs, (6) record the step
     if accounts.steps_left_in_day == 0:
         accounts.day, accounts.steps_left_in_day = accounts.day + 1, clock.day_steps

@@ -2,9 +2,9 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -32,12 +32,14 @@ from feemodel.simulation.closed_loop._accounts import (
     DAY,
     L1,
     SERIES,
+    Arrivals,
     Clock,
     Found,
     Path,
     PolicyTerms,
+    Rounding,
 )
-from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step
+from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step, with_end
 from feemodel.simulation.closed_loop._pricing import (
     OPTIONAL,
     check_first_step,
@@ -79,6 +81,7 @@ MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # maximum number of elements in `Found.waits`; the last element includes longer waits
 DAYS = ("elapsed", "utc")
+NOT_ROUNDED = Rounding(whole=False, margin=1.0, fixed_cost=0, base_fee=0)
 LONGEST_ERROR = 200  # maximum number of characters of an error message of the compiler
 
 Checked = TypeVar("Checked")
@@ -132,9 +135,15 @@ def path_job(
         raise InvalidInput("l1_fees", "expected a history of one path, for the bootstrap", l1_fees.sizes["path"])
     if bootstrap is not None:
         check_block_seconds(bootstrap.block_seconds, step)
-    if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0:
+    workload = None if demand is None else _itself("demand", demand, Demand).workload
+    if workload is not None and bootstrap is None:
+        l1_fees = with_end(l1_fees, step)
+    if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0 and workload is None:
         reason = "expected 1, because bytes_per_transaction of the demand is the size in the shared stream"
         raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
+    if workload is not None and workload.calldata is None and getattr(pricing, "pressure", None) is not None:
+        reason = "expected the calldata of each transaction, because the rule has calldata pressure"
+        raise InvalidInput("workload.calldata", reason, None)
     choice("days", days, DAYS)
     if days == "utc" and "time" not in l1_fees.coords:
         raise InvalidInput("days", "expected elapsed, because the scenario has no dates", days)
@@ -169,6 +178,15 @@ def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
     if type(value) is not kind:
         raise InvalidInput(name, f"expected a {kind.__name__}", value)
     return value
+
+
+class Drawn(NamedTuple):
+    """What happens on a path whatever the prices are."""
+
+    l1: L1
+    activity: RealArray  #: factor on demand in each step, or one for all steps [1]
+    arrivals: Arrivals
+    rng: np.random.Generator  #: random stream of the path's demand, after the draw of the arrivals
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -249,27 +267,35 @@ class PathJob:
 
     def __call__(self, path: int) -> PathResult:
         """Simulate one path."""
-        arguments = self._path(path)
-        accounts, found = arguments.accounts, arguments.found
-        self._run(path, started(self.pricing, self.setting), arguments)
-        if accounts.refused:
-            reason = f"expected finite prices of at least 0, in step {accounts.refused - 1:,} of path {path:,}"
-            raise InvalidInput("pricing", reason, list(arguments.price.tolist()))
+        accounts, found = self.ended(path, self.drawn(path))
         days, series = found.days.view(DAY), found.series.view(SERIES)
         summary = summarized(days, found.prices, found.waits, accounts, step=self.step, day_steps=self.day_steps)
         return PathResult(days, summary, series if path < self.record else None)
 
-    def _path(self, path: int) -> Path:
-        """Return the inputs of the compiled loop for a path, and empty records for the results of the loop."""
-        columns, count = self.columns(path), self.steps
-        demand, day_steps, offset = self.demand, self.day_steps, self.day_offset
-        start_time = self.start_time or 0.0
+    def ended(self, path: int, drawn: Drawn) -> tuple[Any, Found]:
+        """Run the loop on a path; return the accounts and the results at its end."""
+        arguments = self._path(path, drawn)
+        self._run(path, started(self.pricing, self.setting), arguments)
+        if refused := arguments.accounts.refused:
+            reason = f"expected finite prices of at least 0, in step {refused - 1:,} of path {path:,}"
+            raise InvalidInput("pricing", reason, list(arguments.price.tolist()))
+        return arguments.accounts, arguments.found
+
+    def drawn(self, path: int) -> Drawn:
+        """Draw what happens on a path whatever the prices are."""
+        columns, count, demand = self.columns(path), self.steps, self.demand
         activity = np.ones(1)
         if demand.l1_correlation or demand.cycle is not None:
-            times = np.asarray(start_time + self.step * np.arange(count), dtype=np.float64)
+            times = np.asarray((self.start_time or 0.0) + self.step * np.arange(count), dtype=np.float64)
             activity = demand.activity(columns["base_fee"], self.typical_base_fee, times)
             activity = np.broadcast_to(activity, count).copy() if activity.size == 1 else activity
+        rng = stream_of(self.seed, path, 1)
         l1 = L1(columns["base_fee"], columns["blob_base_fee"], columns[TIP], *(columns[name] for name in RATIOS))
+        return Drawn(l1, activity, demand.arrivals(activity, count, self.step, rng), rng)
+
+    def _path(self, path: int, drawn: Drawn) -> Path:
+        """Return the inputs of the compiled loop for a path, and empty records for the results of the loop."""
+        l1, demand, count, day_steps, offset = drawn.l1, self.demand, self.steps, self.day_steps, self.day_offset
         days = records((count + offset - 1) // day_steps + 1, DAY)
         days["min_balance"] = np.inf
         series = records(count if path < self.record else 0, SERIES)
@@ -278,14 +304,16 @@ class PathJob:
         return Path(
             execution=execution_of(self.pricing, self.setting),
             l1=l1,
-            activity=activity,
-            clock=Clock(float(start_time), self.step, day_steps, offset),
+            activity=drawn.activity,
+            clock=Clock(float(self.start_time or 0.0), self.step, day_steps, offset),
             policy=PolicyTerms(float(getattr(self.pricing, "level", 1.0)), int(getattr(self.pricing, "l1_lag", 0))),
             demand=demand.terms(),
+            arrivals=drawn.arrivals,
+            rounding=getattr(self.pricing, "rounding", NOT_ROUNDED),
             posting=posting_terms(self.posting),
             costs=self.costs.terms(self.step),
             caps=posting_caps(l1.base_fee, l1.blob_base_fee, l1.tip, self.posting, self.step),
-            rng=stream_of(self.seed, path, 1),
+            rng=drawn.rng,
             balances=np.empty(int(getattr(self.pricing, "balance_lag", 0)) + 1),
             charges=np.empty(demand.lag + 1),
             seen=empty_record(SEEN),
@@ -311,16 +339,32 @@ class PathJob:
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
             "l1_fees_assumed": str(l1_fees.attrs.get("assumed", "nothing")),
-            **{name: described(getattr(self, name)) for name in ("pricing", "posting", "demand", "costs")},
+            **{name: described(getattr(self, name)) for name in ("pricing", "posting", "costs")},
+            "demand": described(replace(self.demand, workload=None)),
+            **self._of_workload,
             "bootstrap": "none" if self.bootstrap is None else described(self.bootstrap),
             "step": self.step,
             "days": self.days,
+            "usage_ratios": self._weights,
             "tips": "of the series" if TIP in l1_fees else f"assumed: {tip:g} gwei / gas",
             "seed": f"{self.seed.entropy}, spawn key {self.seed.spawn_key}",
             "versions": f"feemodel {__version__}, Python {platform.python_version()}, "
             f"numpy {np.__version__}, numba {numba.__version__}",
             "not_counted": self.not_counted,
         }
+
+    @property
+    def _weights(self) -> str:
+        held = [name for name in RATIOS if name in self.l1_fees]
+        if len(held) == len(RATIOS):
+            return "of the series"
+        assumed = "assumed: all blocks have equal weights"
+        return f"{held[0]} of the series; for the other ratio, {assumed}" if held else assumed
+
+    @property
+    def _of_workload(self) -> dict[str, str]:
+        workload = self.demand.workload
+        return {} if workload is None else {"workload": workload.name, "resampling": self.demand.resampling}
 
     @property
     def not_counted(self) -> str:

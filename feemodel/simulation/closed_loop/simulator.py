@@ -43,10 +43,12 @@ def simulate(
     Parameters
     ----------
     l1_fees : scenario of `feemodel.simulation.scenarios`. If the time between rows is longer than a step, each row
-        applies until the next row starts, and the last row only marks the end of the scenario.
+        applies until the next row starts, and the last row only marks the end of the scenario; for real transactions,
+        the last row lasts as long as the median row.
     pricing : policy of `feemodel.simulation.policies`, a `PricingRule`, or your own policy, see `Pricing`.
     posting : rule for when data is posted; `None` means that each blob is posted when it is full. `stream_ratio` must
-        be 1, because `demand.bytes_per_transaction` is already the size in the shared stream.
+        be 1 unless the demand has a workload, because `demand.bytes_per_transaction` is already the size in the shared
+        stream.
     demand : demand for transactions; `None` means the defaults of `Demand`.
     costs : costs of finalization, proving and overhead; `None` means no such costs.
     step : length of a step [s].

@@ -17,6 +17,7 @@ from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.kernels import recorded, variable_cost
 from feemodel.linea.parameters import NODE
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.closed_loop._accounts import Rounding
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
 from feemodel.simulation.policies.base import MAX_LAG, Baseline
@@ -114,6 +115,11 @@ class LineaPricing(PricingRule):
     def execution(self) -> FixedExecution:
         """Rule for the price of L2 execution: a constant price."""
         return FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
+
+    @property
+    def rounding(self) -> Rounding:
+        """Rounding of the fees of real transactions, as `feemodel.priority_fee` rounds them."""
+        return Rounding(True, float(self.estimate_margin), int(self.fixed_cost), int(self.base_fee))
 
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""

@@ -1,0 +1,389 @@
+"""Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
+
+The confidence interval of `calibrate` covers only the random error from drawing paths. To show how much the margin
+depends on the history of L1 fees, `calibrate_histories` resamples the history in blocks of several lengths, and
+calibrates the margin on each resampled history.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from feemodel._records import printed_as_table
+from feemodel.checks import (
+    RealArray,
+    check_limit,
+    check_plausible,
+    choice,
+    instance,
+    real,
+    real_scalar,
+    sequence,
+    share,
+    whole_scalar,
+)
+from feemodel.errors import InvalidInput
+from feemodel.progress import Progress, reporting
+from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.announced import MAX_MARGIN, PricingRule
+from feemodel.simulation.closed_loop._accounts import DATA_LINES
+from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.paths import PathJob, path_job
+from feemodel.simulation.posting import Posting
+from feemodel.simulation.run import Where, in_order
+from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of
+from feemodel.simulation.surfaces import Workload
+
+DAY = 86_400.0  # seconds
+MAX_HISTORIES = 10_000  # maximum number of resampled histories
+BLOCKS = (DAY, 3 * DAY)  # blocks of one day keep the daily cycle; blocks of three days also keep high-fee periods
+MAX_PATHS = 1 << 24
+
+
+@printed_as_table
+class Calibration(NamedTuple):
+    """Result of a calibration; `margin` or `high` is `None` if no margin is large enough."""
+
+    margin: float | None  #: smallest margin at which at most `loss_probability` of the paths have a loss [1]
+    low: float | None  #: lower end of the margin's confidence interval [1]
+    high: float | None  #: upper end of the margin's confidence interval [1]
+    loss_probability: float  #: maximum probability of a loss [1]
+    confidence: float  #: confidence level of the interval [1]
+    paths: int  #: number of paths
+    losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
+    reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
+    break_even: tuple[float, ...]  #: break-even margin of each path; infinite if there is none [1]
+
+    def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
+        """Return the share of paths with a loss at each margin, with a Clopper-Pearson confidence interval.
+
+        Parameters
+        ----------
+        margins : margins, of shape (n,); `None` means the break-even margins of all paths [1].
+
+        Returns
+        -------
+        Dataset over `margin`: `loss_probability`, the share of paths with a loss; `low` and `high`, the ends of the
+        interval [1].
+
+        >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, "", (0.5, 1.0, 1.5, 2.0))
+        >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
+        [1.0, 0.5, 0.0]
+        """
+        from scipy.stats import beta
+
+        known = np.sort(self.break_even)
+        given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
+        losing, paths = len(known) - np.searchsorted(known, given, side="right"), len(known)
+        tail = (1.0 - self.confidence) / 2.0
+        low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)
+        high = np.where(losing < paths, beta.ppf(1.0 - tail, losing + 1, np.maximum(paths - losing, 1)), 1.0)
+        columns = {"loss_probability": losing / paths, "low": low, "high": high}
+        return described_dataset(
+            {name: ("margin", values, "1") for name, values in columns.items()},
+            {"margin": ("margin", given, "1")},
+            {"paths": paths, "confidence": self.confidence},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _BreakEven:
+    """Function that takes the number of a path and returns its break-even margin; workers call it."""
+
+    job: PathJob
+    vary: str
+    counted: str
+    highest: float
+    tolerance: float
+
+    def __call__(self, path: int) -> float:
+        """Return the smallest margin without a loss, at most `tolerance` too large; infinite if there is none."""
+        from scipy.optimize import brentq
+
+        drawn = self.job.drawn(path)
+
+        @cache
+        def surplus(margin: float) -> float:
+            job = replace(self.job, pricing=replace(self.job.pricing, **{self.vary: margin}))  # type: ignore[type-var]
+            days = job.ended(path, drawn)[1].days
+            fees = ("data_fees",) if self.counted == "data_fees" else ("data_fees", "execution_fees", "operator_fees")
+            return float(sum(days[name].sum() for name in fees) - sum(days[line].sum() for line in DATA_LINES))
+
+        if surplus(0.0) >= 0.0:
+            return 0.0
+        low, high = 0.0, min(1.0, self.highest)
+        while surplus(high) < 0.0:
+            if high == self.highest:
+                return math.inf
+            low, high = high, min(2.0 * high, self.highest)
+        # The root is wrong by at most half the tolerance; the surplus at the returned margin is not negative.
+        return min(high, float(brentq(surplus, low, high, xtol=self.tolerance / 2.0)) + self.tolerance / 2.0)
+
+
+def calibrate(
+    workload: Workload,
+    l1_fees: xr.Dataset,
+    rule: PricingRule | None = None,
+    posting: Posting | None = None,
+    *,
+    loss_probability: float,
+    arrival_rate: float,
+    rng: Rng,
+    vary: Literal["estimate_margin", "margin"] = "estimate_margin",
+    counted: Literal["data_fees", "total_fees"] = "data_fees",
+    confidence: float = 0.95,
+    highest: float = MAX_MARGIN,
+    tolerance: float = 1e-3,
+    step: float = 12.0,
+    executor: "Where" = None,
+    workers: int | None = None,
+    progress: Progress = None,
+) -> Calibration:
+    """Find the smallest margin with which the share of L1 fee paths that have a loss is at most `loss_probability`.
+
+    A path has a loss if the sum of the counted fees is below the total posting cost of the path. Each path is a
+    `backtest`, with the same transactions at all margins; Brent's method finds its break-even margin. The confidence
+    interval covers the random error from drawing paths, but not the risk that future L1 fees differ from the history.
+
+    Parameters
+    ----------
+    workload : sizes [byte] and gas [gas] of transactions, or a table of `feemodel.io.read_transactions`.
+    l1_fees : scenario of `feemodel.simulation.scenarios`, with several paths.
+    rule : pricing rule: how costs are announced; `None` means the published defaults.
+    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    arrival_rate : mean number of transactions per second [1 / s].
+    rng : seed, `SeedSequence` or `Generator`.
+    vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
+    counted : fees that are compared with the cost of posting: "total_fees", or "data_fees", the part that depends on
+        size.
+    confidence : confidence level of the interval, between 0 and 1 [1].
+    highest : largest margin to try, at most 50 [1].
+    tolerance : maximum amount by which a margin is too large; margins are never too small [1].
+    step : length of a step of the simulation [s].
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
+    workers : number of threads or processes; the result does not depend on this number.
+    progress : `True` for a progress bar, or a function that is called for each path.
+
+    Returns
+    -------
+    The margin and its confidence interval [1], or the reason why no margin is large enough.
+
+    Raises
+    ------
+    InvalidInput : an invalid argument, a workload without transactions, or a scenario shorter than a step.
+    LimitExceeded : more than 16,777,216 paths, or more than 268,435,456 transactions on a path.
+
+    Four paths are too few to prove that the loss probability is below 10 %. At least 36 paths without a loss are
+    needed: with a loss probability of 10 %, n paths have no loss with a probability of 0.9**n, which is below 2.5 %
+    from n = 36 on:
+
+    >>> from feemodel.simulation.scenarios import bootstrap, replay
+    >>> fees = replay({"timestamp": [0, 600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> drawn = bootstrap(fees, paths=4, block_seconds=600, rng=1)
+    >>> found = calibrate(transfers, drawn, loss_probability=0.1, arrival_rate=1.0, rng=1)
+    >>> found.high, found.reason
+    (None, 'the interval has no upper end: 4 paths are too few, at least 36 are required')
+    """
+    chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
+    share("loss_probability", loss_probability)
+    share("confidence", confidence)  # reject invalid values before the long computation
+    choice("vary", vary, ("estimate_margin", "margin"))
+    choice("counted", counted, ("data_fees", "total_fees"))
+    check_plausible("highest", highest, "a factor; 20 % more = 1.2", highest=MAX_MARGIN)
+    largest, accuracy = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
+    if accuracy == 0.0 or largest < accuracy:
+        raise InvalidInput("tolerance", f"expected more than 0 and at most {largest:g}", tolerance)
+    given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
+    demand = Demand(rate=arrival_rate, workload=given)
+    job = path_job(l1_fees, chosen, posting, demand, step=step, rng=rng)
+    check_limit(job.paths, "paths", MAX_PATHS)
+    search = _BreakEven(job, vary, counted, largest, accuracy)
+    with (
+        reporting(progress, job.paths, "paths") as advance,
+        closing(in_order(search, range(job.paths), executor=executor, workers=workers)) as pieces,
+    ):
+        break_even = []
+        for margin in pieces:
+            break_even.append(margin)
+            advance(1)
+    return calibration(break_even, loss_probability=loss_probability, confidence=confidence, highest=largest)
+
+
+def calibration(
+    break_even: Sequence[float], *, loss_probability: float, confidence: float = 0.95, highest: float = MAX_MARGIN
+) -> Calibration:
+    """Return the smallest margin that limits the share of losses, from the break-even margins of independent paths.
+
+    If `k` of `n` paths have a loss at a margin, the estimated loss probability at this margin is k / n, with a
+    Clopper-Pearson confidence interval. In the result, `margin` is the smallest margin at which k / n is at most
+    `loss_probability`; `low` is the smallest margin at which the lower end of the interval is at most
+    `loss_probability`; and `high` is the smallest margin at which the upper end is at most `loss_probability`.
+
+    Path p breaks even at a margin of 1 + p / 1,000, so 90 % of the 1,000 paths break even at margins up to 1.9:
+
+    >>> found = calibration([1 + path / 1_000 for path in range(1_000)], loss_probability=0.1)
+    >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
+    (1.9, 1.88, 1.92, 100)
+    """
+    bound, level = share("loss_probability", loss_probability), share("confidence", confidence)
+    margins = [
+        one if isinstance(one, float) and one == math.inf else real_scalar("break_even", one)
+        for one in sequence("break_even", break_even, "margins")
+    ]
+    if not margins:
+        raise InvalidInput("break_even", "expected at least one margin", break_even)
+    paths, falling = len(margins), np.append(np.sort(margins)[::-1], 0.0)
+    fewest, allowed, unproven = _allowed_losses(paths, bound, level)
+    margin, low, high = (
+        float(falling[losses]) if losses >= 0 and np.isfinite(falling[losses]) else None
+        for losses in (allowed, unproven, fewest)
+    )
+    losing, reason = int((falling[:paths] > (highest if margin is None else margin)).sum()), ""
+    if margin is None:
+        losses = f"{losing} of {paths} paths have a loss, and {allowed} are allowed"
+        reason = f"no margin up to {highest:g} suffices: at {highest:g}, {losses}"
+    elif fewest < 0:
+        needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
+        reason = f"the interval has no upper end: {paths} paths are too few, at least {needed} are required"
+    elif high is None:
+        reason = f"the interval has no upper end up to a margin of {highest:g}"
+    return Calibration(margin, low, high, bound, level, paths, losing, reason, tuple(margins))
+
+
+def calibrate_histories(
+    workload: Workload,
+    history: "xr.Dataset",
+    rule: "PricingRule | None" = None,
+    posting: "Posting | None" = None,
+    *,
+    loss_probability: float,
+    arrival_rate: float,
+    rng: Rng,
+    histories: int = 40,
+    paths: int = 200,
+    horizon: float = DAY,
+    block_seconds: "Sequence[float]" = BLOCKS,
+    vary: Literal["estimate_margin", "margin"] = "estimate_margin",
+    counted: Literal["data_fees", "total_fees"] = "data_fees",
+    confidence: float = 0.95,
+    highest: float = MAX_MARGIN,
+    executor: "Where" = None,
+    workers: int | None = None,
+    progress: Progress = None,
+) -> xr.Dataset:
+    """Calibrate the margin on a history of L1 fees and on resampled histories, for several block lengths.
+
+    A resampled history is drawn from the history by a circular block bootstrap, and is as long as the history. Paths
+    are drawn from each resampled history by another bootstrap, with the block length that resampled the history. The
+    margins of the resampled histories differ because the paths are random and because the history is short.
+
+    Parameters
+    ----------
+    workload : sizes [byte] and gas [gas] of transactions.
+    history : scenario of one path.
+    rule : pricing rule: how costs are announced; `None` means the published defaults.
+    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
+    loss_probability : maximum probability of a loss, between 0 and 1 [1].
+    arrival_rate : mean number of transactions per second [1 / s].
+    rng : seed, SeedSequence or Generator.
+    histories : number of resampled histories.
+    paths : number of paths drawn from the history, and from each resampled history.
+    horizon : length of a path [s].
+    block_seconds : lengths of bootstrap blocks; the result has a confidence interval for each length [s].
+    vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
+    counted : fees that are compared with the cost of posting: "total_fees", or "data_fees", the part that depends on
+        size.
+    confidence : confidence level of the intervals [1].
+    highest : largest margin to try [1].
+    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
+    workers : number of threads or processes; the result does not depend on this number.
+    progress : `True` for a progress bar, or a function that is called after each calibration.
+
+    Returns
+    -------
+    Dataset. Over `block_seconds`: `margin`, the margin on the history itself; `low` and `high`, the ends of the
+    confidence interval of the margin from the resampled histories. Over `block_seconds` and `history`: `drawn_margin`,
+    the margin on each resampled history; NaN if no margin up to `highest` is large enough. The attributes `low` and
+    `high` are the smallest lower end and the largest upper end of the confidence intervals.
+
+    Raises
+    ------
+    InvalidInput : `block_seconds` is empty, or `calibrate` or `bootstrap` rejects an argument.
+    LimitExceeded : more than 10,000 histories, or more paths or transactions than `calibrate` allows.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> steady = replay({"timestamp": 600 * np.arange(300), "base_fee": np.full(300, 7e7),
+    ...                  "blob_base_fee": np.full(300, 4e6)}, source="by hand")
+    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
+    >>> found = calibrate_histories(transfers, steady, PricingRule(lower_bound=None), loss_probability=0.5,
+    ...     arrival_rate=0.5, rng=1, histories=2, paths=4, horizon=7_200.0, block_seconds=[7_200.0])
+    >>> dict(found.sizes), bool(abs(found.drawn_margin / found.margin - 1).max() < 0.1)  # constant fees
+    ({'block_seconds': 1, 'history': 2}, True)
+    """
+    check_scenario("history", history)
+    count, level = whole_scalar("histories", histories, minimum=2), share("confidence", confidence)
+    check_limit(count, "histories", MAX_HISTORIES)
+    lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
+    if not lengths:
+        raise InvalidInput("block_seconds", "expected at least one block length", block_seconds)
+    margins = np.empty((len(lengths), 1 + count))
+    streams = generator_of(rng).spawn(len(lengths))
+    with reporting(progress, margins.size, "calibrations") as advance:
+        for index, (length, stream) in enumerate(zip(lengths, streams, strict=True)):
+            drawn = bootstrap(history, paths=count, block_seconds=length, method="circular", rng=stream)
+            for number in range(1 + count):
+                source = history if number == 0 else drawn.isel(path=[number - 1])
+                fees = bootstrap(source, paths=paths, block_seconds=length, horizon=horizon, rng=stream)
+                found = calibrate(
+                    workload,
+                    fees,
+                    rule,
+                    posting,
+                    loss_probability=loss_probability,
+                    arrival_rate=arrival_rate,
+                    rng=stream,
+                    vary=vary,
+                    counted=counted,
+                    highest=highest,
+                    executor=executor,
+                    workers=workers,
+                )
+                margins[index, number] = np.nan if found.margin is None else found.margin
+                advance(1)
+    # If no margin is large enough for a resampled history, the quantiles treat its margin as infinite.
+    ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
+    tail = (1.0 - level) / 2.0
+    low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
+    columns = {"margin": margins[:, 0], "low": low, "high": high}
+    attributes = {"low": float(low.min()), "high": float(high.max()), "confidence": level}
+    attributes |= {"loss_probability": loss_probability, "paths": paths, "l1_fees": history.attrs["source"]}
+    return described_dataset(
+        {name: ("block_seconds", values, "1") for name, values in columns.items()}
+        | {"drawn_margin": (("block_seconds", "history"), margins[:, 1:], "1")},
+        {"block_seconds": ("block_seconds", lengths, "s"), "history": np.arange(count)},
+        attributes,
+    )
+
+
+def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:
+    """Return how many paths may have a loss at the margins `high`, `margin` and `low`.
+
+    If k of n paths have a loss, the loss probability has the Clopper-Pearson interval of k / n. The first result is the
+    largest number of losses k at which the upper end of the interval is at most `bound`, or −1 if there are too few
+    paths. The second result is the largest number of losses k at which k / n is at most `bound`. The third result is
+    the largest number of losses k at which the lower end of the interval is at most `bound`.
+    """
+    from scipy.stats import binom
+
+    tail, counts = (1 - confidence) / 2, np.arange(paths + 1)
+    proven = int((binom.cdf(counts, paths, bound) <= tail).sum()) - 1
+    not_disproven = int((binom.sf(counts - 1, paths, bound) > tail).sum()) - 1
+    return proven, int((counts / paths <= bound).sum()) - 1, not_disproven
