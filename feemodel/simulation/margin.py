@@ -76,9 +76,13 @@ def margins(
     (2, 0.5)
     """
     assumed = {
-        "bounds": bounds, "stream_ratio": stream_ratio, "finalization_gas": finalization_gas, "tip": tip,
-        "block_seconds": block_seconds, "horizon": horizon,
-    }  # fmt: skip
+        "bounds": bounds,
+        "stream_ratio": stream_ratio,
+        "finalization_gas": finalization_gas,
+        "tip": tip,
+        "block_seconds": block_seconds,
+        "horizon": horizon,
+    }
     values = {name: list(sequence(name, given)) for name, given in assumed.items()}
     for name, given in values.items():
         if not given:
@@ -101,8 +105,14 @@ def margins(
             ends = (one.margin, one.low, one.high)
             found[:, place] = [np.nan if end is None else end for end in ends]
             advance(1)
-    units = {"bounds": "1", "stream_ratio": "1", "finalization_gas": "gas", "tip": "wei / gas", "block_seconds": "s",
-             "horizon": "s"}  # fmt: skip
+    units = {
+        "bounds": "1",
+        "stream_ratio": "1",
+        "finalization_gas": "gas",
+        "tip": "wei / gas",
+        "block_seconds": "s",
+        "horizon": "s",
+    }
     return described_dataset(
         {
             name: (tuple(values), column.reshape(shape), "1")
@@ -110,7 +120,12 @@ def margins(
         },
         {name: (name, given, units[name]) for name, given in values.items()},
         {
-            "l1_fees": str(history.attrs["source"]), "workload": workload.name, "loss_probability": loss_probability,
-            "arrival_rate": arrival_rate, "paths": paths, "seed": str(rng), "counted": "data_fees",
+            "l1_fees": str(history.attrs["source"]),
+            "workload": workload.name,
+            "loss_probability": loss_probability,
+            "arrival_rate": arrival_rate,
+            "paths": paths,
+            "seed": str(rng),
+            "counted": "data_fees",
         },
-    )  # fmt: skip
+    )

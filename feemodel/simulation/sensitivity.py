@@ -145,9 +145,16 @@ def _estimates(
     second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
     terms = np.asfortranarray(np.vstack([(a + b) / 2, (a**2 + b**2) / 2, first, total, *second]))
     interval = bootstrap(
-        (terms,), _indices, axis=-1, vectorized=True, n_resamples=draws, confidence_level=level,
-        batch=max(1, RESAMPLED_AT_ONCE // terms.size), method="percentile", rng=stream,
-    ).confidence_interval  # fmt: skip
+        (terms,),
+        _indices,
+        axis=-1,
+        vectorized=True,
+        n_resamples=draws,
+        confidence_level=level,
+        batch=max(1, RESAMPLED_AT_ONCE // terms.size),
+        method="percentile",
+        rng=stream,
+    ).confidence_interval
     return np.vstack([_indices(terms), *interval])
 
 

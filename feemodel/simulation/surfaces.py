@@ -177,9 +177,14 @@ class Submission:
         """
         price: Callable[..., Any] = variable_cost  # `variable_cost` has no overload for a union of types
         cost = price(
-            base_fee, self.tip, blob_base_fee, execution_gas=self.execution_gas, blob_gas=self.blob_gas,
-            bytes_per_submission=self.capacity, margin=1.0,
-        )  # fmt: skip
+            base_fee,
+            self.tip,
+            blob_base_fee,
+            execution_gas=self.execution_gas,
+            blob_gas=self.blob_gas,
+            bytes_per_submission=self.capacity,
+            margin=1.0,
+        )
         return cast("Fees", cost)
 
 

@@ -9,9 +9,16 @@ from feemodel.checks import RealArray
 
 #: Kinds of costs of the operator [wei].
 LINES = (
-    "data_base_fee", "data_tip", "data_blob_fee", "data_calldata", "data_alternative_layer",
-    "finalization_base_fee", "finalization_tip", "proving", "overhead",
-)  # fmt: skip
+    "data_base_fee",
+    "data_tip",
+    "data_blob_fee",
+    "data_calldata",
+    "data_alternative_layer",
+    "finalization_base_fee",
+    "finalization_tip",
+    "proving",
+    "overhead",
+)
 DATA_LINES = tuple(line for line in LINES if line.startswith("data_"))
 
 #: Totals of a day. `_results.DAILY` has the units and descriptions of the fields that appear in results.
@@ -19,13 +26,30 @@ DAY = np.dtype(
     [
         (name, np.float64)
         for name in (
-            "data_fees", "execution_fees", "operator_fees", *LINES, "accrued_data_cost", "accrued_finalization_cost",
-            "transactions", "bytes", "submissions", "blobs", "finalizations", "price_sum", "last_price",
-            "min_balance", "steps", "overcharge", "undercharge", "bytes_below_cost", "lost_transactions", "lost_fees",
+            "data_fees",
+            "execution_fees",
+            "operator_fees",
+            *LINES,
+            "accrued_data_cost",
+            "accrued_finalization_cost",
+            "transactions",
+            "bytes",
+            "submissions",
+            "blobs",
+            "finalizations",
+            "price_sum",
+            "last_price",
+            "min_balance",
+            "steps",
+            "overcharge",
+            "undercharge",
+            "bytes_below_cost",
+            "lost_transactions",
+            "lost_fees",
         )
     ],
     align=True,
-)  # fmt: skip
+)
 
 #: Values that are stored in each step of a recorded path.
 SERIES = np.dtype(

@@ -13,9 +13,13 @@ from feemodel.simulation.closed_loop._accounts import DATA_LINES, DAY, LINES
 HOUR = 3_600.0  # seconds
 DELAYS = (0.5, 0.95, 0.99)
 SERIES = {  # name → unit
-    "price": "wei / byte", "balance": "wei", "backlog": "byte", "transactions_in_step": "1", "data_fees_in_step": "wei",
+    "price": "wei / byte",
+    "balance": "wei",
+    "backlog": "byte",
+    "transactions_in_step": "1",
+    "data_fees_in_step": "wei",
     "data_cost_of_step": "wei",
-}  # fmt: skip
+}
 
 #: Result variables over path and day: name → unit and long name.
 DAILY = {
@@ -71,8 +75,9 @@ class PathResult(NamedTuple):
     series: NDArray[Any] | None  #: one record of type `SERIES` for each step; `None` if the path is not recorded
 
 
-def summarized(days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float,
-               day_steps: int) -> dict[str, float]:  # fmt: skip
+def summarized(
+    days: NDArray[Any], prices: RealArray, waits: RealArray, accounts: Any, *, step: float, day_steps: int
+) -> dict[str, float]:
     """Compute the statistics of a path from the arrays in which the loop stored its results.
 
     >>> from feemodel.simulation.closed_loop._accounts import ACCOUNTS

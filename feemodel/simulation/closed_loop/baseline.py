@@ -121,9 +121,14 @@ def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
 
 
 def fitted(
-    l1_fees: xr.Dataset, pricing: Pricing, posting: Posting, demand: Demand, costs: Costs | None = None,
-    *, step: float = 12.0,
-) -> Pricing:  # fmt: skip
+    l1_fees: xr.Dataset,
+    pricing: Pricing,
+    posting: Posting,
+    demand: Demand,
+    costs: Costs | None = None,
+    *,
+    step: float = 12.0,
+) -> Pricing:
     """Set the level of a policy so that fees equal posting costs over a history, for demand with elasticity 0.
 
     An operator could not have fitted the level in advance, because the fit uses the whole history. The results of the

@@ -83,8 +83,9 @@ def simulate(
     >>> round(simulate(fees, Fixed(price=1_000.0)).data_fees.sum().item() / 3)
     2077908
     """
-    job = path_job(l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days,
-                   record=record, rng=rng)  # fmt: skip
+    job = path_job(
+        l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days, record=record, rng=rng
+    )
     results: list[PathResult] = []
     with (
         reporting(progress, job.paths, "paths") as advance,

@@ -19,9 +19,23 @@ RESPONSE = 8.0  # time constant with which the excess blob gas approaches the va
 
 @cached_njit(nogil=True, error_model="numpy")
 def follow(  # type: ignore[no-untyped-def]
-    times, prices, blob_prices, noise, blob_noise, base_fee, excess, gas_limit, target, maximum, update_fraction,
-    reserve, block_seconds, every, base_fees, excesses,
-):  # fmt: skip
+    times,
+    prices,
+    blob_prices,
+    noise,
+    blob_noise,
+    base_fee,
+    excess,
+    gas_limit,
+    target,
+    maximum,
+    update_fraction,
+    reserve,
+    block_seconds,
+    every,
+    base_fees,
+    excesses,
+):
     """Compute the base fee and the excess blob gas of the first block of each step, on each path.
 
         gas used = min(gas limit, gas limit / 2 · price · exp(noise) / base fee)
@@ -50,9 +64,14 @@ def follow(  # type: ignore[no-untyped-def]
             missing = (update_fraction * max(blob_price, 0.0) - gas) / (GAS_PER_BLOB * RESPONSE)
             blobs = min(max(round(target + missing + blob_noise[path, block]), 0.0), float(maximum))
             gas = next_excess_blob_gas(
-                gas, np.int64(blobs) * GAS_PER_BLOB, fee, target * GAS_PER_BLOB, maximum * GAS_PER_BLOB,
-                update_fraction, reserve,
-            )  # fmt: skip
+                gas,
+                np.int64(blobs) * GAS_PER_BLOB,
+                fee,
+                target * GAS_PER_BLOB,
+                maximum * GAS_PER_BLOB,
+                update_fraction,
+                reserve,
+            )
             fee = next_base_fee(fee, used, half, half, BASE_FEE_CHANGE_DENOMINATOR)
 
 
@@ -167,10 +186,22 @@ def driven(
         chunk = slice(start, min(start + CHUNK, paths))
         noise = stream.standard_normal((chunk.stop - chunk.start, blocks, 2), dtype=np.float32)
         follow(
-            times, prices["base_fee"][chunk], prices["blob_base_fee"][chunk],
-            noise[:, :, 0] * GAS_NOISE - GAS_NOISE**2 / 2, noise[:, :, 1] * BLOB_NOISE,
-            begin.base_fee, begin.excess, GAS_LIMIT, rules.target, rules.maximum, rules.update_fraction, rules.reserve,
-            SLOT, every, base_fees[chunk], excesses[chunk],
-        )  # fmt: skip
+            times,
+            prices["base_fee"][chunk],
+            prices["blob_base_fee"][chunk],
+            noise[:, :, 0] * GAS_NOISE - GAS_NOISE**2 / 2,
+            noise[:, :, 1] * BLOB_NOISE,
+            begin.base_fee,
+            begin.excess,
+            GAS_LIMIT,
+            rules.target,
+            rules.maximum,
+            rules.update_fraction,
+            rules.reserve,
+            SLOT,
+            every,
+            base_fees[chunk],
+            excesses[chunk],
+        )
     elapsed = np.arange(steps, dtype=np.float64) * (SLOT * every)
     return SampledPaths(elapsed, base_fees, blob_base_fees(excesses, rules.update_fraction))

@@ -169,9 +169,14 @@ def recommend(
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history, (drawing, resampling) = history_of(l1), generator_of(rng).spawn(2)
     found = forecast(
-        l1, horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN], method=method, paths=paths, rng=drawing,
-        submission=posted_by, blocks_per_step=BLOCKS_PER_STEP // PARTS,
-    )  # fmt: skip
+        l1,
+        horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN],
+        method=method,
+        paths=paths,
+        rng=drawing,
+        submission=posted_by,
+        blocks_per_step=BLOCKS_PER_STEP // PARTS,
+    )
     base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
     cost = found["cost"].to_numpy() / posted_by.capacity
     tip = history.tip_of(posted_by)
@@ -194,14 +199,17 @@ def recommend(
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
     mean_cost = cost[:, : length * PARTS].mean(axis=1)
     cost_per_byte = np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()
-    by_end = [_parameters(family, end, posted_by, tip=tip, size=size, now=now, soon=float(later), cost=cost_per_byte[1])
-              for end, later in zip(factors.tolist(), soon, strict=True)]  # fmt: skip
+    by_end = [
+        _parameters(family, end, posted_by, tip=tip, size=size, now=now, soon=float(later), cost=cost_per_byte[1])
+        for end, later in zip(factors.tolist(), soon, strict=True)
+    ]
     return Recommendation(
         family=family,
         submission=posted_by,
         parameters={
-            name: Recommended(value=by_end[1][name][0], low=by_end[0][name][0], high=by_end[2][name][0],
-                              unit=unit, meaning=meaning)
+            name: Recommended(
+                value=by_end[1][name][0], low=by_end[0][name][0], high=by_end[2][name][0], unit=unit, meaning=meaning
+            )
             for name, (_, unit, meaning) in by_end[1].items()
         },
         factor=factor,
@@ -213,7 +221,7 @@ def recommend(
         valid_until=str(np.datetime_as_string(np.datetime64(int(history.newest + valid_for), "s"), timezone="UTC")),
         cost_per_byte=tuple(cost_per_byte),
         outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
-    )  # fmt: skip
+    )
 
 
 def _submission(family: str, given: Submission | None) -> Submission:

@@ -118,15 +118,17 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon
     angles = 2 * np.pi * (target % DAY) / DAY * np.arange(1, HARMONICS + 1)[:, None]
-    return np.column_stack((
-        series.newest - series.means[0],
-        means,
-        *(trailing_mean(means, length) for length in (HOUR, SIX_HOURS, DAY)),
-        usual,
-        np.where(np.isnan(a_week), usual, a_week),
-        means - before_target(means, 0, HOUR),
-        np.sqrt(np.maximum(square, 0.0)),
-        *np.cos(angles),
-        *np.sin(angles),
-        (target // DAY + 3) % 7 >= 5,  # 1970-01-01 was a Thursday
-    ))  # fmt: skip
+    return np.column_stack(
+        (
+            series.newest - series.means[0],
+            means,
+            *(trailing_mean(means, length) for length in (HOUR, SIX_HOURS, DAY)),
+            usual,
+            np.where(np.isnan(a_week), usual, a_week),
+            means - before_target(means, 0, HOUR),
+            np.sqrt(np.maximum(square, 0.0)),
+            *np.cos(angles),
+            *np.sin(angles),
+            (target // DAY + 3) % 7 >= 5,  # 1970-01-01 was a Thursday
+        )
+    )

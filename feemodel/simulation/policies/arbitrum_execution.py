@@ -27,9 +27,15 @@ def settle(execution, settled):  # type: ignore[no-untyped-def]
     used = np.full(terms.blocks, np.int64(settled.gas_used / terms.blocks))
     seconds, fees = np.ones(terms.blocks, dtype=np.int64), np.empty(terms.blocks, dtype=np.int64)
     failed, stored = base_fees(
-        used, seconds, execution.targets, execution.scales, execution.backlogs, terms.min_base_fee,
-        np.int64(terms.per_gas), fees,
-    )  # fmt: skip
+        used,
+        seconds,
+        execution.targets,
+        execution.scales,
+        execution.backlogs,
+        terms.min_base_fee,
+        np.int64(terms.per_gas),
+        fees,
+    )
     # If the price does not fit in 64 bits, set the price to infinity, which the next step rejects.
     terms.per_gas = np.inf if failed >= 0 else float(stored)
 
@@ -53,6 +59,9 @@ class ArbitrumExecution(ExecutionPrice):
     def start(self, setting: Setting) -> ExecutionState:
         """Return the initial state, for the start of a path."""
         return execution_state(
-            BACKLOGS, constraints=self.constraints, per_gas=self.min_base_fee, min_base_fee=self.min_base_fee,
+            BACKLOGS,
+            constraints=self.constraints,
+            per_gas=self.min_base_fee,
+            min_base_fee=self.min_base_fee,
             blocks=whole_blocks(setting.step, 1.0),
-        )  # fmt: skip
+        )

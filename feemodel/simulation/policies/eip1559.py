@@ -75,11 +75,18 @@ class Eip1559(ExecutionPrice):
         """Return the initial state, for the start of a path."""
         target = self.gas_limit // self.elasticity
         return execution_state(
-            BLOCK_BY_BLOCK, per_gas=self.base_fee, further_per_gas=self.further_per_gas,
-            per_transaction=self.operator_fee_constant, blocks=whole_blocks(setting.step, self.block_time),
-            gas_limit=self.gas_limit, target=target, compared_target=target, denominator=self.denominator,
-            min_base_fee=self.min_base_fee, max_base_fee=self.max_base_fee,
-        )  # fmt: skip
+            BLOCK_BY_BLOCK,
+            per_gas=self.base_fee,
+            further_per_gas=self.further_per_gas,
+            per_transaction=self.operator_fee_constant,
+            blocks=whole_blocks(setting.step, self.block_time),
+            gas_limit=self.gas_limit,
+            target=target,
+            compared_target=target,
+            denominator=self.denominator,
+            min_base_fee=self.min_base_fee,
+            max_base_fee=self.max_base_fee,
+        )
 
 
 def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:

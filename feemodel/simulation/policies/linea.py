@@ -125,8 +125,11 @@ class LineaPricing(PricingRule):
         """Return the initial state, for the start of a path."""
         window, updates = round(self.window / setting.step), round(self.update_interval / setting.step)
         if window < 1 or updates < 1:
-            raise InvalidInput("window", f"expected window and update_interval of at least a step, {setting.step:g} s",
-                               self.window if window < 1 else self.update_interval)  # fmt: skip
+            raise InvalidInput(
+                "window",
+                f"expected window and update_interval of at least a step, {setting.step:g} s",
+                self.window if window < 1 else self.update_interval,
+            )
         check_limit(window, "steps of window", MAX_LAG)
         terms = policy_state(
             execution_gas=self.execution_gas,
@@ -173,6 +176,11 @@ def unbounded(at: Baseline) -> LineaPricing:
 
 def _baseline(at: Baseline, **bounds: Any) -> LineaPricing:
     return LineaPricing(
-        base_fee=0, fixed_cost=0, estimate_margin=1.0, window=at.window_blocks * at.step, update_interval=at.step,
-        bytes_per_submission=USABLE_BLOB_BYTES, **bounds,
-    )  # fmt: skip
+        base_fee=0,
+        fixed_cost=0,
+        estimate_margin=1.0,
+        window=at.window_blocks * at.step,
+        update_interval=at.step,
+        bytes_per_submission=USABLE_BLOB_BYTES,
+        **bounds,
+    )

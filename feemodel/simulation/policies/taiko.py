@@ -30,9 +30,11 @@ class TaikoPricing(ExecutionPrice):
 
     def __post_init__(self) -> None:
         check_fields(
-            self, above_zero=("block_time",), minimum={"gas_limit": taiko.ELASTICITY},
+            self,
+            above_zero=("block_time",),
+            minimum={"gas_limit": taiko.ELASTICITY},
             maximum={"gas_limit": MAX_GAS_LIMIT},
-        )  # fmt: skip
+        )
         check_plausible("block_time", self.block_time, "in seconds; 2,000 ms = 2", highest=LONGEST_BLOCK)
         check_plausible("gas_limit", self.gas_limit, IN_GAS, lowest=MIN_LIMIT)
         check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
