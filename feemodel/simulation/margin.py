@@ -70,20 +70,20 @@ def margins(
     >>> steady = replay({"timestamp": 600 * np.arange(300), "base_fee": np.full(300, 7e7),
     ...                  "blob_base_fee": np.full(300, 4e6)}, source="by hand")
     >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
-    >>> found = margins(transfers, steady, arrival_rate=1.0, rng=1, loss_probability=0.5, stream_ratio=[1.0, 0.5],
+    >>> found = margins(transfers, steady, arrival_rate=1.06, rng=1, loss_probability=0.5, stream_ratio=[1.0, 0.5],
     ...                 bounds=[False], finalization_gas=[0], block_seconds=[7_200.0], horizon=[7_200.0], paths=4)
     >>> found.sizes["stream_ratio"], round(float(found.margin.squeeze()[1] / found.margin.squeeze()[0]), 1)
     (2, 0.5)
     """
     assumed = {
-        "bounds": bounds,
-        "stream_ratio": stream_ratio,
-        "finalization_gas": finalization_gas,
-        "tip": tip,
-        "block_seconds": block_seconds,
-        "horizon": horizon,
+        "bounds": (bounds, "1"),
+        "stream_ratio": (stream_ratio, "1"),
+        "finalization_gas": (finalization_gas, "gas"),
+        "tip": (tip, "wei / gas"),
+        "block_seconds": (block_seconds, "s"),
+        "horizon": (horizon, "s"),
     }
-    values = {name: list(sequence(name, given)) for name, given in assumed.items()}
+    values = {name: list(sequence(name, given)) for name, (given, _) in assumed.items()}
     for name, given in values.items():
         if not given:
             raise InvalidInput(name, "expected at least one value", given)
@@ -105,20 +105,12 @@ def margins(
             ends = (one.margin, one.low, one.high)
             found[:, place] = [np.nan if end is None else end for end in ends]
             advance(1)
-    units = {
-        "bounds": "1",
-        "stream_ratio": "1",
-        "finalization_gas": "gas",
-        "tip": "wei / gas",
-        "block_seconds": "s",
-        "horizon": "s",
-    }
     return described_dataset(
         {
             name: (tuple(values), column.reshape(shape), "1")
             for name, column in zip(("margin", "low", "high"), found, strict=True)
         },
-        {name: (name, given, units[name]) for name, given in values.items()},
+        {name: (name, given, assumed[name][1]) for name, given in values.items()},
         {
             "l1_fees": str(history.attrs["source"]),
             "workload": workload.name,

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import xarray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from feemodel.checks import mapping, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
+from feemodel.quantities import quantity_of
 from feemodel.simulation._metadata import versions, with_metadata
 from feemodel.simulation.run import Finished, Where, in_order, parts
 from feemodel.simulation.statistics import Over, Sums, Table
@@ -28,15 +29,6 @@ LARGEST_PIECE = 1 << 20  # maximum number of evaluations in a piece, which takes
 SMALLEST_PIECE = 1 << 16
 PIECES = 64  # preferred number of pieces; the limits on the size of a piece take precedence
 LARGEST_RESULT = 1 << 30  # maximum number of values of a result (8 GiB)
-UNITS = {
-    **dict.fromkeys(("gas", "execution_gas", "blob_gas", "verification_gas_cost"), "gas"),
-    **dict.fromkeys(("compressed_size", "bytes_per_submission", "verification_capacity"), "byte"),
-    **dict.fromkeys(("margin", "cost_margin", "gas_price_ratio"), "1"),
-    **dict.fromkeys(("base_fee", "blob_base_fee", "tip", "fixed_cost", "min_gas_price", "adjustment"), "wei / gas"),
-    **dict.fromkeys(("priority_fee", "verification_priority_fee", "priority_fee_from_l1"), "wei / gas"),
-    "variable_cost": "wei / byte",
-}
-
 NOT_LISTED = ("units", "long_name", "seed")  # attributes of an input that do not describe its values
 
 Cut = tuple[slice, ...]  # the part of a result that a piece computes
@@ -69,7 +61,7 @@ def sweep(
     workers : number of threads, or of pieces that an executor computes at a time; `None` means the number of
         processors.
     chunk : maximum number of evaluations in a piece; `None` means between 65,536 and 1,048,576.
-    units : units by name, for results and inputs whose unit the package does not know.
+    units : units by name, for results and inputs of a function that is no formula of the package.
     finished : store for finished pieces, a `feemodel.io.FinishedFolder`. With a store, a call with the same arguments
         resumes an interrupted sweep. A store of other inputs, of another source of `function` or of other versions is
         refused. A change of a global or of a helper that `function` uses is not noticed.
@@ -150,7 +142,10 @@ def sweep(
             result.add(cut, part)
             report(prod(piece.stop - piece.start for piece in cut))
     about = {"function": name} | getattr(function, "attributes", {})
-    return _dataset(about, samples, dims, result, UNITS | dict(mapping("units", units) if units is not None else {}))
+    known = {key: quantity.unit for key, quantity in getattr(function, "quantities", {}).items()}
+    if known and (returned := quantity_of(get_type_hints(function, include_extras=True)["return"])):
+        known[name] = returned.unit
+    return _dataset(about, samples, dims, result, known | dict(mapping("units", units) if units is not None else {}))
 
 
 def _evaluate(
