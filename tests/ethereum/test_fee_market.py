@@ -133,20 +133,6 @@ def test_base_fee_moves_by_an_eighth_at_most(base_fee: int, gas_limit: int, gas_
     assert next_base_fee([base_fee], gas_used, gas_limit).tolist() == [expected]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2**58), st.floats(0, 1)), min_size=1, max_size=20), st.integers(2, 10**9),
-    st.integers(2, 6), st.integers(1, 250),
-)  # fmt: skip
-def test_base_fees_of_an_array_are_those_of_its_elements(
-    blocks: list[tuple[int, float]], gas_limit: int, elasticity: int, denominator: int
-) -> None:
-    gas_limit = max(gas_limit, elasticity)
-    fees, used = [fee for fee, _ in blocks], [int(share * gas_limit) for _, share in blocks]
-    terms = {"elasticity": elasticity, "denominator": denominator}
-    expected = [next_base_fee(fee, gas, gas_limit, **terms) for fee, gas in zip(fees, used, strict=True)]
-    assert next_base_fee(fees, used, gas_limit, **terms).tolist() == expected
-
-
 def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
     assert next_base_fee(2**62, 20, 20) == 2**62 + 2**59
     assert next_base_fee([1, 2**62], 20, 20).tolist() == [2, 2**62 + 2**59]
@@ -187,19 +173,6 @@ def test_at_a_boundary_the_rules_of_the_child_count() -> None:
     assert (blob_base_fee(21_000_000, bpo1 - 1), blob_base_fee(21_000_000, bpo1)) == (66, 12)
     assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1) == 21_000_000 + 5 * GAS_PER_BLOB
     assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1 - 1) == 21_000_000 + 9 * GAS_PER_BLOB
-
-
-@given(st.lists(st.tuples(
-    st.integers(0, 2 * 10**8), st.integers(0, 21), st.integers(0, 10**13), st.integers(CANCUN, CANCUN + 10**8)
-), min_size=1, max_size=20))  # fmt: skip
-def test_excess_of_an_array_is_that_of_its_elements(blocks: list[tuple[int, int, int, int]]) -> None:
-    blocks = [(excess, blobs * GAS_PER_BLOB, fee, time) for excess, blobs, fee, time in blocks]
-    expected = [next_excess_blob_gas(*block) for block in blocks]
-    excess, used, fee, time = (np.array(column) for column in zip(*blocks, strict=True))
-    fits = [(excess[i] <= 120_000_000) for i in range(len(blocks))]
-    assert next_excess_blob_gas(excess[fits], used[fits], fee[fits], time[fits]).tolist() == [
-        value for value, fit in zip(expected, fits, strict=True) if fit
-    ]
 
 
 def test_a_schedule_takes_more_rows_and_stays_as_it_is() -> None:

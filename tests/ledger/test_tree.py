@@ -96,7 +96,7 @@ def indices(tree, hkeys):
 
 
 @given(count=st.integers(0, 70))
-@example(count=1_100)  # three levels of nodes and of pages
+@example(count=400)  # three levels of nodes and of pages
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     scheme = POSEIDON2
     edits = sorted(Edit(key_of(scheme, n), key_of(scheme, n + 500), bytes(32)) for n in range(count))

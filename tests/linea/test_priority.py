@@ -1,16 +1,18 @@
-"""The priority fee in both forms: published numbers, and scalars, arrays and kernel as one function."""
+"""The priority fee in both forms: published numbers, limits, and what the kernel leaves to the formula.
+
+`tests/test_formulas.py` shows that scalars and arrays are one function.
+"""
 
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
-from feemodel.linea import priority
 from feemodel.linea.priority import (
     breakdown,
     priority_fee,
@@ -65,28 +67,6 @@ def test_integers_give_a_python_int():
     assert type(priority_fee(np.int32(128), np.uint64(21_000), variable_cost=10**9)) is int
 
 
-def test_arrays_broadcast():
-    fees = priority_fee(np.array([[128], [256]]), np.array([21_000, 42_000, 63_000]), variable_cost=10**9)
-
-    assert fees.dtype == np.int64
-    assert fees.tolist() == [[6_095_238, 3_047_619, 2_031_746], [12_190_476, 6_095_238, 4_063_492]]
-
-
-def test_lists_and_empty_arrays_are_arrays():
-    assert priority_fee([128], 21_000, variable_cost=10**9).tolist() == [6_095_238]
-    assert priority_fee(np.array([], dtype=np.int64), 21_000, variable_cost=10**9).shape == (0,)
-
-
-@given(sizes, gases, variable_costs, fixed_costs, margins)
-def test_scalar_array_and_kernel_agree(size, gas, variable_cost, fixed_cost, margin):
-    costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
-    fee = priority_fee(size, gas, **costs)
-
-    assert priority_fee(np.array([size]), np.array([gas]), **costs).tolist() == [fee]
-    compiled = kernels.priority_fee(np.array([size]), np.array([gas]), variable_cost, fixed_cost, margin)
-    assert compiled is None or compiled.tolist() == [fee]
-
-
 def test_kernel_agrees_on_many_elements_of_every_magnitude():
     rng = np.random.default_rng(1)
     size = (2 ** rng.uniform(0, 18, 300_000)).astype(np.int64)
@@ -125,8 +105,7 @@ def test_large_arrays_name_the_element_that_is_out_of_range(place, value, messag
 # Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
 # and where its blocks end.
 PATH_SIZES = [
-    1, 2, BLOCK - 1, BLOCK, BLOCK + 1, KERNEL_THRESHOLD - 1, KERNEL_THRESHOLD,
-    4 * BLOCK - 1, 4 * BLOCK, 4 * BLOCK + 1,
+    1, 2, BLOCK, BLOCK + 1, KERNEL_THRESHOLD - 1, KERNEL_THRESHOLD, 4 * BLOCK + 1,
 ]  # fmt: skip
 OVERFLOWS = [  # size, gas, costs, and what the error names
     (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),
@@ -300,42 +279,6 @@ def test_verification_form_by_hand():
 def test_verification_form_never_falls_below_the_minimum_gas_price():
     assert verification_priority_fee(128, 30_000_000, min_gas_price=10**8) == 10**8 - 7
     assert verification_breakdown(128, 30_000_000, min_gas_price=10**8).floor == 10**8 - 7 - 85_333
-
-
-BEYOND_64_BITS = {
-    "size": 17_808, "gas": 1, "min_gas_price": 66_566, "verification_gas_cost": 7_780_762, "verification_capacity": 1,
-    "gas_price_ratio": 1_000.0, "adjustment": 0, "version": "V1e",
-}  # fmt: skip
-
-
-@given(
-    size=sizes,
-    gas=gases,
-    min_gas_price=st.integers(7, 10**10),
-    verification_gas_cost=st.integers(0, 10**7),
-    verification_capacity=st.integers(1, 10**6),
-    gas_price_ratio=st.floats(0, 1000),
-    margin=margins,
-    adjustment=st.integers(0, 10**9),
-    version=st.sampled_from(priority.VERSIONS),
-)
-@example(**BEYOND_64_BITS, margin=1.0)
-@example(**BEYOND_64_BITS, margin=0.0)
-def test_verification_form_is_the_same_for_scalars_and_arrays(size, gas, version, **factors):
-    arrays = {name: np.array([value]) for name, value in factors.items()}
-    try:
-        parts = verification_breakdown(size, gas, version=version, **factors)
-    except Int64Overflow:  # V1e adds after truncation, in 64 bits that would wrap
-        parts = None
-
-    if parts is None or max(parts.total, parts.size) >= 2**63:
-        with pytest.raises(Int64Overflow):
-            verification_priority_fee(np.array([size]), np.array([gas]), version=version, **arrays)
-    else:
-        fee = verification_priority_fee(size, gas, version=version, **factors)
-        assert type(fee) is int
-        assert fee == parts.total
-        assert verification_priority_fee(np.array([size]), np.array([gas]), version=version, **arrays).tolist() == [fee]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.rollups import optimism
 from feemodel.rollups.chains import chain
 
@@ -79,23 +76,6 @@ def test_l2_base_fee_by_upgrade(block: tuple[int, int], terms: dict[str, Any], e
     """op-geth's eip1559_test.go, a gas limit of 30 million."""
     assert optimism.next_base_fee(*block, 30_000_000, **terms) == expected
     assert optimism.next_base_fee([block[0]], block[1], 30_000_000, **terms).tolist() == [expected]
-
-
-@given(
-    st.lists(st.integers(0, 128_000), min_size=1, max_size=8), st.lists(st.integers(0, 10**13), min_size=1, max_size=8),
-    st.integers(0, 10**13), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1),
-)  # fmt: skip
-def test_arrays_are_their_elements(
-    sizes: list[int], base_fees: list[int], blob_fee: int, scalar: int, blob_scalar: int
-) -> None:
-    """Whatever the product of fee and scalar; an error where the fee itself passes 64 bits."""
-    terms = {"blob_base_fee": blob_fee, "base_fee_scalar": scalar, "blob_base_fee_scalar": blob_scalar}
-    expected = [[optimism.fjord_l1_fee(size, l1_base_fee=fee, **terms) for fee in base_fees] for size in sizes]
-    try:
-        fees = optimism.fjord_l1_fee(np.array(sizes)[:, None], l1_base_fee=base_fees, **terms).tolist()
-    except Int64Overflow:
-        fees = None
-    assert fees == expected or (fees is None and max(map(max, expected)) > 2**61)
 
 
 # ethereum-optimism/superchain-registry: superchain/configs/mainnet/op.toml and the announcements of the upgrades

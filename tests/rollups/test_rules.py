@@ -1,27 +1,14 @@
-"""The common form of all rules: equal to the chains' own formulas."""
+"""The common form of all rules. `test_rule_limits.py` shows that it is equal to the chains' own formulas."""
 
-from fractions import Fraction
 from inspect import signature
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput, UnknownParameter
 from feemodel.exact import exact
-from feemodel.linea import coordinator, from_l1, priority
-from feemodel.rollups import (
-    arbitrum,
-    arbitrum_l1_pricing,
-    mantle,
-    optimism,
-    scroll,
-    starknet,
-    zksync,
-    zksync_os,
-)
+from feemodel.linea import from_l1
 from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.factors import Factors, _with_margin, evaluate
 from feemodel.rollups.rules import rule, rules_at
@@ -33,58 +20,7 @@ COLUMNS = (
     "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",
     "zstd_data_size", "linea_size", "pubdata", "l1_data_gas", "l2_gas",
 )  # fmt: skip
-SIZE = st.integers(1, 128_000)
-ROW = st.fixed_dictionaries(dict.fromkeys(COLUMNS, SIZE) | {"gas": st.integers(21_000, 30_000_000)})
-FEE = st.integers(4, 5 * 10**12)
-SCROLL = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "l2_gas_price": 15_680_000}
-FEYNMAN = rule("scroll/feynman", parameters=SCROLL | {"penalty_threshold": 2 * 10**9, "penalty_factor": 1_500_000_000})
-EARLY = rule("scroll/bernoulli", parameters={"overhead": 2_500, "scalar": 1_150_000_000, "l2_gas_price": 0})
-MNT = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213, "token_ratio": 3, "operator_fee_scalar": 7,
-       "operator_fee_constant": 11, "l2_gas_price": 20_000_000}  # fmt: skip
-MANTLE = rule("mantle", parameters=MNT)
-STARKNET = rule("starknet", parameters={"eth_to_fri_rate": 3 * 10**18})
 CURRENT = tuple(one.name for one in rules_at()[0])
-
-
-def own_formula(name: str, row: dict[str, int], base_fee: int, blob_fee: int) -> tuple[int, int]:
-    """The fee of a current rule, written out with the chain's functions instead of its factors."""
-    gas = row["gas"]
-    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
-    if name == "linea":
-        cost = coordinator.variable_cost(
-            base_fee, 0, blob_fee, execution_gas=65_250, blob_gas=131_072, bytes_per_submission=131_072, margin=1.0,
-            lower_bound=90_000_001.0, upper_bound=1_000_000_001.0,
-        )  # fmt: skip
-        terms = {"variable_cost": int(cost / 1_000) * 1_000, "fixed_cost": 30_000_000, "margin": 1.2}
-        fee, without = (priority.priority_fee(size, gas, **terms) for size in (row["linea_size"], 0))
-        return gas * (fee - without), gas * (without + 7)
-    if name in ("op-mainnet/karst", "base/jovian"):
-        scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
-        if name == "base/jovian":
-            scalars = {"base_fee_scalar": 2_269, "blob_base_fee_scalar": 1_055_762}
-        price = 1_000_000 if name == "op-mainnet/karst" else 5_000_000
-        operator = optimism.operator_fee(gas, scalar=0, constant=0, upgrade="jovian")
-        return optimism.fjord_l1_fee(row["fastlz_size"], **fees, **scalars), gas * price + operator
-    if name == "arbitrum-one":
-        price = arbitrum_l1_pricing.equilibrium_price(base_fee * 210_000 + blob_fee * 131_072, 16 * 126_976)
-        charge = arbitrum.poster_charge(row["brotli_size"], price_per_unit=price, gas_price=20_000_000)
-        return charge.fee, gas * 20_000_000
-    if name == "scroll/galileo-v2":
-        terms = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
-        return scroll.galileo_l1_fee(row["zstd_size"], **fees, **terms), gas * 15_680_000
-    if name == "zksync-era":
-        batch = zksync.batch_fee_input(base_fee, blob_fee, model=zksync.FeeModel())
-        fee = zksync.transaction_fee(gas, row["pubdata"], **zksync.base_fee(*batch[1:])._asdict())
-        return fee.pubdata, fee.execution
-    if name == "zksync-os":
-        one = Fraction(1)
-        prices = zksync_os.block_prices(native_price_usd=one, base_token_usd=one, settlement_token_usd=one,
-                                        native_per_gas=100, pubdata_price=blob_fee)  # fmt: skip
-        native = 100 * gas + row["pubdata"] * (prices.pubdata_price // prices.native_price)
-        charged = zksync_os.gas_used(gas, native, gas_price=prices.base_fee, native_price=prices.native_price)
-        return (charged.gas_used - gas) * prices.base_fee, gas * prices.base_fee
-    assert name == "taiko"
-    return 0, gas * 10_000_000
 
 
 def test_every_variable_cost_divides_by_the_same_number_of_bytes():
@@ -105,43 +41,6 @@ def test_lineas_variable_cost_is_capped_where_its_record_is():
         fees = unbounded.fees({"linea_size": 128, "gas": 128}, base_fee=base_fee, blob_base_fee=1)
 
         assert fees.l1 == 128 * 4_294_967_295_000
-
-
-@given(ROW, FEE, FEE)
-def test_a_rule_is_the_chain_s_own_formula(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
-    for name in CURRENT:
-        assert rule(name).fees(row, base_fee=base_fee, blob_base_fee=blob_fee) == own_formula(
-            name, row, base_fee, blob_fee
-        ), name
-
-
-@given(ROW, FEE, FEE)
-def test_earlier_upgrades_are_their_own_formulas(row: dict[str, int], base_fee: int, blob_fee: int) -> None:
-    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_fee}
-    counts = row["zero_bytes"], row["nonzero_bytes"]
-    moment = {"base_fee": base_fee, "blob_base_fee": blob_fee}
-    scalars = {"base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}
-    assert rule("op-mainnet/ecotone").fees(row, **moment).l1 == optimism.ecotone_l1_fee(*counts, **fees, **scalars)
-    for upgrade in ("regolith", "canyon"):
-        assert rule(f"op-mainnet/{upgrade}").fees(row, **moment).l1 == optimism.bedrock_l1_fee(
-            *counts, l1_base_fee=base_fee, overhead=188, scalar=684_000, upgrade=upgrade
-        )
-    curie = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
-    assert rule("scroll/curie").fees(row, **moment).l1 == scroll.curie_l1_fee(row["length"], **fees, **curie)
-    assert FEYNMAN.fees(row, **moment).l1 == scroll.feynman_l1_fee(
-        row["length"], row["data_length"], row["zstd_data_size"], **fees, exec_scalar=2_394_981_796,
-        blob_scalar=1_019_097_245, penalty_threshold=2 * 10**9, penalty_factor=1_500_000_000,
-    )  # fmt: skip
-    early = scroll.pre_curie_l1_fee(*counts, l1_base_fee=base_fee, overhead=2_500, scalar=1_150_000_000)
-    assert EARLY.fees(row, **moment).l1 == early
-    arsia = mantle.arsia_l1_fee(row["fastlz_size"], **fees, base_fee_scalar=5_227, blob_base_fee_scalar=1_014_213,
-                                token_ratio=3)  # fmt: skip
-    assert MANTLE.fees(row, **moment) == (arsia, row["gas"] * (20_000_000 + 7 * 100) + 11)
-    prices = starknet.l1_prices(base_fee, blob_fee)
-    price = starknet.wei_to_fri(prices.l1_data_gas, 3 * 10**18)
-    gas = {"l1_gas": 0, "l1_data_gas": row["l1_data_gas"], "l2_gas": row["l2_gas"]}
-    paid = starknet.fee(**gas, l1_gas_price=0, l1_data_gas_price=price, l2_gas_price=8 * 10**9)
-    assert sum(STARKNET.fees(row, **moment)) == paid
 
 
 def test_scroll_s_fee_ends_at_64_bits_also_in_the_common_form() -> None:

@@ -1,10 +1,7 @@
 """Scroll's fees against published vectors; arrays against Python ints, also where 64 bits are too few."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -70,29 +67,6 @@ def test_a_fee_ends_at_64_bits() -> None:
     assert scroll.curie_l1_fee(4, **terms) == 2**64 - 1
     with pytest.raises(Int64Overflow):
         scroll.curie_l1_fee([4], **terms)
-
-
-def same_or_refused(form: Any, size: np.ndarray[Any, Any], fees: tuple[int, int], terms: dict[str, int]) -> None:
-    prices = {"l1_base_fee": fees[0], "blob_base_fee": fees[1]}
-    expected = [form(int(value), **prices, **terms) for value in size]
-    try:
-        values = form(size, **prices, **terms).tolist()
-    except Int64Overflow:
-        values = None
-    assert values == expected or (values is None and max(expected) > 2**60)
-
-
-@given(st.lists(st.integers(0, 131_072), min_size=1, max_size=8), FEES, FEES)
-def test_arrays_are_their_elements(sizes: list[int], base_fee: int, blob_fee: int) -> None:
-    """With production scalars: a price of 30 gwei · 2.4e9 is already past 64 bits, and still exact."""
-    size, fees = np.array(sizes), (base_fee, blob_fee)
-    same_or_refused(scroll.galileo_l1_fee, size, fees, GALILEO)
-    same_or_refused(scroll.curie_l1_fee, size, fees, CURIE)
-    feynman = {
-        "exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_threshold": 2 * 10**9,
-        "penalty_factor": 1_500_000_000,
-    }  # fmt: skip
-    same_or_refused(lambda n, **terms: scroll.feynman_l1_fee(n, 3, 2, **terms), size, fees, feynman)
 
 
 def test_moments_and_transactions_broadcast() -> None:

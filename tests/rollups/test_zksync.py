@@ -33,17 +33,6 @@ def test_batch_fee_input_is_the_published_one(
         assert tuple(price.tolist()[0] for price in arrays) == expected
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**13), PRICE), min_size=1, max_size=10), st.floats(0, 3))
-def test_arrays_are_their_elements(prices: list[tuple[int, int]], part: float) -> None:
-    model = zksync.FeeModel(compute_overhead_part=part)
-    expected = [zksync.batch_fee_input(*pair, model=model, l1_gas_price_scale=1.2) for pair in prices]
-    gas, pubdata = zip(*prices, strict=True)
-    arrays = zksync.batch_fee_input(gas, pubdata, model=model, l1_gas_price_scale=1.2)
-    assert list(zip(*(array.tolist() for array in arrays), strict=True)) == expected
-    fees = [zksync.base_fee(fair_gas, fair_pubdata) for _, fair_gas, fair_pubdata in expected]
-    assert list(zip(*(a.tolist() for a in zksync.base_fee(*arrays[1:])), strict=True)) == fees
-
-
 def test_a_pubdata_byte_never_takes_more_than_50000_gas() -> None:
     assert zksync.base_fee(10**8, 10**13) == (2 * 10**8, 50_000)
     assert zksync.base_fee(10**8, 10**12) == (10**8, 10_000)

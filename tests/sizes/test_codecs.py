@@ -55,42 +55,8 @@ calldata = st.tuples(st.binary(max_size=4), st.lists(words, max_size=40)).map(
 payloads = st.one_of(st.binary(max_size=300), calldata)
 
 
-def word_data(selector: str, *words: int) -> bytes:
-    return bytes.fromhex(selector) + b"".join(word.to_bytes(32, "big") for word in words)
-
-
-WETH = 0x5300000000000000000000000000000000000004
-SCROLL_PAYLOADS = [
-    ("scr-transfer", word_data("a9059cbb", 0x687B50A70D33D71F9A82DD330B8C091E4D772508, 0xAC96DDA943E512BB9), 49),
-    (
-        "syncswap-swap",
-        word_data(
-            "2cc4081e", 0x60, 0x5EC79B8, 0x3328B944C4000, 1, 0x20, 0x60, WETH, 0x91A94863CA8000, 1, 0x20,
-            0x814A23B053FD0F102AEEDA0459215C2444799C70, 0x80, 0, 0x100, 0x60, WETH,
-            0x485CA81B70255DA2FE3FD0814B57D1B08FCE784E, 2, 0,
-        ),
-        126,
-    ),
-    (
-        "uniswap-swap",
-        word_data(
-            "5023b4df", 0x06EFDBFF2A14A7C8E15944D1F4A48F9F95F663A4, WETH, 0x1F4,
-            0x485CA81B70255DA2FE3FD0814B57D1B08FCE784E, 0x6A94D74F430000, 0x45AF675, 0,
-        ),
-        87,
-    ),
-    ("etherfi-stargate", word_data("5988e7a1", 0x388325DD7C76E37CFDA1ED6D8A97849A46B5512A), 36),
-    ("i % 10, 1,000 times", bytes(n % 10 for n in range(1000)), 23),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "payload", "expected"), SCROLL_PAYLOADS, ids=[row[0] for row in SCROLL_PAYLOADS])
-def test_scroll_sizes(name: str, payload: bytes, expected: int) -> None:
+def test_scroll_sizes_and_ratios(shared: Path) -> None:
     """Chaintable/go-ethereum-scrl@5f34f2a, rollup/fees/rollup_fee_test.go."""
-    assert expected == SCROLL_ZSTD.size(payload)
-
-
-def test_all_scroll_sizes_and_ratios(shared: Path) -> None:
     rows = json.loads((shared / "data/scroll-compression-payloads.json").read_text())
     measured = [row for row in rows if row["ratio"] is not None]
 
