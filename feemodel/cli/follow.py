@@ -145,12 +145,9 @@ def _import_genesis(store: "ledger.Store", options: Options) -> None:
 def _import(store: "ledger.Store", options: Options, blocks: "Iterator[BlockChanges]") -> None:
     from feemodel.io import Node
 
-    words: list[str] | None = options.finality
-    if words is not None and (rule := finality_rule(words, options.contract)) != store.finality:
-        store.set_finality(rule)
-    stored, contract = store.finality, options.contract or LINEA_MAINNET_ROLLUP
-    finality = parse_finality(words or stored.split(), Node, contract=contract)(store) if stored else never
-    progress = _Progress()
+    if options.finality is not None:
+        store.set_finality(finality_rule(options.finality, options.contract))
+    finality, progress = finality_of(store, options.finality, options.contract, Node), _Progress()
     import_blocks(store, blocks, finality, progress)
     if options.node is not None:
         with Node(options.node) as node:
@@ -257,21 +254,13 @@ def check_rule(stored: str | None, words: Sequence[str] | None, *, change: bool,
         raise InvalidInput("--finality", reason, rule)
 
 
-def parse_finality(
-    words: Sequence[str], connect: Callable[[str], Caller], *, contract: str = LINEA_MAINNET_ROLLUP
-) -> Callable[[ledger.Store], Finality]:
-    """Return a function that creates the finality rule of a ledger from the words after `--finality`.
-
-    Parameters
-    ----------
-    words : words after `--finality`: `immediate` or `l1 URL`.
-    connect : function that returns the node at a URL.
-    contract : address of the rollup's contract on L1.
-
-    Raises `InvalidInput` for an unknown rule.
-    """
-    finality_rule(words)
-    if words[0] == "immediate":
-        return lambda store: immediate
-    node = connect(words[1])
-    return lambda store: L1Finality(store, node, contract=contract)
+def finality_of(
+    store: "ledger.Store", words: Sequence[str] | None, contract: str | None, connect: Callable[[str], Caller]
+) -> Finality:
+    """Return the rule that is stored in a ledger; for l1, `words` have the URL of the node that `connect` returns."""
+    if store.finality is None:
+        return never
+    if store.finality == "immediate":
+        return immediate
+    assert words is not None  # `check_rule` has seen to it
+    return L1Finality(store, connect(words[1]), contract=contract or LINEA_MAINNET_ROLLUP)

@@ -9,7 +9,7 @@ import time
 import pytest
 from ethereum_rlp import rlp
 
-from feemodel.cli.follow import check_rule, finality_rule, parse_finality
+from feemodel.cli.follow import check_rule, finality_of, finality_rule
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
@@ -165,12 +165,14 @@ def test_finality_is_chosen_by_words(store):
         asked.append(url)
         return FakeNode()
 
-    assert parse_finality(["immediate"], connect)(store) is immediate
-    assert isinstance(parse_finality(["l1", "http://localhost"], connect)(store), L1Finality)
+    store.set_finality("immediate")
+    assert finality_of(store, None, None, connect) is immediate
+    store.set_finality("l1")
+    assert isinstance(finality_of(store, ["l1", "http://localhost"], None, connect), L1Finality)
     assert asked == ["http://localhost"]
     for wrong in ([], ["soon"], ["l1"], ["immediate", "1"]):
         with pytest.raises(InvalidInput, match="expected immediate or l1 URL"):
-            parse_finality(wrong, connect)
+            finality_rule(wrong)
 
 
 CURRENT = "0x695378f5"  # currentL2BlockNumber()
@@ -269,7 +271,8 @@ def test_the_contract_of_another_rollup_is_a_part_of_the_rule(store):
     node = FakeNode(words={CURRENT: word(0), ROOT + word(0)[2:]: to_hex(store.head.root)})
     asked = []
     node.call, answer = lambda method, params: asked.append(params[0]["to"]) or answer(method, params), node.call
-    assert parse_finality(["l1", "http://l1"], lambda url: node, contract=contract)(store)(store.head) == 0
+    store.set_finality(rule)
+    assert finality_of(store, ["l1", "http://l1"], contract, lambda url: node)(store.head) == 0
     assert asked == [contract.lower()] * 2
 
 
