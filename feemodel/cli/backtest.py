@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-from feemodel.cli.output import DATASETS, Answer, Table, camel
+from feemodel.cli.measures import key, over_paths, rows_of
+from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
     HOUR,
@@ -20,7 +21,6 @@ from feemodel.cli.parameters import (
     one_of,
     option,
     real,
-    real_number,
     text,
     whole,
     whole_number,
@@ -28,7 +28,6 @@ from feemodel.cli.parameters import (
 from feemodel.cli.subjects import read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH
 from feemodel.quantities import FixedCost
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.closed_loop.demand import Demand
@@ -42,15 +41,6 @@ SCENARIOS = ("history", "bootstrap", "demand")
 BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
 RULE = PricingRule()
 OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window")
-#: For each measure of a path: its label, unit and key in JSON.
-MEASURES = {
-    "recovery": ("data fees / posting cost", "1"),
-    "total_recovery": ("all fees / posting cost", "1"),
-    "bytes_below_cost": ("share of bytes below their cost", "%"),
-    "total_fees": ("all fees", "wei"),
-    "data_cost": ("posting cost", "wei"),
-    "max_drawdown": ("maximum drawdown", "wei"),
-}
 
 
 class BacktestArguments(NamedTuple):
@@ -116,41 +106,24 @@ class Traffic:
     stream_ratio: Annotated[float, real("size of posted data / sum of single sizes; about 0.52", above=0)] = 1.0
 
 
-def _levels(words: str) -> Any:
-    def read(name: str, typed: str) -> float:
-        found = real_number(typed)
-        if found is None:
-            raise InvalidInput(name, "expected a number", typed)
-        return found
-
-    return option(read, f"{words}; may be repeated", metavar="SHARE")
-
-
 @dataclass(frozen=True)
 class Statistics:
     """Statistics over paths."""
 
-    quantile: Annotated[list[float], _levels("quantile of every measure, from 0 to 1")] = field(default_factory=list)
-    below: Annotated[list[float], _levels("share of paths with a recovery below this value")] = field(
+    quantile: Annotated[list[float], real("quantile of every measure, from 0 to 1; may be repeated")] = field(
+        default_factory=list
+    )
+    below: Annotated[list[float], real("share of paths with a recovery below this value; may be repeated")] = field(
         default_factory=list
     )
 
-    def check(self) -> None:
-        """Raise `InvalidInput` for a level that is no quantile, before the computation starts."""
-        from feemodel.simulation.statistics import over
-
-        over("path", quantile=self.quantile)
-
-    def of(self, found: "xarray.Dataset") -> dict[str, dict[str, dict[str, float]]]:
+    def of(self, found: "xarray.Dataset") -> dict[str, dict[str, dict[str, Any]]]:
         """Return the value of each statistic as `{measure: {statistic: {level: value}}}`."""
-        answer: dict[str, dict[str, dict[str, float]]] = {}
-        for measure in MEASURES:
-            values, statistics = found[measure], answer.setdefault(_key(measure), {})
-            if self.quantile:
-                statistics["quantile"] = {f"{level:g}": float(values.quantile(level)) for level in self.quantile}
-            if self.below and measure.endswith("recovery"):
-                statistics["below"] = {f"{level:g}": float((values < level).mean()) for level in self.below}
-        return {measure: statistics for measure, statistics in answer.items() if statistics}
+        quantiles = over_paths(found, {f"{level:g}": level for level in self.quantile})
+        answer: dict[str, dict[str, dict[str, Any]]] = {name: {"quantile": each} for name, each in quantiles.items()}
+        for name in (name for name in answer if name.endswith("recovery")):
+            answer[name]["below"] = {f"{level:g}": float((found[name] < level).mean()) for level in self.below}
+        return answer
 
 
 @verb(out=DATASETS, what="every day of every path")
@@ -161,32 +134,34 @@ def command(
     files: Annotated[FileOptions, FLAT] = FileOptions(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     statistics: Annotated[Statistics, FLAT] = Statistics(),
-    as_json: bool = False,
 ) -> Answer:
     """Compute fees and posting costs on real or simulated L1 fees."""
     from feemodel.simulation.backtest import backtest
     from feemodel.simulation.scenarios import duration
+    from feemodel.simulation.statistics import over
 
-    statistics.check()
+    over("path", quantile=statistics.quantile)  # checks the levels before the computation
     made = read_experiment(scenario, traffic, files, sizing)
-    found = backtest(**made._asdict(), record=0, progress=not as_json)
+    found = backtest(**made._asdict(), record=0, progress=True)
     daily = found[[name for name in found.data_vars if found[name].dims == ("path", "day")]]
-    hours = duration(made.l1_fees) / HOUR
-    quantiles = {name: _over_paths(found[name].to_numpy()) for name in MEASURES}
-    summary = statistics.of(found)
-    data: dict[str, Any] = {
-        "paths": found.sizes["path"],
-        "hours": hours,
-        "transactions": int(found["transactions"].sum()),
-    }
-    data |= {_key(name): values for name, values in quantiles.items()}
-    data |= {"statistics": summary} if summary else {}
-    paths = found.sizes["path"]
-    title = f"{data['transactions']:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
-    rows = [(_label(name), *(_shown(name, value) for value in values.values())) for name, values in quantiles.items()]
-    tables = [Table(title, ("", *next(iter(quantiles.values()))), rows)]
-    if summary:
-        tables.append(_statistics_table(summary))
+    paths, hours, count = found.sizes["path"], duration(made.l1_fees) / HOUR, int(found["transactions"].sum())
+    data: dict[str, Any] = {"paths": paths, "hours": hours, "transactions": count}
+    values, asked = over_paths(found), statistics.of(found)
+    data |= {key(name): each for name, each in values.items()}
+    if statistics != Statistics():
+        data["statistics"] = {
+            key(name): {kind: levels for kind, levels in each.items() if levels} for name, each in asked.items()
+        }
+    title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
+    tables = [Table(title, ("", *values["recovery"]), rows_of(values))]
+    if statistics != Statistics():
+        heads = [f"{kind} {level}" for kind, levels in asked["recovery"].items() for level in levels]
+        rows = [
+            (*row, *(f"{share:.2%}" for share in asked[name].get("below", {}).values()))
+            for name, row in zip(asked, rows_of({name: each["quantile"] for name, each in asked.items()}), strict=True)
+        ]
+        filled = [(*row, *[""] * (1 + len(heads) - len(row))) for row in rows if len(row) > 1]
+        tables.append(Table("Statistics over paths", ("", *heads), filled))
     notes = [
         f"{name.replace('_', ' ')}: {found.attrs[name]}"
         for name in ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted")
@@ -260,7 +235,10 @@ def _scenario(options: Scenario, traffic: Traffic) -> "xarray.Dataset":
     if options.scenario == "history":
         if options.paths != 1:
             raise InvalidInput("paths", "expected 1 with --scenario history", options.paths)
-        return history if options.hours is None else _beginning(history, options.hours)
+        try:
+            return history if horizon is None else scenarios.beginning(history, horizon)
+        except InvalidInput as error:
+            raise InvalidInput("hours", error.reason, options.hours) from None
     if options.scenario == "bootstrap":
         block = options.block_hours * HOUR
         return scenarios.bootstrap(
@@ -271,57 +249,3 @@ def _scenario(options: Scenario, traffic: Traffic) -> "xarray.Dataset":
         l1_demand.fit(history), paths=options.paths, horizon=horizon or scenarios.duration(history), timestamp=begin,
         blocks_per_step=5, rng=traffic.seed,
     )  # fmt: skip
-
-
-def _beginning(history: "xarray.Dataset", hours: float) -> "xarray.Dataset":
-    from feemodel.simulation import scenarios
-
-    whole = scenarios.duration(history)
-    if hours * HOUR > whole:
-        first, last = (str(time)[:16] for time in history["time"].to_numpy()[[0, -1]])
-        reason = f"expected at most the {whole / HOUR:,.6g} h of the history, from {first} to {last}"
-        raise InvalidInput("hours", reason, hours)
-    step = scenarios.step_seconds(history)
-    if hours * HOUR <= step:
-        raise InvalidInput("hours", f"expected more than one step of the history, {step / HOUR:.3g} h", hours)
-    return scenarios.beginning(history, hours * HOUR)
-
-
-def _statistics_table(statistics: dict[str, dict[str, dict[str, float]]]) -> Table:
-    columns = [(kind, level) for kind, levels in statistics["recovery"].items() for level in levels]
-
-    def cell(name: str, kind: str, level: str) -> str:
-        value = statistics[_key(name)].get(kind, {}).get(level)
-        if value is None:
-            return ""
-        return f"{value:.2%}" if kind == "below" else _shown(name, value)
-
-    heads = {"below": "share below"}
-    rows = [
-        (_label(name), *(cell(name, *column) for column in columns)) for name in MEASURES if _key(name) in statistics
-    ]
-    return Table("Statistics over paths", ("", *(f"{heads.get(kind, kind)} {level}" for kind, level in columns)), rows)
-
-
-def _over_paths(values: Any) -> dict[str, float]:
-    import numpy as np
-
-    if len(values) == 1:
-        return {"value": float(values[0])}
-    return {name: float(np.quantile(values, q)) for name, q in (("p5", 0.05), ("median", 0.5), ("p95", 0.95))}
-
-
-def _label(name: str) -> str:
-    label, unit = MEASURES[name]
-    return f"{label} [ETH]" if unit == "wei" else label
-
-
-def _key(name: str) -> str:
-    return camel(name) + ("Wei" if MEASURES[name][1] == "wei" else "")
-
-
-def _shown(name: str, value: float) -> str:
-    unit = MEASURES[name][1]
-    if unit == "%":
-        return f"{value:.2%}"
-    return f"{value / WEI_PER_ETH:,.4f}" if unit == "wei" else f"{value:,.3f}×"

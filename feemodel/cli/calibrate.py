@@ -65,7 +65,6 @@ def command(
     traffic: Annotated[Traffic, FLAT] = Traffic(),
     files: Annotated[FileOptions, FLAT] = FileOptions(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),
-    as_json: bool = False,
 ) -> Answer:  # fmt: skip
     """Find the smallest margin that keeps the probability of a loss below a bound.
 
@@ -85,7 +84,7 @@ def command(
     made = read_experiment(scenario, traffic, files, sizing)
     terms: dict[str, Any] = {
         "loss_probability": loss_probability, "confidence": confidence, "vary": vary, "counted": counted,
-        "highest": highest, "workers": workers, "progress": not as_json,
+        "highest": highest, "workers": workers, "progress": True,
     }  # fmt: skip
     found = calibrate(**made._asdict(), **terms)
     drawn = None if histories is None else _drawn_histories(histories, scenario, traffic, made, terms)

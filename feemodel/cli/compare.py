@@ -139,7 +139,8 @@ def command(
     return Answer(
         data, [Table(title, columns, [_cells(row) for row in rows])],
         [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
-        file=data["rules"], figure=lambda: _draw(rows, data),
+        file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
+        size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
 
 
@@ -202,16 +203,12 @@ def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -
     return Priced(transactions, used, senders if len(senders) == len(transactions) else None, said)
 
 
-def _draw(rows: "list[ComparisonRow]", data: dict[str, Any]) -> "Figure":
-    from matplotlib.figure import Figure
-
+def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -> None:
     from feemodel.plots import plot_comparison
 
     def in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
         share = (row.total_eth or 0) / row.total if row.total else 0
         return row.rule, row.l1_fee * share, row.l2_fee * share
 
-    figure = Figure(figsize=(9, 1.2 + 0.38 * len(rows)), layout="constrained")
     plot_comparison([in_eth(row) for row in rows if row.total_eth is not None], figure.subplots())
     figure.suptitle(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), fontsize=10)
-    return figure

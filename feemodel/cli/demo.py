@@ -59,7 +59,7 @@ def command(*, preset: Preset = DEFAULT_PRESET) -> Answer:
     ]
     return Answer(
         data, [Table(title, columns, cells, left=2)], notes, file=rows,
-        figure=lambda: _draw(real, cost_per_byte, costs, l1_fees, submission),
+        figure=lambda figure: _draw(figure, real, cost_per_byte, costs, l1_fees, submission), size=(7.5, 5.6),
     )  # fmt: skip
 
 
@@ -84,10 +84,10 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
 
 
 def _draw(
-    real: "Workload", form: CostPerByte, preset: LineaPreset, l1_fees: "pandas.DataFrame", submission: "Submission"
-) -> "Figure":
+    figure: "Figure", real: "Workload", form: CostPerByte, preset: LineaPreset, l1_fees: "pandas.DataFrame",
+    submission: "Submission",
+) -> None:  # fmt: skip
     import numpy as np
-    from matplotlib.figure import Figure
 
     from feemodel.io.shipped import MONTH
     from feemodel.plots import plot_recovery
@@ -99,7 +99,6 @@ def _draw(
         blob_base_fee=np.geomspace(0.001, 100, 161) * WEI_PER_GWEI,
         margin=np.array(sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})),
     )  # fmt: skip
-    figure = Figure(figsize=(7.5, 5.6), layout="constrained")
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
     figure.suptitle(
@@ -107,4 +106,3 @@ def _draw(
         f"costs of {preset.name}; L1 fees of {MONTH}; assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei",
         fontsize=10,
     )
-    return figure

@@ -11,6 +11,7 @@ from feemodel.simulation.forecast.distribution import forecast
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.figure import Figure
 
 VARIABLES = {
     "base_fee": ("L1 base fee", "gwei / gas", WEI_PER_GWEI),
@@ -53,8 +54,14 @@ def command(
     notes = [f"Method: {found.attrs['method']}. Newest row: {found.attrs['origin']}."]
     if found.attrs["assumed"] != "nothing":
         notes.append(f"Assumed: {found.attrs['assumed']}.")
+
+    def draw(figure: "Figure") -> None:
+        from feemodel.plots import plot_forecast
+
+        plot_forecast(found, figure.subplots(), fee=fee, history=history)
+
     quantiles = found[[name for name in KEYS if name in found]]
-    return Answer(_data(found), tables, notes, file=quantiles, figure=lambda: _draw(found, history, fee))
+    return Answer(_data(found), tables, notes, file=quantiles, figure=draw, size=(8, 4.5))
 
 
 def _data(found: "xarray.Dataset") -> dict[str, Any]:
@@ -72,13 +79,3 @@ def _length(seconds: float) -> str:
     """Format a duration of whole minutes as `--horizon` accepts it."""
     minutes = round(seconds / 60)
     return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
-
-
-def _draw(found: "xarray.Dataset", history: "xarray.Dataset", fee: str) -> Any:
-    from matplotlib.figure import Figure
-
-    from feemodel.plots import plot_forecast
-
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    plot_forecast(found, figure.subplots(), fee=fee, history=history)
-    return figure

@@ -38,7 +38,8 @@ class Answer:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     file: Any = None  #: what `--out` writes: bytes, a list of rows, a DataFrame or a Dataset
-    figure: "Callable[[], Figure] | None" = None  #: draws what `--figure` writes
+    figure: "Callable[[Figure], object] | None" = None  #: draws what `--figure` writes
+    size: tuple[float, float] = (8, 6)  #: of the figure [inch]
     code: int = 0
     error: Exception | None = None  #: raised after the rest has been printed
 

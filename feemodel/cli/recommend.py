@@ -14,6 +14,8 @@ from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from feemodel.simulation.forecast.recommend import Recommendation
 
 FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
@@ -67,7 +69,7 @@ def command(
     return Answer(
         {name: value for name, value in asdict(found).items() if name != "outlook"}, [table], notes,
         file=[{"parameter": name} | asdict(one) for name, one in found.parameters.items()],
-        figure=lambda: _draw(found, wanted if margin is None else None),
+        figure=lambda figure: _draw(figure, found, wanted if margin is None else None),
     )  # fmt: skip
 
 
@@ -86,13 +88,9 @@ def _submission(family: str, gas: int | None, blobs: int | None, size: int | Non
     )
 
 
-def _draw(found: "Recommendation", target: float | None) -> Any:
-    from matplotlib.figure import Figure
-
+def _draw(figure: "Figure", found: "Recommendation", target: float | None) -> None:
     from feemodel.plots import plot_loss_probability, plot_recommended_price
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
     plot_recommended_price(found.outlook, above)
     plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=target)
-    return figure

@@ -1,12 +1,12 @@
 """`feemodel simulate`: simulate a rollup in a closed loop with L1, users and operator. Defaults are the baseline's."""
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
+from feemodel.cli.measures import LEVELS, key, over_paths, rows_of
 from feemodel.cli.output import Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
@@ -41,28 +41,11 @@ from feemodel.simulation.posting import Costs
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.figure import Figure
 
 FIT = "fit"
 SLA_HOURS = 16.0
 TABLES_OF_FILE = ("pricing-fields", "posting-fields", "demand", "costs")
-#: For each measure in the output: the key in the JSON object, the variable of the result, and the label.
-MEASURES = (
-    ("recovery", "recovery", "data fees / posting cost"),
-    ("totalRecovery", "total_recovery", "all fees / all costs"),
-    ("underRecoveryDays", "under_recovery_days", "days with data fees below accrued cost"),
-    ("underRecoveryProbability", "under_recovery_probability", "the same / whole days"),
-    ("volatility", "volatility", "volatility of hourly mean prices"),
-    ("p99OverMedian", "p99_over_median", "99th percentile / median of the price"),
-    ("overcharge", "overcharge", "overcharge / posting cost"),
-    ("undercharge", "undercharge", "undercharge / posting cost"),
-    ("drawdownDays", "drawdown_days", "maximum drawdown / mean cost of a day"),
-    ("lostDemand", "lost_demand", "lost demand"),
-    ("breakEvenLevel", "break_even_level", "break-even level"),
-    ("meanWaitHours", "mean_wait", "mean waiting time of a byte [h]"),
-    ("meanPriceWei", "mean_price", "mean data price [wei / byte]"),
-    ("dataCostWei", "data_cost", "posting cost [wei]"),
-    ("totalCostWei", "total_cost", "all costs [wei]"),
-)
 Record = TypeVar("Record")
 
 
@@ -141,7 +124,6 @@ def command(
     workers: Workers = None,
     resume: Resume = None,
     picture: Path | None = None,
-    as_json: bool = False,
 ) -> Answer:
     """Simulate a rollup in a closed loop of prices, demand, posting and the operator's balance.
 
@@ -166,7 +148,7 @@ def command(
         made.l1_fees if drawn is None else _on_steps(made.l1_fees, experiment.step),
         made.pricing, made.posting, made.demand, made.costs, step=experiment.step, bootstrap=drawn,
         record=1 if picture is not None else 0, rng=experiment.seed, workers=workers, finished=run_folder(resume),
-        progress=not as_json,
+        progress=True,
     )  # fmt: skip
     if experiment.pricing == "fixed" and "price" not in tables.get("pricing-fields", {}):
         said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
@@ -174,9 +156,7 @@ def command(
     finality = None
     if made.posting.kind in ("price-cap", "clairvoyant"):
         finality = price_of_finality(made.l1_fees, made.posting, step=experiment.step)
-    answer = _answer(experiment, found, finality, made)
-    answer.file, answer.figure = found, lambda: _draw(found)
-    return answer
+    return _answer(experiment, found, finality, made)
 
 
 def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> SimulationArguments:
@@ -235,18 +215,15 @@ def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: S
     delay = 0.0 if finality is None else float(finality["mean_delay"]) / HOUR
     level = float(getattr(made.pricing, "level", 1.0))
     paths, days = found.sizes["path"], float(found["covered"].sum())
-    means = {key: _scaled(variable, float(found[variable].mean())) for key, variable, _ in MEASURES}
     data: dict[str, Any] = {"pricing": options.pricing, "posting": made.posting.kind, "level": level,
                             "elasticity": made.demand.elasticity, "paths": paths,
                             "wholeDays": float(found["whole_days"][0])}  # fmt: skip
-    data |= {key: _finite(mean) for key, mean in means.items()} | {"saving": saving, "meanDelayHours": delay}
-    quantiles = {key: _quantiles(found, variable) for key, variable, _ in MEASURES} if paths > 1 else {}
-    data |= {"quantiles": quantiles} if quantiles else {}
-    rows = []
-    for key, _, label in MEASURES:
-        values = [means[key], *(value for value in quantiles.get(key, {}).values() if value is not None)]
-        rows.append((label, *(f"{value:,.4g}" if abs(value) < 1e4 else f"{value:.4e}" for value in values)))
-    columns = ("", "mean", "p5", "median", "p95") if quantiles else ("", "value")
+    values = over_paths(found)
+    columns, rows = ("", *values["recovery"]), rows_of(values)
+    if paths > 1:
+        data["quantiles"] = {key(name): {head: each[head] for head in LEVELS} for name, each in values.items()}
+    data |= {key(name): next(iter(each.values())) for name, each in values.items()}
+    data |= {"saving": saving, "meanDelayHours": delay}
     if finality is not None:
         blank = [""] * (len(columns) - 2)
         rows += [
@@ -260,31 +237,14 @@ def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: S
         for name in ("l1_fees", "l1_fees_assumed", "tips", "bootstrap", "not_counted", "price")
         if name in found.attrs
     ]
-    return Answer(data | {"assumed": found.attrs}, [Table(title, columns, rows)], notes)
 
+    def draw(figure: "Figure") -> None:
+        from feemodel.plots import plot_path
 
-def _quantiles(found: "xarray.Dataset", variable: str) -> dict[str, float | None]:
-    values = found[variable]
-    levels = (("p5", 0.05), ("median", 0.5), ("p95", 0.95))
-    return {name: _finite(_scaled(variable, float(values.quantile(level)))) for name, level in levels}
+        plot_path(found, figure.subplots(4, 1, sharex=True))
 
-
-def _scaled(variable: str, value: float) -> float:
-    return value / HOUR if variable == "mean_wait" else value
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _draw(found: "xarray.Dataset") -> Any:
-    from matplotlib.figure import Figure
-
-    from feemodel.plots import plot_path
-
-    figure = Figure(figsize=(9, 9), layout="constrained")
-    plot_path(found, figure.subplots(4, 1, sharex=True))
-    return figure
+    tables = [Table(title, columns, rows)]
+    return Answer(data | {"assumed": found.attrs}, tables, notes, file=found, figure=draw, size=(9, 9))
 
 
 def with_fields(where: str, record: Record, given: Mapping[str, Any]) -> Record:

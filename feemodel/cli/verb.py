@@ -67,10 +67,13 @@ class Verb(NamedTuple):
         if file is not None and answer.file is not None:
             write_table(answer.file, file, overwrite=overwrite)
         if picture is not None and answer.figure is not None:
+            from matplotlib.figure import Figure
             from matplotlib.style import context
 
             with context("feemodel.plots.style"):
-                answer.figure().savefig(picture)
+                figure = Figure(figsize=answer.size, layout="constrained")
+                answer.figure(figure)
+                figure.savefig(picture)
         answer.print(as_json=as_json)
         if answer.error is not None:
             raise answer.error

@@ -106,7 +106,7 @@ backtest --hours -5
 backtest --hours nan
   2 --hours: expected a number, got 'nan' (feemodel backtest --help)
 backtest --hours 10000
-  2 --hours: expected at most the 723.5 h of the history, from 2026-01-07T14:10 to 2026-02-06T17:30, got 10000.0
+  2 --hours: expected a number above 0, at most 2,604,600 s, the length of the history, got 10000.0
 backtest --seed -1
   2 --seed: expected an integer of at least 0, got -1 (feemodel backtest --help)
 backtest --paths 2
@@ -170,7 +170,7 @@ compare {} --only scroll --set linea.fixed_cost=1
 calibrate mine.csv
   2 unrecognized arguments: mine.csv (feemodel calibrate --help)
 backtest --hours 0.1
-  2 --hours: expected more than one step of the history, 0.167 h, got 0.1
+  2 --hours: expected at least two steps of 600 s, got 0.1
 backtest --block-hours 5
   2 --block-hours: expected only with --scenario bootstrap, got 5.0
 backtest --deadline 1

@@ -61,7 +61,7 @@ def test_many_paths_are_given_by_their_quantiles(capsys, scenario):
     found = answer(capsys, "backtest", *QUICK, "--scenario", scenario, "--paths", "5")
 
     assert found["paths"] == 5
-    low, middle, high = found["recovery"].values()
+    low, middle, high = (found["recovery"][name] for name in ("p5", "median", "p95"))
     assert low < middle < high
     assert scenario in found["assumed"]["l1_fees"]
 
