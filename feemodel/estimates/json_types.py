@@ -16,70 +16,52 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlia
 
 import msgspec
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX
+from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.estimates._prices import Prices
 from feemodel.estimates.rollup import Measuring, check_rollup_call
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
 from feemodel.ethereum._call import (
+    ADDRESS,
+    CALL,
+    DATA,
+    HASH,
+    QUANTITY,
+    UINT64,
+    UINT256,
     Call,
+    Schema,
     as_integer,
-    check_type,
-    made_type,
-    read_access_list,
-    read_authorizations,
-    read_blob_hashes,
-    read_type,
+    parse_call,
 )
 from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex, to_quantity
 from feemodel.execution._limits import Limits
 from feemodel.execution._state import Override, parse_overrides
 
-Schema: TypeAlias = dict[str, Any]
 LONG = 8_192  # size of calldata above which it is measured in a thread; some codecs may take seconds [byte]
 MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
 
-_QUANTITY = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
-_UINT64, _UINT256 = (
-    {**_QUANTITY, "pattern": f"^0x(0|[1-9a-fA-F][0-9a-fA-F]{{0,{digits - 1}}})$"} for digits in (16, 64)
-)
-_DATA = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
-_ADDRESS = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
-_HASH = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
 _TAG = {"enum": list(TAGS), "title": "tag"}
 _EIP_1898: Schema = {
     "type": "object",
     "title": "EIP-1898",
     "properties": {
-        "blockNumber": {"oneOf": [_QUANTITY, _TAG]}, "blockHash": _HASH, "requireCanonical": {"type": "boolean"},
+        "blockNumber": {"oneOf": [QUANTITY, _TAG]}, "blockHash": HASH, "requireCanonical": {"type": "boolean"},
     },
     "additionalProperties": False,
     "oneOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
 }  # fmt: skip
-_BLOCK: Schema = {"title": "block", "oneOf": [_QUANTITY, {"type": "integer", "minimum": 0}, _TAG, _HASH, _EIP_1898]}
+_BLOCK: Schema = {"title": "block", "oneOf": [QUANTITY, {"type": "integer", "minimum": 0}, _TAG, HASH, _EIP_1898]}
 #: A quantity from 1 to 1,024.
-_BLOCK_COUNT = {**_QUANTITY, "pattern": "^0x(400|[1-3][0-9a-fA-F]{2}|[1-9a-fA-F][0-9a-fA-F]?)$"}
-_ACCESS: Schema = {
-    "type": "object",
-    "properties": {"address": _ADDRESS, "storageKeys": {"type": "array", "items": _HASH}},
-    "required": ["address"],
-    "additionalProperties": False,
-}
-_AUTHORIZATION: Schema = {
-    "type": "object",
-    "properties": {
-        "chainId": _UINT256, "address": _ADDRESS, "nonce": _UINT64, "yParity": _QUANTITY, "r": _UINT256, "s": _UINT256,
-    },
-    "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
-}  # fmt: skip
-_SLOTS = {"type": "object", "additionalProperties": _HASH, "propertyNames": {"pattern": _HASH["pattern"]}}
+_BLOCK_COUNT = {**QUANTITY, "pattern": "^0x(400|[1-3][0-9a-fA-F]{2}|[1-9a-fA-F][0-9a-fA-F]?)$"}
+_SLOTS = {"type": "object", "additionalProperties": HASH, "propertyNames": {"pattern": HASH["pattern"]}}
 _OVERRIDES: Schema = {
     "title": "state override",
     "type": "object",
-    "propertyNames": {"pattern": _ADDRESS["pattern"]},
+    "propertyNames": {"pattern": ADDRESS["pattern"]},
     "additionalProperties": {
         "type": "object",
-        "properties": {"balance": _UINT256, "nonce": _UINT64, "code": _DATA, "state": _SLOTS, "stateDiff": _SLOTS},
+        "properties": {"balance": UINT256, "nonce": UINT64, "code": DATA, "state": _SLOTS, "stateDiff": _SLOTS},
         "additionalProperties": False,
         "not": {"required": ["state", "stateDiff"]},
     },
@@ -88,7 +70,7 @@ _OPTIONS: Schema = {
     "title": "options",
     "type": "object",
     "properties": {
-        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, _QUANTITY]},
+        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, QUANTITY]},
     },
     "additionalProperties": False,
     "minProperties": 1,
@@ -107,9 +89,10 @@ def read_overrides(value: Any) -> StateOverride:
     return StateOverride(value, parse_overrides(value))
 
 
-def _read_target(value: Any) -> bytes | None:
-    """Return the target address of a call; `None` for `0x`, which some clients send to create a contract."""
-    return None if value == "0x" else address_bytes(value)
+def _read_call(value: Any) -> Call:
+    if not isinstance(value, dict):
+        raise InvalidInput("call", "expected `object`", value)
+    return parse_call(value, sent=False, strict=False)
 
 
 def _read_hash(value: Any) -> bytes:
@@ -138,89 +121,28 @@ def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, 
 
 if TYPE_CHECKING:
     Address: TypeAlias = bytes
-    Target: TypeAlias = bytes
     Data: TypeAlias = bytes
     Hash: TypeAlias = bytes
     Uint64: TypeAlias = int
     BlockCount: TypeAlias = int
-    Uint256: TypeAlias = int
-    Type: TypeAlias = int
-    AccessListEntries: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
-    Authorizations: TypeAlias = tuple[Any, ...]
-    BlobHashes: TypeAlias = tuple[bytes, ...]
+    CallObject: TypeAlias = Call
     Block: TypeAlias = BlockId
     Overrides: TypeAlias = StateOverride
     EstimateOption: TypeAlias = Any
 else:
-    Address = _wire(address_bytes, _ADDRESS, is_data=True, size=20)
-    Target = _wire(_read_target, _ADDRESS, is_data=True, size=20)
-    Data = _wire(from_hex, _DATA, is_data=True)
-    Hash = _wire(_read_hash, _HASH, is_data=True, size=32)
-    Uint64 = _wire(_uint(UINT64_MAX), _UINT64)
+    Address = _wire(address_bytes, ADDRESS, is_data=True, size=20)
+    Data = _wire(from_hex, DATA, is_data=True)
+    Hash = _wire(_read_hash, HASH, is_data=True, size=32)
+    Uint64 = _wire(_uint(UINT64_MAX), UINT64)
     BlockCount = _wire(_uint(UINT64_MAX), _BLOCK_COUNT)
-    Uint256 = _wire(_uint(UINT256_MAX), _UINT256)
-    Type = _wire(read_type, {"type": "string", "title": "type", "pattern": "^0x[0-4]$"})
-    AccessListEntries = _wire(partial(read_access_list, name=""), {"type": "array", "items": _ACCESS})
-    Authorizations = _wire(partial(read_authorizations, name=""), {"type": "array", "items": _AUTHORIZATION})
-    BlobHashes = _wire(partial(read_blob_hashes, name=""), {"type": "array", "items": _HASH})
+    CallObject = _wire(_read_call, CALL)
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(read_overrides, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
 
 # Types of results.
-Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=_QUANTITY["pattern"])]
-HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=_DATA["pattern"])]
-
-
-class CallObject(msgspec.Struct, rename="camel"):
-    """Call object of `eth_call` and `rollup_estimateGas`; unknown fields are ignored, as by nodes."""
-
-    sender: Address | None = msgspec.field(default=None, name="from")
-    to: Target | None = None
-    gas: Uint64 | None = None
-    gas_price: Uint256 | None = None
-    max_fee_per_gas: Uint256 | None = None
-    max_priority_fee_per_gas: Uint256 | None = None
-    max_fee_per_blob_gas: Uint256 | None = None
-    value: Uint256 | None = None
-    nonce: Uint64 | None = None
-    chain_id: Uint64 | None = None
-    data: Data | None = None
-    input: Data | None = None
-    access_list: AccessListEntries | None = None
-    authorization_list: Authorizations | None = None
-    blob_versioned_hashes: BlobHashes | None = None
-    type: Type | None = None
-    strict: bool | None = None
-
-    def call(self) -> Call:
-        """Return the parsed call; raises `InvalidInput` for contradictory fields."""
-        data = self.data
-        if self.input is not None:
-            if data is not None and data != self.input:
-                raise InvalidInput("call.input", "expected the same bytes as in call.data", to_hex(self.input))
-            data = self.input
-        has_fees = self.max_fee_per_gas is not None or self.max_priority_fee_per_gas is not None
-        if self.type is not None:
-            made = made_type(
-                authorizations=self.authorization_list, blob_hashes=self.blob_versioned_hashes,
-                has_blob_fee=self.max_fee_per_blob_gas is not None, has_fees=has_fees,
-                has_access_list=bool(self.access_list),
-            )  # fmt: skip
-            check_type("call.type", self.type, made, has_gas_price=self.gas_price is not None)
-        if self.gas_price is not None and has_fees:
-            raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerGas", hex(self.gas_price))
-        if self.strict is False:
-            raise InvalidInput("call.strict", "expected true: estimates are bounded by the sender's balance", False)
-        authorizations, blob_hashes = self.authorization_list or (), self.blob_versioned_hashes or ()
-        if self.to is None and (authorizations or blob_hashes):
-            raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
-        return Call(
-            sender=self.sender, to=self.to, gas=self.gas, gas_price=self.gas_price, max_fee=self.max_fee_per_gas,
-            max_priority_fee=self.max_priority_fee_per_gas, max_fee_per_blob_gas=self.max_fee_per_blob_gas,
-            value=self.value, nonce=self.nonce, chain_id=self.chain_id, data=data or b"", access_list=self.access_list,
-            authorizations=authorizations, blob_hashes=blob_hashes,
-        )  # fmt: skip
+Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=QUANTITY["pattern"])]
+HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=DATA["pattern"])]
 
 
 def call_object(call: Call) -> dict[str, Any]:
@@ -299,7 +221,7 @@ def explained(name: str, value: Any, kind: Any, error: msgspec.ValidationError) 
     if isinstance(cause, InvalidInput):
         if cause.name.startswith("overrides."):
             return cause
-        item = cause.name if cause.name.startswith("[") else ""
+        item = cause.name.removeprefix("call") if cause.name.startswith("call.") else ""
         return InvalidInput(name + path + item, cause.reason, cause.value)
     reason = found["reason"].partition(", got `")[0]
     return InvalidInput(name + path, reason[:1].lower() + reason[1:], _value_at(value, steps))
@@ -455,14 +377,14 @@ class Estimates:
         options: EstimateOption | None = None,
     ) -> Estimate:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
-        asked, parsed = estimate_options(stateOverride, overrides, options), call.call()
-        check_rollup_call(parsed, self.source.limits)
-        gas = await self.source.gas(parsed, asked.block, asked.overrides)
+        asked = estimate_options(stateOverride, overrides, options)
+        check_rollup_call(call, self.source.limits)
+        gas = await self.source.gas(call, asked.block, asked.overrides)
         prices = self._prices.now if asked.blocks is None else self._prices.upper_bound(asked.blocks)
         work = partial(
-            self._measuring.priced, parsed, gas.limit, form=prices.form, nonce=gas.nonce,
+            self._measuring.priced, call, gas.limit, form=prices.form, nonce=gas.nonce,
             margin=prices.preset.estimate_margin, chain_id=gas.chain_id,
         )  # fmt: skip
-        is_long = len(parsed.data) > LONG or bool(parsed.access_list)  # some codecs may take seconds
+        is_long = len(call.data) > LONG or bool(call.access_list)  # some codecs may take seconds
         found = await asyncio.to_thread(work) if is_long else work()
         return Estimate(hex(found.gas_limit), hex(found.base_fee), hex(found.priority_fee))

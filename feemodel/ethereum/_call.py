@@ -19,11 +19,8 @@ from feemodel.ethereum._transaction_fields import (
 )
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+Schema: TypeAlias = dict[str, Any]
 
-_QUANTITIES = (
-    "gas_limit", "gas_price", "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "value", "nonce",
-    "chain_id", "v", "y_parity", "r", "s",
-)  # fmt: skip
 LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 MAX_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
@@ -54,7 +51,7 @@ class Call(NamedTuple):
     signature: Signature | None = None  #: of a transaction that was sent
 
 
-def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
+def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: bool = True) -> Call:
     """Parse a call object, or a transaction that was sent, from JSON-RPC or from a row of a table.
 
     Parameters
@@ -63,6 +60,8 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
         accepted. Values are hexadecimal text, ints or bytes; a missing value counts as absent.
     sent : whether `call` is a transaction that was sent. `None` means: if `call` has a hash, a position in a block or a
         signature, it is treated as a transaction that was sent.
+    strict : whether a name that is not known is an error. If false, only the fields that nodes read in a call are read,
+        under their names in JSON-RPC, and others are ignored, as by nodes.
 
     Returns
     -------
@@ -84,7 +83,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None) -> Call:
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: call.valeu: unknown field, did you mean value?, got '0x1'
     """
-    fields, names = _read_fields(as_mapping(call))
+    fields, names = _read_fields(as_mapping(call), strict=strict)
     if sent is None:
         sent = not SENT_FIELDS.isdisjoint(names)
     kind = LEGACY
@@ -142,21 +141,23 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _read_fields(call: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_fields(call: Mapping[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, str]]:
     """Return two dicts: field → parsed value, and field → name in `call`. Fields without a value are left out."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
+    table = _FIELDS if strict else _IN_CALLS
     for name, value in call.items():
-        known = _FIELDS.get(name)
+        known = table.get(name)
         if known is None:
-            _check_ignored(name, value, call)
+            if strict:
+                _check_ignored(name, value, call)
             continue
         field, label, read = known
         if type(value) is not str and is_missing(value):
             if field not in fields:
                 names[field] = name
             continue
-        if field == "transaction_type" and value == "transaction":  # the kind of record, in ethereum-etl streams
+        if strict and field == "transaction_type" and value == "transaction":  # in ethereum-etl streams
             continue
         found = read(label, value)
         if field in fields and fields[field] != found:
@@ -172,19 +173,14 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
     if name in SIDECAR_NAMES:
         if value is not None and not call.get("blobVersionedHashes"):
             raise InvalidInput(f"call.{name}", "expected only together with blobVersionedHashes", value)
-    elif name == "strict":  # a field of Besu: whether the sender's balance limits an estimate
-        if value not in (None, True):
-            raise InvalidInput(
-                "call.strict", "expected true, because the sender's balance limits every estimate", value
-            )
     elif name not in IGNORED_NAMES:
         raise unknown_field(name, value)
 
 
-def read_type(value: Any, name: str = "type", *, maximum: int = SET_CODE) -> int:
+def read_type(name: str, value: Any, *, maximum: int = SET_CODE) -> int:
     """Parse the type of a transaction: a quantity, or a name such as "eip1559" or "DynamicFee".
 
-    >>> read_type("0x2"), read_type("eip4844")
+    >>> read_type("type", "0x2"), read_type("type", "eip4844")
     (2, 3)
     """
     kind = TYPE_NAMES.get(value.lower().replace("_", "")) if isinstance(value, str) else None
@@ -195,59 +191,37 @@ def read_type(value: Any, name: str = "type", *, maximum: int = SET_CODE) -> int
     return kind
 
 
-def made_type(
-    *, authorizations: Any, blob_hashes: Any, has_blob_fee: bool, has_fees: bool, has_access_list: bool
-) -> int:
-    """Return the transaction type that the fields of a call imply.
-
-    >>> made_type(authorizations=None, blob_hashes=None, has_blob_fee=False, has_fees=True, has_access_list=True)
-    2
-    """
-    if authorizations:
+def _made_type(fields: Mapping[str, Any]) -> int:
+    """Return the transaction type that the fields of a call imply."""
+    if fields.get("authorization_list"):
         return SET_CODE
-    if blob_hashes or has_blob_fee:
+    if fields.get("blob_versioned_hashes") or "max_fee_per_blob_gas" in fields:
         return BLOB
-    if has_fees:
+    if "max_fee_per_gas" in fields or "max_priority_fee_per_gas" in fields:
         return DYNAMIC_FEE
-    return ACCESS_LIST if has_access_list else LEGACY
-
-
-def check_type(name: str, given: int, made: int, *, has_gas_price: bool) -> None:
-    """Raise `InvalidInput` for a call whose type contradicts its other fields.
-
-    A call may lack fields of its type, because callers may leave out the fees.
-
-    Parameters
-    ----------
-    name, given : name of the type field, and its value.
-    made : type that all fields except the type field imply, see `made_type`.
-    has_gas_price : whether the call has `gasPrice`, a field of types 0 and 1.
-    """
-    if made > given:
-        raise InvalidInput(name, f"expected at least {made}, because of the other fields", given)
-    if given >= DYNAMIC_FEE and has_gas_price:
-        raise InvalidInput(name, "expected maxFeePerGas instead of gasPrice in a transaction of type 2", given)
+    return ACCESS_LIST if "access_list" in fields else LEGACY
 
 
 def _checked_type(fields: Mapping[str, Any], names: Mapping[str, str], *, sent: bool) -> int:
-    """Return the transaction type; raises `InvalidInput` if the given type does not fit the other fields."""
-    fees = [fields.get(name) for name in ("max_fee_per_gas", "max_priority_fee_per_gas")]
-    made = made_type(
-        authorizations=fields.get("authorization_list"), blob_hashes=fields.get("blob_versioned_hashes"),
-        has_blob_fee=fields.get("max_fee_per_blob_gas") is not None, has_fees=fees != [None, None],
-        has_access_list=fields.get("access_list") is not None,
-    )  # fmt: skip
+    """Return the transaction type; raises `InvalidInput` if the given type contradicts the other fields.
+
+    A call may lack fields of its type, because callers may leave out the fees, and export tools may omit lists.
+    """
+    made = _made_type(fields)
     given: int | None = fields.get("transaction_type")
     if given is None:
         return made
     if given == LEGACY and made == ACCESS_LIST and not fields["access_list"]:
         return LEGACY  # some nodes write an empty access list in a legacy transaction
-    if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and fees[0] in (0, fields.get("gas_price")):
+    is_equal = fields.get("max_fee_per_gas") in (0, fields.get("gas_price"))
+    if given <= ACCESS_LIST and made == DYNAMIC_FEE and sent and is_equal:
         return given  # in transactions of types 0 and 1, some nodes set maxFeePerGas to 0 or to the gas price
-    # Export tools may omit lists. In a transaction that was sent, `gasPrice` is the price paid, so it says nothing
-    # about the type.
-    has_gas_price = not sent and fields.get("gas_price") is not None
-    check_type(f"call.{names['transaction_type']}", given, made, has_gas_price=has_gas_price)
+    name = f"call.{names['transaction_type']}"
+    if made > given:
+        raise InvalidInput(name, f"expected at least {made}, because of the other fields", given)
+    # In a transaction that was sent, `gasPrice` is the price paid, so it says nothing about the type.
+    if given >= DYNAMIC_FEE and not sent and "gas_price" in fields:
+        raise InvalidInput(name, "expected maxFeePerGas instead of gasPrice in a transaction of type 2", given)
     return given
 
 
@@ -299,10 +273,10 @@ def _address(name: str, value: Any) -> bytes | None:
     return address_bytes(value, name)  # raises the error
 
 
-def read_access_list(entries: Any, name: str = "call.accessList") -> AccessList:
+def read_access_list(name: str, entries: Any) -> AccessList:
     """Parse an access list of JSON-RPC objects or of pairs (address, storage keys).
 
-    >>> read_access_list([{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
+    >>> read_access_list("accessList", [{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
     ()
     """
     entries = _listed(entries)
@@ -321,11 +295,11 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     return address_bytes(entry["address"], f"{name}.address"), slots
 
 
-def read_authorizations(entries: Any, name: str = "call.authorizationList") -> tuple[Authorization, ...]:
+def read_authorizations(name: str, entries: Any) -> tuple[Authorization, ...]:
     """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
 
-    >>> read_authorizations([{"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1",
-    ...                       "r": "0x2", "s": "0x3"}])[0].y_parity
+    >>> one = {"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1", "r": "0x2", "s": "0x3"}
+    >>> read_authorizations("authorizationList", [one])[0].y_parity
     1
     """
     entries = _listed(entries)
@@ -347,10 +321,10 @@ def _authorization(entry: Any, name: str) -> Authorization:
     )
 
 
-def read_blob_hashes(hashes: Any, name: str = "call.blobVersionedHashes") -> tuple[bytes, ...]:
+def read_blob_hashes(name: str, hashes: Any) -> tuple[bytes, ...]:
     """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid.
 
-    >>> read_blob_hashes(["0x01" + "00" * 31])[0][0]
+    >>> read_blob_hashes("blobVersionedHashes", ["0x01" + "00" * 31])[0][0]
     1
     """
     hashes = sequence(name, _listed(hashes))
@@ -369,17 +343,59 @@ def _as_it_is(name: str, value: Any) -> Any:
     return value
 
 
-_READ: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(_QUANTITIES, partial(as_integer, maximum=UINT256_MAX)),
-    **dict.fromkeys(("gas_limit", "nonce", "chain_id"), partial(as_integer, maximum=UINT64_MAX)),
-    "input": as_bytes,
-    "from_address": _address,
-    "to_address": _address,
-    "access_list": lambda name, value: read_access_list(value, name),
-    "transaction_type": lambda name, value: read_type(value, name),
-    "authorization_list": lambda name, value: read_authorizations(value, name),
-    "blob_versioned_hashes": lambda name, value: read_blob_hashes(value, name),
+def _strict(name: str, value: Any) -> bool:
+    if value is not True:
+        raise InvalidInput(name, "expected true: estimates are bounded by the sender's balance", value)
+    return True
+
+
+QUANTITY: Schema = {"type": "string", "pattern": "^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$", "title": "quantity"}
+UINT64, UINT256 = ({**QUANTITY, "pattern": f"^0x(0|[1-9a-fA-F][0-9a-fA-F]{{0,{digits - 1}}})$"} for digits in (16, 64))
+DATA: Schema = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
+ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
+HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
+_ACCESS: Schema = {
+    "type": "object",
+    "properties": {"address": ADDRESS, "storageKeys": {"type": "array", "items": HASH}},
+    "required": ["address"],
+    "additionalProperties": False,
 }
-#: Name in a call → (field of `Call`, name in error messages, parser of the value). Fields that do not affect the
-#: transaction, such as the block number, are not read.
-_FIELDS = {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}
+_AUTHORIZATION: Schema = {
+    "type": "object",
+    "properties": {
+        "chainId": UINT256, "address": ADDRESS, "nonce": UINT64, "yParity": QUANTITY, "r": UINT256, "s": UINT256,
+    },
+    "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
+}  # fmt: skip
+_uint64, _uint256 = (partial(as_integer, maximum=maximum) for maximum in (UINT64_MAX, UINT256_MAX))
+#: Name in a JSON-RPC call → (field, parser of the value, JSON schema of the value).
+_CALL: dict[str, tuple[str, Callable[[str, Any], Any], Schema]] = {
+    "from": ("from_address", _address, ADDRESS),
+    "to": ("to_address", _address, ADDRESS),
+    "gas": ("gas_limit", _uint64, UINT64),
+    "gasPrice": ("gas_price", _uint256, UINT256),
+    "maxFeePerGas": ("max_fee_per_gas", _uint256, UINT256),
+    "maxPriorityFeePerGas": ("max_priority_fee_per_gas", _uint256, UINT256),
+    "maxFeePerBlobGas": ("max_fee_per_blob_gas", _uint256, UINT256),
+    "value": ("value", _uint256, UINT256),
+    "nonce": ("nonce", _uint64, UINT64),
+    "chainId": ("chain_id", _uint64, UINT64),
+    "data": ("input", as_bytes, DATA),
+    "input": ("input", as_bytes, DATA),
+    "accessList": ("access_list", read_access_list, {"type": "array", "items": _ACCESS}),
+    "authorizationList": ("authorization_list", read_authorizations, {"type": "array", "items": _AUTHORIZATION}),
+    "blobVersionedHashes": ("blob_versioned_hashes", read_blob_hashes, {"type": "array", "items": HASH}),
+    "type": ("transaction_type", read_type, {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}),
+    "strict": ("strict", _strict, {"const": True}),  # of Besu: whether the sender's balance limits an estimate
+}
+CALL: Schema = {  # other fields are ignored, as by nodes
+    "title": "call",
+    "type": "object",
+    "properties": {name: {"anyOf": [schema, {"type": "null"}]} for name, (_, _, schema) in _CALL.items()},
+}
+#: Name in a JSON-RPC call → (field, name in error messages, parser of the value).
+_IN_CALLS = {name: (field, f"call.{name}", read) for name, (field, read, _) in _CALL.items()}
+_READ = {field: read for field, read, _ in _CALL.values()} | dict.fromkeys(("v", "y_parity", "r", "s"), _uint256)
+#: The same for every name that is known. Fields that do not affect the transaction, such as the block number, are not
+#: read.
+_FIELDS = _IN_CALLS | {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}

@@ -140,7 +140,10 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
         kept = [True] * len(table)
         if "transaction_type" in columns:
             given = table[columns["transaction_type"]].tolist()
-            kept = [is_missing(kind) or kind != kind or read_type(kind, maximum=MAX_TYPE) in priced for kind in given]
+            kept = [
+                is_missing(kind) or kind != kind or read_type("type", kind, maximum=MAX_TYPE) in priced
+                for kind in given
+            ]
         for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
             if name in columns and not (set_code and name == "authorization_list"):
                 cells = table[columns[name]].tolist()

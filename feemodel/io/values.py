@@ -64,9 +64,9 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
             return _seconds(value, name, scale)
         case "type":
             is_number = not isinstance(value, str) or value.isdecimal()
-            return read_type(_number("whole", value, name, ONE) if is_number else value, name, maximum=MAX_TYPE)
+            return read_type(name, _number("whole", value, name, ONE) if is_number else value, maximum=MAX_TYPE)
         case "accesses":
-            return read_access_list(parse_json(value, name) if isinstance(value, str) else value, name)
+            return read_access_list(name, parse_json(value, name) if isinstance(value, str) else value)
         case "list":  # ethereum-etl writes a list in CSV as text with separators
             joined = isinstance(value, str) and not value.startswith("[")
             listed = parse_json(value, name) if isinstance(value, str) and not joined else value

@@ -108,9 +108,8 @@ class ChainMethods:
     ) -> HexData:
         """Return the data that a call returns."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        parsed = call.call()
-        message, gas = prepare_call(parsed, call_state, self._executor.limits)
-        outcome = await self._executor.execute(message, gas, parsed, call_state)
+        message, gas = prepare_call(call, call_state, self._executor.limits)
+        outcome = await self._executor.execute(message, gas, call, call_state)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(
@@ -122,7 +121,7 @@ class ChainMethods:
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        return to_quantity(await self._executor.gas_limit(call.call(), call_state, _GETH))
+        return to_quantity(await self._executor.gas_limit(call, call_state, _GETH))
 
     def eth_gasPrice(self) -> Quantity:
         """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""
