@@ -8,7 +8,6 @@ import asyncio
 import re
 from abc import ABCMeta
 from binascii import unhexlify
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -195,69 +194,33 @@ def parse(name: str, value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(value, kind, dec_hook=decoded)
     except msgspec.ValidationError as error:
-        raise explained(name, value, kind, error) from None
+        raise _explained(name, value, error) from None
 
 
-_STEP = re.compile(r"\[(\d+)\]|\.(\w+)|\[\.\.\.\]")
+_STEP = re.compile(r"\[(\d+)\]|\.(\w+)")
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
-def explained(name: str, value: Any, kind: Any, error: msgspec.ValidationError) -> InvalidInput:
+def _explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidInput:
     """Return the error for a parameter that is not valid; the message names the field and shows its value.
 
     Parameters
     ----------
-    name, value, kind : name, value and type of the parameter.
-    error : error raised by msgspec; its message ends with the path to the field.
+    name, value : name and value of the parameter.
+    error : error raised by msgspec, whose message ends with the path to the field (no type has mappings of values).
     """
     found: Any = _AT.match(str(error))  # matches every text
-    steps: list[Any] = [int(index) if index else field or None for index, field in _STEP.findall(found["path"] or "")]
-    for place, step in enumerate(steps):
-        if step is None:
-            key, entry = _failing(value, kind, steps[:place], str(error))
-            value, steps[place] = _with(value, steps[:place], {key: entry}), key
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    path = found["path"] or ""
     cause = error.__cause__
     if isinstance(cause, InvalidInput):
         if cause.name.startswith("overrides."):
             return cause
         item = cause.name.removeprefix("call") if cause.name.startswith("call.") else ""
         return InvalidInput(name + path + item, cause.reason, cause.value)
+    for index, field in _STEP.findall(path):
+        value = value[int(index) if index else field]
     reason = found["reason"].partition(", got `")[0]
-    return InvalidInput(name + path, reason[:1].lower() + reason[1:], _value_at(value, steps))
-
-
-def _failing(value: Any, kind: Any, steps: list[Any], message: str) -> tuple[Any, Any]:
-    """Return the entry of a mapping at which msgspec raised an error; the error's message does not name the key.
-
-    `steps` is the path from `value` to the mapping. msgspec reads the entries in order. If the first n entries are the
-    shortest beginning of the mapping for which msgspec raises the same error, the n-th entry is the wrong one.
-    """
-    entries: list[tuple[Any, Any]] = list(_value_at(value, steps).items())
-
-    def fails(count: int) -> bool:
-        try:
-            msgspec.convert(_with(value, steps, dict(entries[:count])), kind, dec_hook=decoded)
-        except msgspec.ValidationError as error:
-            return str(error) == message
-        return False
-
-    return entries[bisect_left(range(1, len(entries)), True, key=fails)]
-
-
-def _value_at(value: Any, steps: list[Any]) -> Any:
-    for step in steps:
-        value = value[step]
-    return value
-
-
-def _with(value: Any, steps: list[Any], other: Any) -> Any:
-    """Return a copy of a JSON value in which the value that `steps` leads to is replaced by another value."""
-    if not steps:
-        return other
-    copy = value.copy()
-    copy[steps[0]] = _with(value[steps[0]], steps[1:], other)
-    return copy
+    return InvalidInput(name + path, reason[:1].lower() + reason[1:], value)
 
 
 def decoded(kind: Any, value: Any) -> Any:

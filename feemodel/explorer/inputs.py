@@ -23,7 +23,7 @@ from feemodel.rollups.chains import CHAINS, check_parameter, parse_parameter
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0)]
 #: Values of parameters: chain → parameter name → value.
-ChainParameters: TypeAlias = dict[str, dict[str, int | float | bool | str]]
+ChainParameters: TypeAlias = dict[str, Any]
 
 FORMS = (CostPerByte.name, VerificationCost.name)
 L1_FEES = ("l1BaseFee", "blobBaseFee")
@@ -183,6 +183,8 @@ def read_parameters(given: ChainParameters, path: str) -> ChainParameters:
     found: ChainParameters = {}
     for chain, values in given.items():
         choice(f"{path}.{chain}", chain, CHAINS)
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"{path}.{chain}", "expected an object", values)
         found[chain] = {}
         for name, value in values.items():
             try:

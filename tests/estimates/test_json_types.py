@@ -118,38 +118,6 @@ def test_an_error_names_the_field_and_shows_its_value(value, name, shown):
     assert (caught.value.name, caught.value.value) == (name, shown)
 
 
-class Tables(msgspec.Struct):
-    counts: dict[str, int] = {}
-    nested: dict[str, dict[str, list[int]]] = {}
-    nonces: dict[json_types.Address, json_types.Uint64] = {}
-    calls: dict[str, CallObject] = {}
-    after: int = 0
-
-
-@pytest.mark.parametrize(
-    ("value", "name", "shown"),
-    [
-        ({"counts": {"a": 1, "b": "two", "c": "three"}}, "tables.counts.b", "two"),
-        ({"counts": {"a": 1, "b": 2, "c": "3"}, "after": "4"}, "tables.counts.c", "3"),
-        ({"counts": {"a": "1"}}, "tables.counts.a", "1"),
-        ({"nested": {"a": {"b": [1]}, "c": {"d": [], "e f": [1, "2"], "g": "3"}}}, "tables.nested.c.e f[1]", "2"),
-        ({"nested": {"a": {"b": [1], "c": ["2"]}, "d": {"e": ["3"]}}}, "tables.nested.a.c[0]", "2"),
-        ({"nonces": {ANNA: "0x1", BERT: "1"}}, f"tables.nonces.{BERT}", "1"),
-        ({"calls": {"a": {}, "b": {"gas": "0x"}}}, "tables.calls.b.gas", "0x"),
-    ],
-)
-def test_an_error_names_the_key_of_a_mapping(value, name, shown):
-    with pytest.raises(InvalidInput) as caught:
-        parse("tables", value, Tables)
-    assert (caught.value.name, caught.value.value) == (name, shown)
-
-
-def test_the_key_of_a_large_mapping_is_found_soon():
-    counts = {str(number): number for number in range(100_000)} | {"99000": "no"}
-    with pytest.raises(InvalidInput, match=r"tables\.counts\.99000: expected `int`, got 'no'"):
-        parse("tables", {"counts": counts}, Tables)
-
-
 def test_every_type_of_a_parameter_has_a_schema():
     found, components = json_types.schemas(
         [CallObject, json_types.Block, json_types.Overrides, json_types.EstimateOption]
