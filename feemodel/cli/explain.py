@@ -28,7 +28,7 @@ from feemodel.linea._node import node_checks
 from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
-    from feemodel.estimates._chain import ChainState
+    from feemodel.estimates.chain import ChainState
 
 
 @verb(out=TABLES)
@@ -177,7 +177,7 @@ def _chain(genesis: str | None) -> "ChainState | None":
     """Return a chain with the state of a genesis file, or `None` without a file."""
     if genesis is None:
         return None
-    from feemodel.estimates._chain import genesis_chain, read_genesis_document
+    from feemodel.estimates.chain import genesis_chain, read_genesis_document
 
     return genesis_chain(read_genesis_document(genesis))
 

@@ -229,7 +229,7 @@ class Sizing:
 
     def read(self) -> "Codec":
         """Return the codec that the options name."""
-        from feemodel.estimates._codec_file import read_codec
+        from feemodel.estimates.codec_file import read_codec
 
         if self.codec == "lzss" and self.dictionary is None:
             raise InvalidInput("codec", "lzss needs --dictionary FILE (docs/guide/sizes.md names the file)", "lzss")

@@ -112,7 +112,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
         return Path(settings.store)
     if folder is None:
         return None
-    from feemodel.estimates._chain import build_ledger, copy_development_ledger, read_genesis_document
+    from feemodel.estimates.chain import build_ledger, copy_development_ledger, read_genesis_document
 
     path = Path(folder) / "genesis.db"
     if settings.genesis is None:
@@ -124,7 +124,7 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
 
 def _check_genesis(genesis: str, store: "Store") -> None:
     """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis file."""
-    from feemodel.estimates._chain import read_genesis_document
+    from feemodel.estimates.chain import read_genesis_document
     from feemodel.ledger.genesis import genesis_root
 
     root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root

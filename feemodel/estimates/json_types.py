@@ -1,25 +1,22 @@
-"""Types of JSON parameters and results, which parse and check values, and `rollup_estimateGas` with these types.
+"""Types of JSON parameters and results, which parse and check values.
 
 Each parameter is parsed and checked once, so that methods receive only valid values. The types also provide the JSON
-schemas. The gas of an estimate comes from a source: a chain of this process, or a node that is asked.
+schemas.
 """
 
-import asyncio
 import re
 from abc import ABCMeta
 from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
 from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
-from feemodel.estimates._prices import Prices
-from feemodel.estimates.rollup import Measuring, check_rollup_call
-from feemodel.ethereum._block_id import EIP_1898_FIELDS, TAGS, BlockId, read_block
+from feemodel.ethereum._block_id import TAGS, BlockId, read_block
 from feemodel.ethereum._call import (
     ADDRESS,
     CALL,
@@ -34,10 +31,8 @@ from feemodel.ethereum._call import (
     parse_call,
 )
 from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex, to_quantity
-from feemodel.execution._limits import Limits
 from feemodel.execution._state import Override, parse_overrides
 
-LONG = 8_192  # size of calldata above which it is measured in a thread; some codecs may take seconds [byte]
 MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
 
 _TAG = {"enum": list(TAGS), "title": "tag"}
@@ -70,6 +65,7 @@ _OPTIONS: Schema = {
     "type": "object",
     "properties": {
         "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, QUANTITY]},
+        "search": {"const": "intact"},
     },
     "additionalProperties": False,
     "minProperties": 1,
@@ -249,105 +245,3 @@ def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:
         kinds, schema_hook=attrgetter("schema"), ref_template="#/components/schemas/{name}"
     )
     return list(found), components
-
-
-class Gas(NamedTuple):
-    """What a source of gas knows of a call."""
-
-    limit: int  #: [gas]
-    nonce: int  #: of the sender, for a call without a nonce
-    chain_id: int
-
-
-class GasSource(Protocol):
-    """A chain that executes calls, or a node that is asked."""
-
-    @property
-    def limits(self) -> Limits:
-        """Limits on the gas of a call."""
-
-    async def gas(self, call: Call, block: BlockId | None, overrides: StateOverride | None) -> Gas:
-        """Return the gas limit that a call needs."""
-
-
-class PriceSource(Protocol):
-    """Current prices."""
-
-    @property
-    def now(self) -> Prices:
-        """Prices of the next block."""
-
-    def upper_bound(self, blocks: int) -> Prices:
-        """Return an upper bound of the prices of the next blocks."""
-
-
-class Estimate(msgspec.Struct, rename="camel"):
-    """The result of `rollup_estimateGas`."""
-
-    gas_limit: Quantity
-    base_fee_per_gas: Quantity
-    priority_fee_per_gas: Quantity
-
-
-class EstimateOptions(msgspec.Struct, frozen=True):
-    """Parameters of `rollup_estimateGas` after the call object."""
-
-    block: BlockId | None = None
-    overrides: StateOverride | None = None
-    blocks: int | None = None  #: number of blocks for which the fee must suffice
-
-
-def estimate_options(*given: Any) -> EstimateOptions:
-    """Parse the parameters of `rollup_estimateGas` after the call object: block, state override and options.
-
-    The parameters are `[overrides]`, as in the rollup's own method, or `[block, overrides]`, as clients send them. The
-    options may follow: an object with `blocks`. Raises `InvalidInput`.
-
-    >>> estimate_options("latest", {"blocks": 5}, None).blocks
-    5
-    """
-    named = list(given)
-    while named and named[-1] is None:
-        named.pop()
-    blocks = None
-    if named and isinstance(named[-1], Mapping) and named[-1].keys() == {"blocks"}:
-        blocks = as_integer("blocks", named.pop()["blocks"])
-        if not 1 <= blocks <= MAX_BLOCKS:
-            raise InvalidInput("blocks", f"expected 1 to {MAX_BLOCKS}", blocks)
-    if len(named) > 2:
-        raise InvalidInput("parameter 4", 'expected options such as {"blocks": k}', named[-1])
-    block, overrides = (*named, None, None)[:2]
-    if isinstance(block, Mapping) and not (block and block.keys() <= EIP_1898_FIELDS):
-        if overrides is not None:
-            raise InvalidInput("parameter 3", "expected nothing after a state override", overrides)
-        block, overrides = None, block
-    return EstimateOptions(
-        None if block is None else read_block(block), None if overrides is None else read_overrides(overrides), blocks
-    )
-
-
-class Estimates:
-    """`rollup_estimateGas` with the gas of one source."""
-
-    def __init__(self, source: GasSource, prices: PriceSource, measuring: Measuring) -> None:
-        self.source, self._prices, self._measuring = source, prices, measuring
-
-    async def estimate(
-        self,
-        call: CallObject,
-        stateOverride: EstimateOption | None = None,  # noqa: N803 the name in JSON-RPC
-        overrides: EstimateOption | None = None,
-        options: EstimateOption | None = None,
-    ) -> Estimate:
-        """Return the gas limit, the base fee and the priority fee that pays for L1."""
-        asked = estimate_options(stateOverride, overrides, options)
-        check_rollup_call(call, self.source.limits)
-        gas = await self.source.gas(call, asked.block, asked.overrides)
-        prices = self._prices.now if asked.blocks is None else self._prices.upper_bound(asked.blocks)
-        work = partial(
-            self._measuring.priced, call, gas.limit, form=prices.form, nonce=gas.nonce,
-            margin=prices.preset.estimate_margin, chain_id=gas.chain_id,
-        )  # fmt: skip
-        is_long = len(call.data) > LONG or bool(call.access_list)  # some codecs may take seconds
-        found = await asyncio.to_thread(work) if is_long else work()
-        return Estimate(hex(found.gas_limit), hex(found.base_fee), hex(found.priority_fee))

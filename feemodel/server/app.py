@@ -12,7 +12,6 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Iterable
-from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -31,7 +30,6 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 BODY_BYTES = 1 << 20  # maximum size of a request [byte]
 REQUESTS = 256  # maximum requests in progress
-KNOWN_HOSTS = 64  # maximum number of Host headers whose check is cached
 LARGE = 1 << 16  # minimum size of a large request [byte]
 HELD = 16 << 20  # large requests are refused while the requests in progress exceed this total size [byte]
 JSON_TYPES = frozenset((b"application/json", b"application/json-rpc", b"application/jsonrequest"))
@@ -58,8 +56,7 @@ class App:
     def __init__(self, service: Service) -> None:
         settings = service.settings
         self._service, self._dispatcher = service, service.dispatcher()
-        hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
-        self._is_allowed = lru_cache(KNOWN_HOSTS)(partial(_is_allowed, hosts))
+        self._hosts = frozenset(map(str.lower, (*LOOPBACK, settings.host, *settings.allowed_hosts)))
         self._answering = self._held = 0  # requests in progress: number, total size of the bodies
         routes = [
             Route("/health", self._health, methods=["GET"]),
@@ -149,7 +146,7 @@ class App:
         hosts = [value for name, value in headers if name == b"host"]
         if len(hosts) != 1:
             raise Refusal(400, f"expected one Host header, got {len(hosts)}", (b"connection", b"close"))
-        if not self._is_allowed(hosts[0]):
+        if not _is_allowed(self._hosts, hosts[0]):
             shown = hosts[0][:100].decode("latin-1")
             raise Refusal(403, f"the host {shown!r} is not allowed")
 
@@ -169,7 +166,8 @@ class App:
         return _json(state, 503 if reasons else 200)
 
     async def _metrics(self, request: Request) -> Response:
-        return Response(metrics.text(self._service.gauges()), media_type="text/plain; version=0.0.4")
+        found = await asyncio.to_thread(metrics.text, self._service.gauges())
+        return Response(found, media_type="text/plain; version=0.0.4")
 
     async def _openrpc(self, request: Request) -> Response:
         return Response(self._service.document(), media_type="application/json")

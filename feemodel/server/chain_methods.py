@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from feemodel import __version__
 from feemodel.errors import InvalidInput
-from feemodel.estimates._prices import reward, suggested_tip
 from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, Hash, HexData, Overrides, Quantity
+from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import node_named

@@ -13,23 +13,24 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
-from operator import methodcaller
 from typing import Any, TypeVar
 
 from starlette.types import Receive
 
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.estimates._chain import ChainState
-from feemodel.estimates.json_types import Gas, StateOverride
+from feemodel.estimates.chain import ChainState
+from feemodel.estimates.estimate import EstimateOptions, Gas
+from feemodel.estimates.json_types import StateOverride
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, Execute, check_installed, engine_named, is_native
+from feemodel.execution._estimate import searched
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
-from feemodel.execution._search import Searched, Unproven
+from feemodel.execution._search import Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
 from feemodel.server.errors import SERVER_ERROR, CallError
@@ -123,11 +124,11 @@ class Executor:
             return block.tag != "earliest" or number == 0
         return block.number == number
 
-    async def gas(self, call: Call, block: BlockId | None, overrides: StateOverride | None) -> Gas:
+    async def gas(self, call: Call, asked: EstimateOptions) -> Gas:
         """Return the gas limit that a call needs with Besu's search, as on Linea's nodes."""
-        base = self.chain.call_state
-        call_state = base if block is None and overrides is None else self.state(block, overrides)
-        limit = await self.gas_limit(call, call_state, _BESU)
+        base, is_changed = self.chain.call_state, asked.block is not None or asked.overrides is not None
+        call_state = self.state(asked.block, asked.overrides) if is_changed else base
+        limit = await self.gas_limit(call, call_state, _INTACT if asked.intact else _BESU)
         # An override of the nonce is ignored.
         return Gas(limit, 0 if call.sender is None else base.account(call.sender).nonce, base.chain_id)
 
@@ -139,11 +140,7 @@ class Executor:
         """
         node = _INTACT if self.settings.intact else node
         prepared = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
-        task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
-        found: Searched = await self._run(task, call, call_state)
-        if found.gas_limit is None:
-            raise prepared.failure(found.outcome)
-        return found.gas_limit
+        return (await self._run(partial(searched, prepared), call, call_state)).gas_limit
 
     async def execute(self, message: Message, gas_limit: int, call: Call, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""

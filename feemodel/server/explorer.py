@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from feemodel.estimates.estimate import EstimateOptions
 from feemodel.estimates.json_types import read_overrides
 from feemodel.ethereum import Call
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
@@ -37,7 +38,8 @@ def methods_of(service: "Service") -> dict[str, Method]:
 
     async def estimate(call: Call, overrides: Mapping[str, Any] | None) -> int:
         assert source is not None
-        return (await source.gas(call, None, read_overrides(overrides) if overrides else None)).limit
+        asked = EstimateOptions(overrides=read_overrides(overrides) if overrides else None)
+        return (await source.gas(call, asked)).limit
 
     def chain_id() -> int:
         """Return the id of the served chain, or Linea's until the node has reported its own."""

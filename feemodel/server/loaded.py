@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates._chain import (
+from feemodel.estimates.chain import (
     ChainState,
     check_same_chain,
     development_genesis,
     genesis_chain,
     read_genesis_document,
 )
-from feemodel.estimates._codec_file import read_codec
+from feemodel.estimates.codec_file import read_codec
 from feemodel.execution._engines import is_native
 from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.ledger.store import Store, StoredBlock

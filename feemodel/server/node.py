@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from feemodel.errors import UpstreamError
-from feemodel.estimates._prices import reward
-from feemodel.estimates.json_types import Gas, Quantity, StateOverride, call_object, in_hex
-from feemodel.ethereum._block_id import BlockId
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates.estimate import EstimateOptions, Gas
+from feemodel.estimates.json_types import Quantity, call_object, in_hex
+from feemodel.estimates.prices import reward
 from feemodel.ethereum._call import Call as EthCall
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.io.node import AsyncNode, Call, NodeError
@@ -99,8 +99,11 @@ class Upstream:
             raise
         return known, found
 
-    async def gas(self, call: EthCall, block: BlockId | None, overrides: StateOverride | None) -> Gas:
+    async def gas(self, call: EthCall, asked: EstimateOptions) -> Gas:
         """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
+        if asked.intact:
+            raise InvalidInput("search", "expected none, because the node searches", "intact")
+        block, overrides = asked.block, asked.overrides
         if overrides is not None:
             check_overrides(overrides)
         place = "pending" if block is None else in_hex(block.given)

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.estimates._chain import ChainState
-from feemodel.estimates._prices import Prices, l1_prices, prices_of, suggested_tip
+from feemodel.estimates.chain import ChainState
+from feemodel.estimates.prices import Prices, l1_prices, prices_of, suggested_tip
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.io.node import AsyncNode
@@ -54,7 +54,7 @@ class CurrentPrices:
         return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
     def upper_bound(self, blocks: int) -> Prices:
-        """Return an upper bound on prices of the next blocks, see `feemodel.estimates._prices.Prices.upper_bound`."""
+        """Return an upper bound on prices of the next blocks, see `feemodel.estimates.prices.Prices.upper_bound`."""
         costs_follow = self.polled is not None
         return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
 
@@ -154,7 +154,7 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
     history, timestamp = await fetch_fee_history(node, chain, blocks=L1_BLOCKS, percentile=L1_PERCENTILE)
     prices = l1_prices(
         history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
-        margin=settings.margin, l1_margin=settings.l1_margin,
+        margin=settings.margin,
     )  # fmt: skip
     newest = {"base_fee": history.base_fees[-1]}
     if history.blob_base_fees:

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import UpstreamError
-from feemodel.estimates._prices import Prices, suggested_tip
-from feemodel.estimates.json_types import Estimates, GasSource
+from feemodel.estimates.estimate import Estimates, GasSource
+from feemodel.estimates.prices import Prices, suggested_tip
 from feemodel.estimates.rollup import Measuring
 from feemodel.io.node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled

@@ -96,7 +96,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         None, quantities.VerifiedBytes, ", verification-cost form")
     gas_price_ratio: Ratio | None = _pricing(None, quantities.GasPriceRatio, ", verification-cost form")
     l1_node: Text | None = _pricing(None, MEANINGS["l1_node"], ", for costs = l1")
-    l1_margin: Ratio = _pricing(1.0, "factor on the costs computed from L1 fees [1]")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
     typical_size: Size = _pricing(
         COORDINATOR.sample_compressed_size,
@@ -155,6 +154,8 @@ def _check_together(settings: Settings) -> None:
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node if costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))
+    if settings.intact and settings.node is not None:
+        raise InvalidInput("intact", "expected no node, because a node estimates with its own search", settings.intact)
     if settings.codec == "lzss" and settings.dictionary is None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names the file)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):

@@ -11,7 +11,7 @@ from ethereum_types.bytes import Bytes8, Bytes20, Bytes32, Bytes256
 from ethereum_types.numeric import U64, U256, Uint
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.estimates._chain import development_genesis, genesis_chain, read_genesis_document
+from feemodel.estimates.chain import development_genesis, genesis_chain, read_genesis_document
 from feemodel.ethereum._quantities import from_hex, to_hex
 from tests.helpers.development import HOLDERS
 

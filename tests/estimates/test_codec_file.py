@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.estimates._codec_file import read_codec
+from feemodel.estimates.codec_file import read_codec
 from feemodel.sizes._codecs import Zstd, get_codec
 
 WORDS = b"transfer(address,uint256) approve(address,uint256) " * 8

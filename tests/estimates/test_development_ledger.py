@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from feemodel.estimates._chain import LEDGER, build_ledger, copy_development_ledger, development_genesis
+from feemodel.estimates.chain import LEDGER, build_ledger, copy_development_ledger, development_genesis
 from feemodel.io.shipped import shipped_path
 from feemodel.ledger.store import Store
 

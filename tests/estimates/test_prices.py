@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates._prices import l1_prices, prices_of, reward, suggested_tip
+from feemodel.estimates.prices import l1_prices, prices_of, reward, suggested_tip
 from feemodel.io import parse_fee_history
 from feemodel.linea._node import node_checks
 from feemodel.linea.parameters import linea_preset
@@ -59,11 +59,6 @@ def test_l1_fees_price_as_computed_by_hand(answer, pricing, costs, expected):
 def test_the_announced_price_follows_from_l1_fees_and_the_fixed_cost(fixed_cost, price):
     prices = l1_prices(parse_fee_history(FLAT), BYTES, PRESET, {"fixed_cost": fixed_cost})
     assert prices.preset.eth_gas_price == price
-
-
-def test_a_margin_on_l1_fees_is_applied_before_rounding():
-    """Twice 88,629,058.8."""
-    assert l1_prices(parse_fee_history(FLAT), BYTES, PRESET, {}, l1_margin=2.0).form.variable_cost == 177_258_000
 
 
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():

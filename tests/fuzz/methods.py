@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from feemodel.estimates._chain import copy_development_ledger
+from feemodel.estimates.chain import copy_development_ledger
 from feemodel.server.loaded import load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings

@@ -4,7 +4,7 @@ import json
 
 from ethereum_rlp import rlp
 
-from feemodel.estimates._chain import genesis_chain
+from feemodel.estimates.chain import genesis_chain
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex
 from feemodel.execution import CallState

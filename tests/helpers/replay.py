@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from feemodel.errors import FeeModelError
-from feemodel.estimates._codec_file import read_codec
+from feemodel.estimates.codec_file import read_codec
 from feemodel.ethereum._transaction import FORMS
 from feemodel.execution._engines import ENGINES
 from feemodel.execution._forks import FORKS, fork_named

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
-from feemodel.estimates._chain import check_same_chain, genesis_chain
+from feemodel.estimates.chain import check_same_chain, genesis_chain
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount

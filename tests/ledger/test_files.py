@@ -9,7 +9,7 @@ import pytest
 from ethereum_rlp import rlp
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.estimates._chain import read_genesis_document
+from feemodel.estimates.chain import read_genesis_document
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs

@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn import Config, Server
 
-from feemodel.estimates._chain import ChainState
+from feemodel.estimates.chain import ChainState
 from feemodel.server.app import App
 from feemodel.server.dispatch import Method
 from feemodel.server.loaded import Loaded, load

@@ -2,10 +2,8 @@
 
 import pytest
 
-from feemodel.estimates._chain import (
-    LEDGER,
-    ChainState,
-)
+from feemodel.errors import InvalidInput
+from feemodel.estimates.chain import LEDGER, ChainState
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Block, CallState
 from feemodel.execution._forks import fork_named
@@ -182,5 +180,11 @@ def test_estimates_can_keep_every_inner_call():
     for intact in (False, True):
         with opened(Settings(tolerance=0.0, intact=intact), started=False) as client:
             limits.append(int(client.result("eth_estimateGas", *asked), 16))
+            found = client.result("rollup_estimateGas", *asked, {"search": "intact"})["gasLimit"]
 
-    assert limits[0] < limits[1] < 1.02 * limits[0]
+    assert limits[0] < limits[1] == int(found, 16) < 1.02 * limits[0]
+
+
+def test_a_node_that_is_asked_keeps_its_own_search():
+    with pytest.raises(InvalidInput, match="intact: expected no node"):
+        Settings(node="http://127.0.0.1:8545", intact=True)

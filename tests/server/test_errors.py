@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from feemodel.estimates._chain import LEDGER
+from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
 from feemodel.server import execute
 from feemodel.server.errors import FAILURES

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
-from feemodel.estimates._chain import ChainState
+from feemodel.estimates.chain import ChainState
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call

@@ -7,8 +7,8 @@ import zstandard
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.estimates._chain import LEDGER, ChainState
-from feemodel.estimates.json_types import LONG
+from feemodel.estimates.chain import LEDGER, ChainState
+from feemodel.estimates.estimate import LONG
 from feemodel.estimates.rollup import Measuring
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates._chain import development_genesis
+from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount

@@ -3,7 +3,7 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from feemodel.estimates._chain import LEDGER
+from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
 from feemodel.server.errors import FAILURES
 from feemodel.server.loaded import load

@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.json_types import estimate_options
+from feemodel.estimates.estimate import estimate_options
 from tests.server.wire import ANNA
 
 OVERRIDE = {ANNA: {"nonce": "0x1"}}
@@ -21,6 +21,7 @@ OVERRIDE = {ANNA: {"nonce": "0x1"}}
         ([{"blocks": 64}, None, None], None, None, 64),
         ([{"blockNumber": "0x5"}, OVERRIDE, {"blocks": 1}], {"blockNumber": "0x5"}, OVERRIDE, 1),
         ([{}, None, None], None, {}, None),
+        (["0x5", OVERRIDE, {"search": "intact", "blocks": 2}], "0x5", OVERRIDE, 2),
     ],
 )
 def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(given, block, overrides, blocks):
@@ -38,7 +39,8 @@ def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(
         ([{"blocks": 65}, None, None], "blocks"), ([{"blocks": -1}, None, None], "blocks"),
         ([{"blocks": True}, None, None], "blocks"), ([{"blocks": "5"}, None, None], "blocks"),
         ([{"blocks": None}, None, None], "blocks"), (["newest", None, None], "block"),
-        (["latest", "x", None], "overrides"),
+        (["latest", "x", None], "overrides"), ([{"search": "besu"}, None, None], "search"),
+        (["latest", {"search": "intact", "more": 1}, None], "overrides.search"),
     ],
 )  # fmt: skip
 def test_parameters_behind_the_call_that_are_not_valid_are_refused(given, name):

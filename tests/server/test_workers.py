@@ -13,7 +13,7 @@ from tests.server.parts import answering, opened
 FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
-from feemodel.estimates._chain import copy_development_ledger
+from feemodel.estimates.chain import copy_development_ledger
 from feemodel.server.loaded import load
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings

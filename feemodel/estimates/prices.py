@@ -104,7 +104,6 @@ def l1_prices(
     costs: Mapping[str, Any],
     *,
     margin: float | None = None,
-    l1_margin: float = 1.0,
 ) -> Prices:
     """Return prices computed from averages of L1 fees over the blocks of a fee history, weighted by gas used.
 
@@ -118,7 +117,6 @@ def l1_prices(
     preset : preset with the margins, and with the costs that `costs` does not replace.
     costs : cost for each field of a pricing form; values of `None` and fields that `pricing` does not use are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
-    l1_margin : margin on the variable cost [1].
 
     Raises `InvalidInput` for a history without blocks.
     """
@@ -135,9 +133,7 @@ def l1_prices(
         history.base_fees, tips, history.gas_used_ratios, history.blob_base_fees, history.blob_gas_used_ratios
     )
     fixed_cost = preset.fixed_cost if costs.get("fixed_cost") is None else costs["fixed_cost"]
-    variable_cost = recorded_variable_cost(
-        fees.base_fee, fees.blob_base_fee, tip=fees.priority_fee, cost_margin=l1_margin
-    )
+    variable_cost = recorded_variable_cost(fees.base_fee, fees.blob_base_fee, tip=fees.priority_fee)
     announced = int(sample_gas_price(variable_cost, fixed_cost=fixed_cost))
     preset = replace(preset, variable_cost=variable_cost, eth_gas_price=announced)
     prices = prices_of(pricing, preset, costs, margin)
