@@ -6,7 +6,6 @@ schemas.
 
 import re
 from abc import ABCMeta
-from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -26,11 +25,13 @@ from feemodel.ethereum._call import (
     UINT64,
     UINT256,
     Call,
+    Kind,
     Schema,
     as_integer,
+    decoded,
     parse_call,
 )
-from feemodel.ethereum._quantities import address_bytes, as_bytes, from_hex, to_hex, to_quantity
+from feemodel.ethereum._quantities import address_bytes, as_bytes, to_hex, to_quantity
 from feemodel.execution._state import Override, parse_overrides
 
 MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
@@ -84,34 +85,11 @@ def read_overrides(value: Any) -> StateOverride:
     return StateOverride(value, parse_overrides(value))
 
 
-def _read_call(value: Any) -> Call:
-    if not isinstance(value, dict):
-        raise InvalidInput("call", "expected `object`", value)
-    return parse_call(value, sent=False, strict=False)
-
-
-def _read_hash(value: Any) -> bytes:
-    return as_bytes("hash", value, size=32)
-
-
-def _uint(maximum: int) -> Callable[[Any], int]:
-    return partial(as_integer, "quantity", maximum=maximum)
-
-
-def _wire(read: Callable[[Any], Any], schema: Schema, *, is_data: bool = False, size: int | None = None) -> Any:
-    """Return a type for parameters that `read` parses; msgspec accepts the parsed values as instances of this type.
-
-    Parameters
-    ----------
-    read : function that parses a value and raises an error that explains what is wrong with the value.
-    schema : schema for the OpenRPC document; for an integer, it has the pattern of a quantity.
-    is_data : whether the value is hexadecimal data.
-    size : required length of the data [byte]; `None` allows any length.
-    """
-    number = re.compile(schema["pattern"]) if schema.get("title") == "quantity" else None
+def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
+    """Return a type for parameters of a `Kind`; msgspec accepts the parsed values as instances of this type."""
+    kind = vars(Kind(read, schema))
     is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
-    names = {"read": staticmethod(read), "schema": schema, "number": number, "is_data": is_data, "size": size}
-    return ABCMeta("Wire", (), {"__subclasshook__": is_instance, **names})
+    return ABCMeta("Wire", (), {**kind, "read": staticmethod(read), "__subclasshook__": is_instance})
 
 
 if TYPE_CHECKING:
@@ -125,12 +103,12 @@ if TYPE_CHECKING:
     Overrides: TypeAlias = StateOverride
     EstimateOption: TypeAlias = Any
 else:
-    Address = _wire(address_bytes, ADDRESS, is_data=True, size=20)
-    Data = _wire(from_hex, DATA, is_data=True)
-    Hash = _wire(_read_hash, HASH, is_data=True, size=32)
-    Uint64 = _wire(_uint(UINT64_MAX), UINT64)
-    BlockCount = _wire(_uint(UINT64_MAX), _BLOCK_COUNT)
-    CallObject = _wire(_read_call, CALL)
+    Address = _wire(address_bytes, ADDRESS)
+    Data = _wire(partial(as_bytes, "data"), DATA)
+    Hash = _wire(partial(as_bytes, "hash", size=32), HASH)
+    Uint64 = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), UINT64)
+    BlockCount = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), _BLOCK_COUNT)
+    CallObject = _wire(partial(parse_call, sent=False, strict=False), CALL)
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(read_overrides, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
@@ -217,26 +195,6 @@ def _explained(name: str, value: Any, error: msgspec.ValidationError) -> Invalid
         value = value[int(index) if index else field]
     reason = found["reason"].partition(", got `")[0]
     return InvalidInput(name + path, reason[:1].lower() + reason[1:], value)
-
-
-def decoded(kind: Any, value: Any) -> Any:
-    """Convert a JSON value to a parameter type: hexadecimal text directly, other values with the type's reader.
-
-    >>> decoded(Uint64, "0x5208"), decoded(Uint64, 21_000), decoded(Data, "0xa9059cbb").hex()
-    (21000, 21000, 'a9059cbb')
-    """
-    if type(value) is str:
-        if kind.number is not None:
-            if kind.number.fullmatch(value):
-                return int(value, 16)
-        elif kind.is_data and value[:2] == "0x":
-            try:
-                data = unhexlify(value[2:])
-            except ValueError:
-                return kind.read(value)
-            if kind.size is None or len(data) == kind.size:
-                return data
-    return kind.read(value)
 
 
 def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:

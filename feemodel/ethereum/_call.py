@@ -1,5 +1,7 @@
 """Parsing and checks of the call object of `eth_call` and `rollup_estimateGas`."""
 
+import re
+from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -7,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
-from feemodel.ethereum._quantities import address_bytes, from_hex, from_quantity, to_hex
+from feemodel.ethereum._quantities import address_bytes, from_quantity, to_hex
 from feemodel.ethereum._quantities import as_bytes as as_bytes
 from feemodel.ethereum._transaction_fields import (
     FIELD_OF,
@@ -83,7 +85,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: call.valeu: unknown field, did you mean value?, got '0x1'
     """
-    fields, names = _read_fields(as_mapping(call), strict=strict)
+    fields, names = _read_fields(call if type(call) is dict else as_mapping(call), strict=strict)
     if sent is None:
         sent = not SENT_FIELDS.isdisjoint(names)
     kind = LEGACY
@@ -118,6 +120,43 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
     )
 
 
+class Kind:
+    """A kind of value in JSON.
+
+    Parameters
+    ----------
+    read : function that parses a value, or raises an error that says what is wrong; the error's name is the place in
+        the value, or empty.
+    schema : JSON schema of the value. Hexadecimal text of the form that it describes is converted without `read`.
+    """
+
+    def __init__(self, read: Callable[[Any], Any], schema: Schema) -> None:
+        self.read, self.schema, title = read, schema, schema.get("title")
+        self.number = re.compile(schema["pattern"]) if title == "quantity" else None
+        self.is_data, self.size = title in _SIZES, _SIZES.get(title)
+
+
+def decoded(kind: Any, value: Any) -> Any:
+    """Convert a JSON value: hexadecimal text of a `Kind` directly, other values with its reader.
+
+    >>> gas = Kind(partial(as_integer, "gas"), UINT64)
+    >>> decoded(gas, "0x5208"), decoded(gas, 21_000)
+    (21000, 21000)
+    """
+    if type(value) is str:
+        if kind.number is not None:
+            if kind.number.fullmatch(value):
+                return int(value, 16)
+        elif kind.is_data and value[:2] == "0x":
+            try:
+                data = unhexlify(value[2:])
+            except ValueError:
+                return kind.read(value)
+            if kind.size is None or len(data) == kind.size:
+                return data
+    return kind.read(value)
+
+
 def as_mapping(row: Any) -> Mapping[str, Any]:
     """Return a pandas row or a named tuple as a mapping, with `None` for NaN; a mapping is returned unchanged."""
     if isinstance(row, MAPPINGS):
@@ -145,24 +184,27 @@ def _read_fields(call: Mapping[str, Any], *, strict: bool) -> tuple[dict[str, An
     """Return two dicts: field → parsed value, and field → name in `call`. Fields without a value are left out."""
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
-    table = _FIELDS if strict else _IN_CALLS
+    table = _FIELDS if strict else _CALL
     for name, value in call.items():
         known = table.get(name)
         if known is None:
             if strict:
                 _check_ignored(name, value, call)
             continue
-        field, label, read = known
+        field, kind = known
         if type(value) is not str and is_missing(value):
             if field not in fields:
                 names[field] = name
             continue
         if strict and field == "transaction_type" and value == "transaction":  # in ethereum-etl streams
             continue
-        found = read(label, value)
+        try:
+            found = decoded(kind, value)
+        except InvalidInput as error:
+            raise InvalidInput(f"call.{name}{error.name}", error.reason, error.value) from None
         if field in fields and fields[field] != found:
             what = "the same bytes" if isinstance(found, bytes) else "the same value"
-            raise InvalidInput(label, f"expected {what} as in call.{names[field]}", value)
+            raise InvalidInput(f"call.{name}", f"expected {what} as in call.{names[field]}", value)
         names[field], fields[field] = name, found
     return fields, names
 
@@ -264,13 +306,9 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
     return number
 
 
-def _address(name: str, value: Any) -> bytes | None:
-    address = from_hex(value, name) if isinstance(value, str) else as_bytes(name, value)
-    if len(address) == 20:
-        return address
-    if name != "call.from" and not address:  # "0x", by which some clients mean a contract creation
-        return None
-    return address_bytes(value, name)  # raises the error
+def _target(value: Any) -> bytes | None:
+    """Return the address of a call's target; `None` for no bytes, by which some clients mean a contract creation."""
+    return address_bytes(value, "") if as_bytes("", value) else None
 
 
 def read_access_list(name: str, entries: Any) -> AccessList:
@@ -339,13 +377,9 @@ def _listed(entries: Any) -> Any:
     return entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
 
 
-def _as_it_is(name: str, value: Any) -> Any:
-    return value
-
-
-def _strict(name: str, value: Any) -> bool:
+def _strict(value: Any) -> bool:
     if value is not True:
-        raise InvalidInput(name, "expected true: estimates are bounded by the sender's balance", value)
+        raise InvalidInput("", "expected true: estimates are bounded by the sender's balance", value)
     return True
 
 
@@ -354,9 +388,10 @@ UINT64, UINT256 = ({**QUANTITY, "pattern": f"^0x(0|[1-9a-fA-F][0-9a-fA-F]{{0,{di
 DATA: Schema = {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", "title": "data"}
 ADDRESS: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$", "title": "address"}
 HASH: Schema = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$", "title": "32 bytes"}
+_HASHES: Schema = {"type": "array", "items": HASH}
 _ACCESS: Schema = {
     "type": "object",
-    "properties": {"address": ADDRESS, "storageKeys": {"type": "array", "items": HASH}},
+    "properties": {"address": ADDRESS, "storageKeys": _HASHES},
     "required": ["address"],
     "additionalProperties": False,
 }
@@ -367,35 +402,40 @@ _AUTHORIZATION: Schema = {
     },
     "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
 }  # fmt: skip
-_uint64, _uint256 = (partial(as_integer, maximum=maximum) for maximum in (UINT64_MAX, UINT256_MAX))
-#: Name in a JSON-RPC call → (field, parser of the value, JSON schema of the value).
-_CALL: dict[str, tuple[str, Callable[[str, Any], Any], Schema]] = {
-    "from": ("from_address", _address, ADDRESS),
-    "to": ("to_address", _address, ADDRESS),
-    "gas": ("gas_limit", _uint64, UINT64),
-    "gasPrice": ("gas_price", _uint256, UINT256),
-    "maxFeePerGas": ("max_fee_per_gas", _uint256, UINT256),
-    "maxPriorityFeePerGas": ("max_priority_fee_per_gas", _uint256, UINT256),
-    "maxFeePerBlobGas": ("max_fee_per_blob_gas", _uint256, UINT256),
-    "value": ("value", _uint256, UINT256),
-    "nonce": ("nonce", _uint64, UINT64),
-    "chainId": ("chain_id", _uint64, UINT64),
-    "data": ("input", as_bytes, DATA),
-    "input": ("input", as_bytes, DATA),
-    "accessList": ("access_list", read_access_list, {"type": "array", "items": _ACCESS}),
-    "authorizationList": ("authorization_list", read_authorizations, {"type": "array", "items": _AUTHORIZATION}),
-    "blobVersionedHashes": ("blob_versioned_hashes", read_blob_hashes, {"type": "array", "items": HASH}),
-    "type": ("transaction_type", read_type, {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}),
-    "strict": ("strict", _strict, {"const": True}),  # of Besu: whether the sender's balance limits an estimate
+_TYPE: Schema = {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}
+_SIZES = {"data": None, "address": 20, "32 bytes": 32}  # title of a schema → size [byte]
+_uint64, _uint256 = (
+    Kind(partial(as_integer, "", maximum=maximum), schema)
+    for maximum, schema in ((UINT64_MAX, UINT64), (UINT256_MAX, UINT256))
+)
+_data = Kind(partial(as_bytes, ""), DATA)
+_accesses = Kind(partial(read_access_list, ""), {"type": "array", "items": _ACCESS})
+_authorizations = Kind(partial(read_authorizations, ""), {"type": "array", "items": _AUTHORIZATION})
+#: Name in a JSON-RPC call → field, and kind of its value.
+_CALL: dict[str, tuple[str, Kind]] = {
+    "from": ("from_address", Kind(partial(address_bytes, name=""), ADDRESS)),
+    "to": ("to_address", Kind(_target, ADDRESS)),
+    "gas": ("gas_limit", _uint64),
+    "gasPrice": ("gas_price", _uint256),
+    "maxFeePerGas": ("max_fee_per_gas", _uint256),
+    "maxPriorityFeePerGas": ("max_priority_fee_per_gas", _uint256),
+    "maxFeePerBlobGas": ("max_fee_per_blob_gas", _uint256),
+    "value": ("value", _uint256),
+    "nonce": ("nonce", _uint64),
+    "chainId": ("chain_id", _uint64),
+    "data": ("input", _data),
+    "input": ("input", _data),
+    "accessList": ("access_list", _accesses),
+    "authorizationList": ("authorization_list", _authorizations),
+    "blobVersionedHashes": ("blob_versioned_hashes", Kind(partial(read_blob_hashes, ""), _HASHES)),
+    "type": ("transaction_type", Kind(partial(read_type, ""), _TYPE)),
+    "strict": ("strict", Kind(_strict, {"const": True})),  # of Besu: whether the sender's balance limits an estimate
 }
 CALL: Schema = {  # other fields are ignored, as by nodes
     "title": "call",
     "type": "object",
-    "properties": {name: {"anyOf": [schema, {"type": "null"}]} for name, (_, _, schema) in _CALL.items()},
+    "properties": {name: {"anyOf": [kind.schema, {"type": "null"}]} for name, (_, kind) in _CALL.items()},
 }
-#: Name in a JSON-RPC call → (field, name in error messages, parser of the value).
-_IN_CALLS = {name: (field, f"call.{name}", read) for name, (field, read, _) in _CALL.items()}
-_READ = {field: read for field, read, _ in _CALL.values()} | dict.fromkeys(("v", "y_parity", "r", "s"), _uint256)
-#: The same for every name that is known. Fields that do not affect the transaction, such as the block number, are not
-#: read.
-_FIELDS = _IN_CALLS | {name: (field, f"call.{name}", _READ.get(field, _as_it_is)) for name, field in FIELD_OF.items()}
+_KINDS = dict(_CALL.values()) | dict.fromkeys(("v", "y_parity", "r", "s"), _uint256)
+#: The same for every name that is known. The values of fields that do not affect the transaction are not parsed.
+_FIELDS = _CALL | {name: (field, _KINDS.get(field, Kind(lambda value: value, {}))) for name, field in FIELD_OF.items()}

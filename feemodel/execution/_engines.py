@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
 from feemodel._extras import engine_commands, has_native, install_command
@@ -107,17 +106,6 @@ def engine_named(name: str) -> Engine:
             raise
         raise _missing(name) from None
     return Reference()
-
-
-def check_installed(name: str) -> None:
-    """Raise `InvalidInput`, with the install command, if the engine with this name is not installed.
-
-    The check does not import the engine's package.
-
-    >>> check_installed("reference")
-    """
-    if not is_native(name) and (name == "native" or find_spec("ethereum") is None):
-        raise _missing(name)
 
 
 def _missing(name: str) -> InvalidInput:

@@ -1,7 +1,6 @@
 """Gas estimates: prepare a call as a node does, and search for its gas limit with an engine."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from feemodel._records import printed_as_table
@@ -15,7 +14,7 @@ from feemodel.execution._forks import Fork
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import TOLERANCE, Place
+from feemodel.execution._search import TOLERANCE, Place, Searched
 from feemodel.execution._state import CallState
 
 
@@ -100,18 +99,22 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     >>> gas_estimate(prepared, engine_named("auto")).gas_limit
     21000
     """
-    return engine.run(prepared.call_state, partial(searched, prepared))
 
+    def task(execute: Execute) -> tuple[Searched, str]:
+        return execute.search(prepared.message, prepared.search), execute.engine
 
-def searched(prepared: Prepared, execute: Execute) -> GasEstimate:
-    """Return the gas limit that a prepared call needs on an engine's state, see `gas_estimate`."""
-    found = execute.search(prepared.message, prepared.search)
+    found, name = engine.run(prepared.call_state, task)
     if found.gas_limit is None:
         raise prepared.failure(found.outcome)
     return GasEstimate(
-        gas_limit=found.gas_limit, gas_used=found.outcome.charged, executions=found.executed, engine=execute.engine,
-        proven=found.proven, intact=found.intact, prevented_by=found.prevented_by,
-    )  # fmt: skip
+        found.gas_limit,
+        found.outcome.charged,
+        found.executed,
+        name,
+        found.proven,
+        found.intact,
+        found.prevented_by,
+    )
 
 
 def execute_call(

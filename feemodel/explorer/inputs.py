@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from feemodel.checks import INT64_MAX, choice, known_fields, whole_scalar
+from feemodel.checks import INT64_MAX, choice, known_fields, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
@@ -183,10 +183,8 @@ def read_parameters(given: ChainParameters, path: str) -> ChainParameters:
     found: ChainParameters = {}
     for chain, values in given.items():
         choice(f"{path}.{chain}", chain, CHAINS)
-        if not isinstance(values, Mapping):
-            raise InvalidInput(f"{path}.{chain}", "expected an object", values)
         found[chain] = {}
-        for name, value in values.items():
+        for name, value in mapping(f"{path}.{chain}", values).items():
             try:
                 checked = parse_parameter(name, value) if isinstance(value, str) else check_parameter(name, value)
             except InvalidInput as error:

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from feemodel import __version__
-from feemodel.estimates.json_types import decoded, parse, schemas
+from feemodel.estimates.json_types import parse, schemas
+from feemodel.ethereum._call import decoded
 from feemodel.server.errors import (
     FAILURES,
     INVALID_PARAMS,

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from starlette.types import Receive
@@ -25,12 +26,11 @@ from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._clients import NodeClient, node_named
-from feemodel.execution._engines import Engine, Execute, check_installed, engine_named, is_native
-from feemodel.execution._estimate import searched
+from feemodel.execution._engines import Engine, Execute, engine_named, is_native
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
-from feemodel.execution._search import Unproven
+from feemodel.execution._search import Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
 from feemodel.server.errors import SERVER_ERROR, CallError
@@ -88,9 +88,8 @@ class Executor:
     def __init__(self, chain: ChainState, settings: Settings) -> None:
         self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
         self._waiting = 0
-        check_installed(settings.engine)
         self._native = Native(self.limits.seconds) if is_native(settings.engine) else None
-        self._any: Engine = self._native or engine_named("reference")
+        self._any: Engine = self._native or engine_named(settings.engine)
         self.engine = "reference" if self._native is None else "native"
         if settings.intact and self._native is None:
             raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine)
@@ -140,7 +139,11 @@ class Executor:
         """
         node = _INTACT if self.settings.intact else node
         prepared = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
-        return (await self._run(partial(searched, prepared), call, call_state)).gas_limit
+        task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
+        found: Searched = await self._run(task, call, call_state)
+        if found.gas_limit is None:
+            raise prepared.failure(found.outcome)
+        return found.gas_limit
 
     async def execute(self, message: Message, gas_limit: int, call: Call, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""

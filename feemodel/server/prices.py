@@ -61,11 +61,12 @@ class CurrentPrices:
     def describe(self) -> dict[str, Any]:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
+        age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
         costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
         return {
             "source": self.source,
-            "ageSeconds": None if polled is None else rounded(polled.age),
-            "pollAgeSeconds": None if polled is None else rounded(polled.poll_age),
+            "ageSeconds": None if age is None else round(age, 3),
+            "pollAgeSeconds": None if poll_age is None else round(poll_age, 3),
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
             **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
@@ -117,15 +118,6 @@ def pricing_of(
         raise InvalidInput("costs", "expected a chain whose newest block has a pricing record", "record")
     kind = FixedPrices if head is None else CurrentPrices
     return kind(settings, lambda: costs, min_base_fee)
-
-
-def rounded(age: float | None) -> float | None:
-    """Return an age [s] rounded to milliseconds.
-
-    >>> rounded(1.23456), rounded(None)
-    (1.235, None)
-    """
-    return None if age is None else round(age, 3)
 
 
 def configured_prices(settings: Settings, record: bytes | None = None) -> Prices:

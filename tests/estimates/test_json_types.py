@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.estimates import json_types
-from feemodel.estimates.json_types import CallObject, decoded, parse
+from feemodel.estimates.json_types import CallObject, parse
+from feemodel.ethereum._call import decoded
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
 WIRES = {name: getattr(json_types, name) for name in ("Address", "Data", "Hash", "Uint64")}

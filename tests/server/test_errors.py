@@ -121,7 +121,7 @@ ERRORS = [
 
     refused(-32602, "missing value for required argument 0 (call)", ESTIMATE),
     refused(-32602, "too many arguments, want at most 4", ESTIMATE, {}, None, None, None, None),
-    refused(-32602, "call: expected `object`, got '0x'", ESTIMATE, "0x"),
+    refused(-32602, "call: expected an object with the fields of a call, got '0x'", ESTIMATE, "0x"),
     refused(-32602, "call.gas: expected at most 30,000,000, got 30000001", ESTIMATE,
             {**TRANSFER, "gas": hex(30_000_001)}),
     refused(-32602, "call.input: expected the same bytes as in call.data, got '0x02'", ESTIMATE,
