@@ -67,10 +67,11 @@ class Estimate(msgspec.Struct, rename="camel"):
 
 
 class EstimateOptions(msgspec.Struct, frozen=True):
-    """Parameters of `rollup_estimateGas` after the call object."""
+    """Parameters of an estimate after the call object."""
 
     block: BlockId | None = None
     overrides: StateOverride | None = None
+    block_overrides: Mapping[str, Any] | None = None  #: only of `eth_estimateGas`
     blocks: int | None = None  #: number of blocks for which the fee must suffice
     intact: bool = False  #: whether every inner call must end as with ample gas
 

@@ -131,7 +131,7 @@ class Kind:
     """
 
     def __init__(self, read: Callable[[Any], Any], schema: Schema) -> None:
-        self.read, self.schema, title = read, schema, schema.get("title")
+        self.read, self.schema, title = read, schema, schema.get("title", "")
         self.number = re.compile(schema["pattern"]) if title == "quantity" else None
         self.is_data, self.size = title in _SIZES, _SIZES.get(title)
 

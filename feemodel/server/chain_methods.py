@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from feemodel import __version__
 from feemodel.errors import InvalidInput
+from feemodel.estimates.estimate import EstimateOptions
 from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, Hash, HexData, Overrides, Quantity
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
@@ -107,7 +108,7 @@ class ChainMethods:
         blockOverrides: dict[str, Any] | None = None,
     ) -> HexData:
         """Return the data that a call returns."""
-        call_state = self._executor.state(block, overrides).in_block(blockOverrides)
+        call_state = self._executor.state(block, overrides, blockOverrides)
         message, gas = prepare_call(call, call_state, self._executor.limits)
         outcome = await self._executor.execute(message, gas, call, call_state)
         return to_hex(returned(message, outcome, gas, call_state.fork))
@@ -120,8 +121,8 @@ class ChainMethods:
         blockOverrides: dict[str, Any] | None = None,
     ) -> Quantity:
         """Return the gas limit that a call needs."""
-        call_state = self._executor.state(block, overrides).in_block(blockOverrides)
-        return to_quantity(await self._executor.gas_limit(call, call_state, _GETH))
+        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
+        return to_quantity((await self._executor.gas(call, asked, _GETH)).limit)
 
     def eth_gasPrice(self) -> Quantity:
         """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""

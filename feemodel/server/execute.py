@@ -8,7 +8,7 @@ cap bounds the time.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
@@ -96,14 +96,16 @@ class Executor:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(THREADS)
 
-    def state(self, block: BlockId | None, overrides: StateOverride | None) -> CallState:
-        """Return the state of a block with an override; for an unknown block, raises the same error as a node."""
-        if block is not None:
-            self.check_block(block)
-        if overrides is None:
-            return self.chain.call_state
-        check_overrides(overrides)
-        return self.chain.call_state.with_overrides(overrides.accounts)
+    def state(
+        self, block: BlockId | None, overrides: StateOverride | None, block_overrides: Mapping[str, Any] | None
+    ) -> CallState:
+        """Return the state of a block with overrides; for an unknown block, raises the same error as a node."""
+        self.check_block(block)
+        call_state = self.chain.call_state
+        if overrides is not None:
+            check_overrides(overrides)
+            call_state = call_state.with_overrides(overrides.accounts)
+        return call_state.in_block(block_overrides)
 
     def check_block(self, block: BlockId | None) -> None:
         """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
@@ -123,27 +125,23 @@ class Executor:
             return block.tag != "earliest" or number == 0
         return block.number == number
 
-    async def gas(self, call: Call, asked: EstimateOptions) -> Gas:
-        """Return the gas limit that a call needs with Besu's search, as on Linea's nodes."""
-        base, is_changed = self.chain.call_state, asked.block is not None or asked.overrides is not None
-        call_state = self.state(asked.block, asked.overrides) if is_changed else base
-        limit = await self.gas_limit(call, call_state, _INTACT if asked.intact else _BESU)
-        # An override of the nonce is ignored.
-        return Gas(limit, 0 if call.sender is None else base.account(call.sender).nonce, base.chain_id)
-
-    async def gas_limit(self, call: Call, call_state: CallState, node: NodeClient) -> int:
-        """Return the gas limit that a call needs with a node's search, or with every inner call intact [gas].
+    async def gas(self, call: Call, asked: EstimateOptions, node: NodeClient = _BESU) -> Gas:
+        """Return the gas limit that a call needs with a node's search, by default that of Linea's nodes.
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
         exceeds a limit, or if too many calls are waiting.
         """
-        node = _INTACT if self.settings.intact else node
+        base, given = self.chain.call_state, (asked.block, asked.overrides, asked.block_overrides)
+        call_state = base if given == (None, None, None) else self.state(*given)
+        node = _INTACT if asked.intact or self.settings.intact else node
         prepared = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
         task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
         found: Searched = await self._run(task, call, call_state)
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
-        return found.gas_limit
+        # An override of the nonce is ignored.
+        nonce = 0 if call.sender is None else base.account(call.sender).nonce
+        return Gas(limit=found.gas_limit, nonce=nonce, chain_id=base.chain_id)
 
     async def execute(self, message: Message, gas_limit: int, call: Call, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""

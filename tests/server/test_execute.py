@@ -8,6 +8,7 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates.chain import ChainState
+from feemodel.estimates.estimate import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call
@@ -40,8 +41,8 @@ def run(use, *, state=STATE, **settings):
     return asyncio.run(main())
 
 
-async def limit_of(executor, call, state=STATE):
-    return await executor.gas_limit(parse_call(call), state, node_named("geth"))
+async def limit_of(executor, call):
+    return (await executor.gas(parse_call(call), EstimateOptions(), node_named("geth"))).limit
 
 
 def in_threads(executor, monkeypatch):
@@ -206,9 +207,10 @@ def test_a_state_of_another_chain_is_loaded():
 
     async def use(executor):
         await limit_of(executor, TRANSFER)
-        await limit_of(executor, TRANSFER, poor)
+        executor.chain = ChainState(call_state=poor)
+        await limit_of(executor, TRANSFER)
 
     with pytest.raises(ExecutionFailed, match="insufficient funds"):
         run(use)
     rich = replace(poor, accounts={bytes.fromhex(ANNA[2:]): Account(balance=10**18)})
-    assert run(lambda executor: limit_of(executor, TRANSFER, rich)) == 21_000
+    assert run(lambda executor: limit_of(executor, TRANSFER), state=rich) == 21_000
