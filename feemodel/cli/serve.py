@@ -146,7 +146,7 @@ def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
         if ask_nodes:
             async with service.lifespan():
                 if service.ledger is not None:
-                    await service.ledger.load()  # compile the kernels, so that a container image can store them
+                    service.ledger.store()
                 unready = service.unready()
         shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
         return {"settings": shown, "methods": sorted(service.methods), "unready": unready}

@@ -1,4 +1,4 @@
-"""The two hash functions of the state tree, computed by the native package, by numba or in plain Python.
+"""The two hash functions of the state tree, computed by the native package or in Python.
 
 Since the end of March 2026, the tree uses Poseidon2 over the KoalaBear field; until then, it used MiMC over the scalar
 field of BLS12-377. Both hash functions split a message into blocks of 32 bytes and absorb the blocks in order into a
@@ -14,21 +14,19 @@ Consensys/gnark-crypto at e07d4d57, `LibGnark` of hyperledger/besu-native at 8f7
 the Poseidon Hash Function" (eprint 2023/323).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import NoReturn, Protocol
 
-from feemodel._extras import has_native, has_numba
+from feemodel._extras import has_native
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._hashes import keccak256
 
 BLOCK_SIZE = 32  # size of a digest, and of the blocks into which a message is divided [byte]
 
 
 class _CompiledHash(Protocol):
-    """Hashes many messages at once: `feemodel_native.Hash`, or `_PlainHash` without the native package.
+    """Hashes many messages at once: `feemodel_native.Hash`, or `PlainHash` without the native package.
 
     Methods return `None` if an element of a message is not below the order of the field.
     """
@@ -120,13 +118,14 @@ class Hash:
 
     @cached_property
     def compiled(self) -> _CompiledHash:
-        """Implementation by the native package or, without that package, by numba or plain Python."""
+        """Implementation by the native package or, without that package, by NumPy and Python."""
         if has_native():
-            import feemodel_native as native
+            from feemodel_native import Hash as NativeHash
 
-            if hasattr(native, "Hash"):  # earlier versions of the native package have no `Hash`
-                return native.Hash(self.name)
-        return _plain_hash(self.name)
+            return NativeHash(self.name)
+        from feemodel.ledger.plain_hashes import PlainHash
+
+        return PlainHash(self.name)
 
     def _elements(self, message: bytes) -> Iterator[int]:
         padded = bytes(-len(message) % BLOCK_SIZE)
@@ -150,35 +149,6 @@ class Hash:
         raise AssertionError(f"{self.name} rejected messages whose elements are all below the order")
 
 
-@dataclass(frozen=True)
-class _PlainHash:
-    """Hash function for use without the native package, based on a kernel that hashes messages of equal size."""
-
-    digests: Callable[[bytes, int], bytes | None]
-
-    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None:
-        hashes, paths = pieces(nodes, BLOCK_SIZE), pieces(siblings, len(siblings) // len(indices))
-        for level in range(len(paths[0]) // BLOCK_SIZE):
-            pairs = []
-            for index, digest, path in zip(indices, hashes, paths, strict=True):
-                sibling = path[level * BLOCK_SIZE : (level + 1) * BLOCK_SIZE]
-                pairs.append(sibling + digest if index >> level & 1 else digest + sibling)
-            found = self.digests(b"".join(pairs), 2 * BLOCK_SIZE)
-            if found is None:
-                return None
-            hashes = pieces(found, BLOCK_SIZE)
-        return b"".join(hashes)
-
-
-def _plain_hash(name: str) -> _PlainHash:
-    """Return the hash function that numba compiles at the first call or, without numba, the version in plain Python."""
-    if has_numba():
-        from feemodel.ledger.hash_kernels import mimc_digests, poseidon2_digests
-    else:
-        from feemodel.ledger.plain_hashes import mimc_digests, poseidon2_digests
-    return _PlainHash(poseidon2_digests if name == "poseidon2" else mimc_digests)
-
-
 def pieces(data: bytes, size: int) -> list[bytes]:
     """Cut data into pieces of `size` bytes.
 
@@ -186,25 +156,6 @@ def pieces(data: bytes, size: int) -> list[bytes]:
     [b'aa', b'bb']
     """
     return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
-    """Return constants of a hash function, made by hashing a seed repeatedly with Keccak-256.
-
-    The first constant is keccak256(keccak256(seed)) modulo the order; each further constant needs one more Keccak-256
-    hash.
-
-    >>> seeded_elements(b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]", poseidon2.order, 1)
-    [1954447561]
-    """
-
-    def hashes() -> Iterator[int]:
-        state = keccak256(seed)
-        while True:
-            state = keccak256(state)
-            yield int.from_bytes(state) % order
-
-    return list(islice(hashes(), count))
 
 
 poseidon2 = Hash("poseidon2", order=2**31 - 2**24 + 1, element_size=4)

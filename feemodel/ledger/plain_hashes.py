@@ -1,33 +1,113 @@
-"""The hash functions of the state tree in plain Python, for machines with neither the native package nor numba.
+"""The hash functions of the state tree for machines without the native package: NumPy and integers of Python."""
 
-The functions follow the definitions directly, with Python integers. Tests compare the compiled functions with the
-functions of this module.
-"""
-
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 
-from feemodel.ledger.hash_kernels import DIAGONAL, FULL_ROUNDS, PARTIAL_ROUNDS, WIDTH, round_constants, round_keys
+import numpy as np
+from numpy.typing import NDArray
+
+from feemodel.ethereum._hashes import keccak256
 from feemodel.ledger.hashing import BLOCK_SIZE, mimc, pieces, poseidon2
 
-M4 = ((2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2))
-_diagonal = tuple(int(number) for number in DIAGONAL)
-_keys = cache(round_keys)
-_constants = cache(round_constants)
+WIDTH = 16
+FULL_ROUNDS = 6
+PARTIAL_ROUNDS = 21
+POSEIDON2_SEED = b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]"
+MIMC_ROUNDS = 62
+MIMC_SEED = b"seed"
+P = np.uint64(poseidon2.order)
+M4 = np.array([(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)], dtype=np.uint64)
+#: The internal matrix of Poseidon2 is the sum of a matrix of ones and the diagonal matrix with these entries.
+DIAGONAL = np.array(
+    [
+        number * pow(2, -halvings, poseidon2.order) % poseidon2.order
+        for number, halvings in (
+            (-2, 0), (1, 0), (2, 0), (1, 1), (3, 0), (4, 0), (-1, 1), (-3, 0), (-4, 0), (1, 8), (1, 3), (1, 24),
+            (-1, 8), (-1, 3), (-1, 4), (-1, 24),
+        )
+    ],
+    dtype=np.uint64,
+)  # fmt: skip
+
+Elements = NDArray[np.uint64]
+
+
+class PlainHash:
+    """A hash function with the methods of `feemodel_native.Hash`."""
+
+    def __init__(self, name: str) -> None:
+        self.digests = poseidon2_digests if name == "poseidon2" else mimc_digests
+
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None:
+        """Return the roots of Merkle paths, or `None` if an element is not below the field's order."""
+        hashes, paths = pieces(nodes, BLOCK_SIZE), pieces(siblings, len(siblings) // len(indices))
+        for level in range(len(paths[0]) // BLOCK_SIZE):
+            pairs = []
+            for index, digest, path in zip(indices, hashes, paths, strict=True):
+                sibling = path[level * BLOCK_SIZE : (level + 1) * BLOCK_SIZE]
+                pairs.append(sibling + digest if index >> level & 1 else digest + sibling)
+            found = self.digests(b"".join(pairs), 2 * BLOCK_SIZE)
+            if found is None:
+                return None
+            hashes = pieces(found, BLOCK_SIZE)
+        return b"".join(hashes)
+
+
+def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
+    """Return constants of a hash function, made by hashing a seed repeatedly with Keccak-256.
+
+    The first constant is keccak256(keccak256(seed)) modulo the order; each further constant needs one more Keccak-256
+    hash.
+    """
+
+    def hashes() -> Iterator[int]:
+        state = keccak256(seed)
+        while True:
+            state = keccak256(state)
+            yield int.from_bytes(state) % order
+
+    return list(islice(hashes(), count))
+
+
+@cache
+def round_keys() -> list[list[int]]:
+    """Return the round keys of the 27 rounds of Poseidon2: sixteen keys for a full round, one for a partial round.
+
+    >>> keys = round_keys()
+    >>> len(keys), keys[3], keys[23]
+    (27, [271263440], [1053550888])
+    """
+    half = FULL_ROUNDS // 2
+    sizes = [*[WIDTH] * half, *[1] * PARTIAL_ROUNDS, *[WIDTH] * half]
+    keys = iter(seeded_elements(POSEIDON2_SEED, poseidon2.order, sum(sizes)))
+    return [[next(keys) for _ in range(size)] for size in sizes]
+
+
+@cache
+def round_constants() -> list[int]:
+    """Return the 62 round constants of MiMC.
+
+    >>> constants = round_constants()
+    >>> len(constants), constants[61] % 10**9
+    (62, 705585674)
+    """
+    return seeded_elements(MIMC_SEED, mimc.order, MIMC_ROUNDS)
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
     """Return the hashes of messages of equal size, or `None` if an element is not below the field's order."""
-    hashes = []
-    for message in pieces(data, size):
-        state = [0] * (WIDTH // 2)
-        for piece in pieces(message, BLOCK_SIZE):
-            block = [int.from_bytes(element) for element in pieces(piece.rjust(BLOCK_SIZE, b"\0"), 4)]
-            if max(block) >= poseidon2.order:
-                return None
-            mixed = _permutation(state + block)[WIDTH // 2 :]
-            state = [(x + y) % poseidon2.order for x, y in zip(mixed, block, strict=True)]
-        hashes.append(b"".join(element.to_bytes(4) for element in state))
-    return b"".join(hashes)
+    messages = np.frombuffer(data, dtype=np.uint8).reshape(-1, size)
+    padding = np.zeros((len(messages), -size % BLOCK_SIZE), dtype=np.uint8)
+    whole = size - size % BLOCK_SIZE
+    padded = np.concatenate([messages[:, :whole], padding, messages[:, whole:]], axis=1)
+    elements = padded.view(">u4").astype(np.uint64)
+    if (elements >= P).any():
+        return None
+    state = np.zeros((len(messages), WIDTH // 2), dtype=np.uint64)
+    for block in np.split(elements, elements.shape[1] // state.shape[1], axis=1):
+        state = (_permutation(np.concatenate([state, block], axis=1))[:, WIDTH // 2 :] + block) % P
+    return state.astype(">u4").tobytes()
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
@@ -43,31 +123,27 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
             if len(block) < BLOCK_SIZE or element >= mimc.order:
                 return None
             x = element
-            for constant in _constants():
+            for constant in round_constants():
                 x = pow(x + state + constant, 17, mimc.order)
             state = (x + 2 * state + element) % mimc.order
         hashes.append(state.to_bytes(BLOCK_SIZE))
     return b"".join(hashes)
 
 
-def _permutation(state: list[int]) -> list[int]:
-    order = poseidon2.order
-    state = _external(state)
-    for number, keys in enumerate(_keys()):
-        if FULL_ROUNDS // 2 <= number < FULL_ROUNDS // 2 + PARTIAL_ROUNDS:
-            state = _internal([pow(state[0] + keys[0], 3, order), *state[1:]])
+def _permutation(states: Elements) -> Elements:
+    states = _external(states)
+    for row in round_keys():
+        keys = np.array(row, dtype=np.uint64)
+        cubes = (states[:, : len(keys)] + keys) % P
+        cubes = cubes * cubes % P * cubes % P
+        if len(keys) == WIDTH:
+            states = _external(cubes)
         else:
-            state = _external([pow(x + key, 3, order) for x, key in zip(state, keys, strict=True)])
-    return state
+            states[:, :1] = cubes
+            states = (states.sum(axis=1, keepdims=True) + DIAGONAL * states) % P
+    return states
 
 
-def _external(state: list[int]) -> list[int]:
-    mixed: list[int] = []
-    for group in range(0, WIDTH, 4):
-        mixed += [sum(factor * state[group + i] for i, factor in enumerate(row)) for row in M4]
-    return [(mixed[i] + sum(mixed[i % 4 :: 4])) % poseidon2.order for i in range(WIDTH)]
-
-
-def _internal(state: list[int]) -> list[int]:
-    total = sum(state)
-    return [(total + factor * x) % poseidon2.order for factor, x in zip(_diagonal, state, strict=True)]
+def _external(states: Elements) -> Elements:
+    mixed = states.reshape(-1, WIDTH // 4, 4) @ M4.T
+    return ((mixed + mixed.sum(axis=1, keepdims=True)) % P).reshape(-1, WIDTH)

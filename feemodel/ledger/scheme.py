@@ -68,10 +68,6 @@ class Scheme:
         """Name of the hash function: "poseidon2" or "mimc"."""
         return self.hash.name
 
-    def load(self) -> None:
-        """Load or compile the hash function before serving requests."""
-        self.digest(NOTHING)
-
     def digest(self, message: bytes) -> bytes:
         """Return the hash of one message."""
         return self.hash.digest(message)

@@ -1,9 +1,6 @@
 """Proofs of the rollup's state from a ledger."""
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
 from typing import Any
 
 from feemodel.errors import LimitExceeded
@@ -13,23 +10,6 @@ from feemodel.io.polled import Head, Polled
 from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.errors import INVALID_PARAMS, CallError
-
-
-def _in_daemon(task: Callable[[], object]) -> asyncio.Future[None]:
-    """Run a task in a thread for which a process that ends does not wait, as for one that compiles."""
-    done: Future[None] = Future()
-    done.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            task()
-        except BaseException as error:
-            done.set_exception(error)
-        else:
-            done.set_result(None)
-
-    Thread(target=run, name="load", daemon=True).start()
-    return asyncio.wrap_future(done)
 
 
 class Ledger:
@@ -47,7 +27,6 @@ class Ledger:
         self.path, self._head = path, head
         self._store: Store | None = None
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
-        self._is_loaded = False
 
     def store(self) -> Store:
         """Return the open store; raises `UnreadableFile` if the file cannot be read."""
@@ -56,15 +35,8 @@ class Ledger:
         self._store.check_file()
         return self._store
 
-    async def load(self) -> None:
-        """Load or compile the hash function in a thread, unless it is loaded already."""
-        if not self._is_loaded:
-            await _in_daemon(self.store().scheme.load)
-            self._is_loaded = True
-
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803
         """Return Merkle proofs of an account and its slots at a final block."""
-        await self.load()
         number = self._head.value.number if self._head is not None and block.tag in HEAD_TAGS else block.number
         named = block.hash or (block.tag if number is None else to_quantity(number)) or "0x0"
         try:

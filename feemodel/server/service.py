@@ -154,9 +154,9 @@ class Service:
             await self.close()
 
     async def _warm_up(self) -> None:
-        """Load the ledger's hashing and the engine, so that the first calls do not have to wait."""
+        """Open the ledger and load the engine, so that the first calls do not have to wait."""
         if self.ledger is not None:
-            await self.ledger.load()
+            self.ledger.store()
         if self._executor is not None:
             await self._executor.warm_up()
         self._warm.set()

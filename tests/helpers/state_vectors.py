@@ -12,7 +12,7 @@ from typing import Any
 from feemodel.errors import FeeModelError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
-from feemodel.ledger import hash_kernels
+from feemodel.ledger import plain_hashes
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import parse_trie_log
 from feemodel.ledger.genesis import import_genesis
@@ -70,11 +70,11 @@ def _vectors(data: dict[str, Any]) -> Iterator[Case]:
 def _constants(data: dict[str, Any]) -> Iterator[Case]:
     published = data["poseidon2_koalabear"]
     yield _equal("Poseidon2 field", poseidon2.order, published["p"])
-    yield _equal("Poseidon2 seed", hash_kernels.POSEIDON2_SEED.decode(), published["seed"])
-    yield _equal("Poseidon2 round keys", hash_kernels.round_keys(), published["roundKeys"])
+    yield _equal("Poseidon2 seed", plain_hashes.POSEIDON2_SEED.decode(), published["seed"])
+    yield _equal("Poseidon2 round keys", plain_hashes.round_keys(), published["roundKeys"])
     published = data["mimc_bls12_377"]
     yield _equal("MiMC field", mimc.order, int(published["r"]))
-    yield _equal("MiMC constants", hash_kernels.round_constants(), [int(value) for value in published["constants"]])
+    yield _equal("MiMC constants", plain_hashes.round_constants(), [int(value) for value in published["constants"]])
 
 
 def _schemes(data: dict[str, Any]) -> Iterator[Case]:
