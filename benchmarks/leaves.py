@@ -21,8 +21,8 @@ from benchmarks.server import SECONDS, WARM_UP, load
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.hashing import poseidon2
 from feemodel.ledger.maintenance import back_up, verify
+from feemodel.ledger.scheme import POSEIDON2
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
 from tests.system.start import serving
@@ -106,7 +106,7 @@ def _accounts(size: int) -> Iterator[GenesisAccount]:
 
 
 def _import(path: Path, size: int) -> tuple[float, float, float, int]:
-    poseidon2.digest(bytes(32))  # compile or load the kernel before measuring
+    POSEIDON2.digest(bytes(32))  # compile or load the kernel before measuring
     started = time.perf_counter()
     sum(1 for _ in _accounts(size))
     accounts = time.perf_counter() - started

@@ -18,7 +18,8 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis, plain_hashes
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.hashing import pieces, poseidon2
+from feemodel.ledger.hashing import pieces
+from feemodel.ledger.scheme import POSEIDON2
 
 CODE = bytes.fromhex("600160020300")
 CONTRACT = b"\xc0" * 20
@@ -36,11 +37,11 @@ def main() -> None:
 
 def hashes(count: int = 4_000) -> None:
     """Compare vectorized and single hashes of tree nodes (two blocks of eight elements), on one core."""
-    data = np.random.default_rng(1).integers(0, poseidon2.order, (count, 16), dtype=np.uint32).astype(">u4").tobytes()
+    data = np.random.default_rng(1).integers(0, POSEIDON2.order, (count, 16), dtype=np.uint32).astype(">u4").tobytes()
     nodes = pieces(data, 64)
     runs = {
-        "one at a time": lambda: b"".join(map(poseidon2.digest, nodes)),
-        "in lanes": lambda: poseidon2.digests(data, 64),
+        "one at a time": lambda: b"".join(map(POSEIDON2.digest, nodes)),
+        "in lanes": lambda: POSEIDON2.digests(data, 64),
         "in Python": lambda: plain_hashes.poseidon2_digests(data, 64),
     }
     if len({run() for run in runs.values()}) > 1:
@@ -205,7 +206,7 @@ def _stored_bytes(store: Store) -> int:
 
 
 def _million(path: str) -> tuple[float, int]:
-    poseidon2.digest(bytes(32))  # compile or load the kernel before measuring
+    POSEIDON2.digest(bytes(32))  # compile or load the kernel before measuring
     contract = GenesisAccount(CONTRACT, 1, 0, CODE, {number.to_bytes(32): 1 for number in range(1_000)})
     accounts = [contract, *_accounts(MILLION - 1)]
     with Store(path) as store:

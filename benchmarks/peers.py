@@ -27,7 +27,7 @@ from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
 from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.ledger.hashing import mimc, poseidon2
+from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
 from feemodel.sizes._codecs import Zstd
@@ -207,7 +207,7 @@ def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
     payloads = _payloads()
     dictionary = DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536]
     rng = np.random.default_rng(1)
-    nodes = rng.integers(0, poseidon2.order, (NODES, 16), dtype=np.uint32)
+    nodes = rng.integers(0, POSEIDON2.order, (NODES, 16), dtype=np.uint32)
     pairs = b"".join(_element(rng) for _ in range(2 * PAIRS))
     framed = b"".join(len(payload).to_bytes(4, "little") + payload for payload in payloads)
     codec = Lzss(dictionary)
@@ -216,8 +216,8 @@ def _go_rows(program: Path, folder: Path) -> Iterator[Row]:
     with _running([str(program)], folder, dictionary=dictionary, **inputs) as peer:
         yield from _lzss(peer, payloads, blob, codec)
         yield from _poseidon2(peer, nodes)
-        _same("MiMC", mimc.digests(pairs, 64), peer.result("mimc"))
-        ours, theirs = in_turns(lambda: mimc.digests(pairs, 64), lambda: peer.seconds("mimc"))
+        _same("MiMC", MIMC.digests(pairs, 64), peer.result("mimc"))
+        ours, theirs = in_turns(lambda: MIMC.digests(pairs, 64), lambda: peer.seconds("mimc"))
         yield Row("MiMC, two elements", _gnark(peer), PAIRS, ours, theirs)
 
 
@@ -249,16 +249,16 @@ def _size_of_blob(data: bytes, codec: Lzss) -> int:
 
 def _poseidon2(peer: _Peer, nodes: NDArray[Any]) -> Iterator[Row]:
     data = nodes.astype(">u4").tobytes()
-    expected = np.frombuffer(poseidon2.digests(data, 64), dtype=">u4").astype("<u4").tobytes()
+    expected = np.frombuffer(POSEIDON2.digests(data, 64), dtype=">u4").astype("<u4").tobytes()
     for work in ("poseidon2", "poseidon2 in lanes"):
         _same(work, expected, peer.result(work))
-    ours, theirs = in_turns(lambda: poseidon2.digests(data, 64), lambda: peer.seconds("poseidon2 in lanes"))
+    ours, theirs = in_turns(lambda: POSEIDON2.digests(data, 64), lambda: peer.seconds("poseidon2 in lanes"))
     yield Row("Poseidon2 node (two compressions), in lanes", _gnark(peer), NODES, ours, theirs)
     singles = [data[at : at + 64] for at in range(0, 64 * 4_096, 64)]
 
     def one_at_a_time() -> None:
         for node in singles:
-            poseidon2.digest(node)
+            POSEIDON2.digest(node)
 
     ours, theirs = in_turns(one_at_a_time, lambda: peer.seconds("poseidon2") * len(singles) / NODES)
     yield Row("Poseidon2 node, one at a time, from Python", _gnark(peer), len(singles), ours, theirs)
@@ -328,7 +328,7 @@ def _sizes(numbers: object) -> bytes:
 
 
 def _element(rng: np.random.Generator) -> bytes:
-    return (int.from_bytes(rng.bytes(32)) % mimc.order).to_bytes(32)
+    return (int.from_bytes(rng.bytes(32)) % MIMC.order).to_bytes(32)
 
 
 def _same(work: str, ours: bytes, theirs: bytes) -> None:

@@ -22,6 +22,8 @@ from typing import NoReturn, Protocol
 from feemodel._extras import has_native
 from feemodel.errors import InvalidInput
 
+POSEIDON2_ORDER = 2**31 - 2**24 + 1
+MIMC_ORDER = 8444461749428370424248824938781546531375899335154063827935233455917409239041
 BLOCK_SIZE = 32  # size of a digest, and of the blocks into which a message is divided [byte]
 
 
@@ -60,9 +62,10 @@ class Hash:
 
         Raises `InvalidInput` if the length is not allowed, or if an element is not below the field's order.
 
-        >>> poseidon2.digest(bytes(32)).hex()
+        >>> from feemodel.ledger.scheme import MIMC, POSEIDON2
+        >>> POSEIDON2.digest(bytes(32)).hex()
         '0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc'
-        >>> mimc.digest(bytes(32)).hex()
+        >>> MIMC.digest(bytes(32)).hex()
         '0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17'
         """
         return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
@@ -77,7 +80,8 @@ class Hash:
 
         Raises `InvalidInput` for a length that is not a multiple of `size`, and for messages that `digest` rejects.
 
-        >>> poseidon2.digests(bytes(64), 32) == 2 * poseidon2.digest(bytes(32))
+        >>> from feemodel.ledger.scheme import POSEIDON2
+        >>> POSEIDON2.digests(bytes(64), 32) == 2 * POSEIDON2.digest(bytes(32))
         True
         """
         if size < 1 or len(data) % size:
@@ -98,7 +102,8 @@ class Hash:
 
         Raises `InvalidInput` for an element that is not below the field's order, and for an incomplete hash or path.
 
-        >>> poseidon2.path_roots(bytes(32), bytes(32), [0]) == poseidon2.digest(bytes(64))
+        >>> from feemodel.ledger.scheme import POSEIDON2
+        >>> POSEIDON2.path_roots(bytes(32), bytes(32), [0]) == POSEIDON2.digest(bytes(64))
         True
         """
         if not indices or len(nodes) != BLOCK_SIZE * len(indices):
@@ -156,11 +161,3 @@ def pieces(data: bytes, size: int) -> list[bytes]:
     [b'aa', b'bb']
     """
     return [data[start : start + size] for start in range(0, len(data), size)]
-
-
-poseidon2 = Hash("poseidon2", order=2**31 - 2**24 + 1, element_size=4)
-mimc = Hash(
-    "mimc",
-    order=8444461749428370424248824938781546531375899335154063827935233455917409239041,
-    element_size=BLOCK_SIZE,
-)

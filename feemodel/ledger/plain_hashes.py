@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ledger.hashing import BLOCK_SIZE, mimc, pieces, poseidon2
+from feemodel.ledger.hashing import BLOCK_SIZE, MIMC_ORDER, POSEIDON2_ORDER, pieces
 
 WIDTH = 16
 FULL_ROUNDS = 6
@@ -16,12 +16,12 @@ PARTIAL_ROUNDS = 21
 POSEIDON2_SEED = b"Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]"
 MIMC_ROUNDS = 62
 MIMC_SEED = b"seed"
-P = np.uint64(poseidon2.order)
+P = np.uint64(POSEIDON2_ORDER)
 M4 = np.array([(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)], dtype=np.uint64)
 #: The internal matrix of Poseidon2 is the sum of a matrix of ones and the diagonal matrix with these entries.
 DIAGONAL = np.array(
     [
-        number * pow(2, -halvings, poseidon2.order) % poseidon2.order
+        number * pow(2, -halvings, POSEIDON2_ORDER) % POSEIDON2_ORDER
         for number, halvings in (
             (-2, 0), (1, 0), (2, 0), (1, 1), (3, 0), (4, 0), (-1, 1), (-3, 0), (-4, 0), (1, 8), (1, 3), (1, 24),
             (-1, 8), (-1, 3), (-1, 4), (-1, 24),
@@ -80,7 +80,7 @@ def round_keys() -> list[list[int]]:
     """
     half = FULL_ROUNDS // 2
     sizes = [*[WIDTH] * half, *[1] * PARTIAL_ROUNDS, *[WIDTH] * half]
-    keys = iter(seeded_elements(POSEIDON2_SEED, poseidon2.order, sum(sizes)))
+    keys = iter(seeded_elements(POSEIDON2_SEED, POSEIDON2_ORDER, sum(sizes)))
     return [[next(keys) for _ in range(size)] for size in sizes]
 
 
@@ -92,7 +92,7 @@ def round_constants() -> list[int]:
     >>> len(constants), constants[61] % 10**9
     (62, 705585674)
     """
-    return seeded_elements(MIMC_SEED, mimc.order, MIMC_ROUNDS)
+    return seeded_elements(MIMC_SEED, MIMC_ORDER, MIMC_ROUNDS)
 
 
 def poseidon2_digests(data: bytes, size: int) -> bytes | None:
@@ -120,12 +120,12 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
         state = 0
         for block in pieces(message, BLOCK_SIZE):
             element = int.from_bytes(block)
-            if len(block) < BLOCK_SIZE or element >= mimc.order:
+            if len(block) < BLOCK_SIZE or element >= MIMC_ORDER:
                 return None
             x = element
             for constant in round_constants():
-                x = pow(x + state + constant, 17, mimc.order)
-            state = (x + 2 * state + element) % mimc.order
+                x = pow(x + state + constant, 17, MIMC_ORDER)
+            state = (x + 2 * state + element) % MIMC_ORDER
         hashes.append(state.to_bytes(BLOCK_SIZE))
     return b"".join(hashes)
 

@@ -16,7 +16,7 @@ which checks proofs on L1.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NoReturn
 
 from feemodel.checks import sequence
@@ -31,6 +31,7 @@ from feemodel.ethereum._quantities import (
     slot_bytes,
     to_hex,
 )
+from feemodel.ledger.hashing import pieces
 from feemodel.ledger.scheme import (
     ACCOUNT_SIZE,
     DEPTH,
@@ -410,7 +411,8 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
     siblings = [
         [NOTHING if leaf.entries[DEPTH] == NOTHING else next(beside), *islice(inner, DEPTH - 1)] for leaf in leaves
     ]
-    sub_roots = scheme.path_roots(nodes, siblings, [leaf.index for leaf in leaves])
+    joined = b"".join(chain.from_iterable(siblings))
+    sub_roots = pieces(scheme.path_roots(b"".join(nodes), joined, [leaf.index for leaf in leaves]), HASH_SIZE)
     return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
 

@@ -11,9 +11,9 @@ each table are numbered from 1; number 0 means an empty subtree. Three kinds of 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +30,7 @@ NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILD
 NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
 ENTRY_SIZE = HASH_SIZE + NUMBER_SIZE
 
-NODES_KEPT = (
-    8_192  # number of nodes that are cached for proofs, about 4 kB each; a proof is otherwise three times slower
-)
-PAGES_KEPT = 8_192  # number of pages that are cached, about 0.5 kB each; a proof would read five to eight pages
+KEPT = 10_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 LEAF_COLUMNS = "hkey, previous, following, hval, value"
 
 SCHEMA = """
@@ -90,14 +87,13 @@ class Rows:
     """The three tables of rows.
 
     The value of an account without code and storage is stored without its last four words, which are always the same.
+    The cache has pages by 0 and row number, nodes by height and row number, and proven leaves by root and leaf index.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
         self._plain = plain_suffix(scheme)
-        self._pages: dict[int, tuple[int, bytes]] = {}
-        self.proven: dict[tuple[bytes, int], Any] = {}  # newest proven leaves by root and index, see `Tree.prove`
-        self.node = lru_cache(NODES_KEPT)(self._node)
+        self.cache: dict[tuple[bytes | int, int], Any] = {}
 
     @cached_property
     def _empty_nodes(self) -> list[bytes]:
@@ -118,12 +114,16 @@ class Rows:
             self.database.damaged("a node is malformed")
         return np.frombuffer(data, NODE)
 
-    def _node(self, number: int, height: int) -> Node:
-        """Return a node with all its hashes; see `nodes`. The newest 8,192 nodes are cached as `node`."""
-        [row] = self.nodes(np.array([number]), height)
-        levels = inner_levels(self.scheme, row["hash"].tobytes())
-        pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
-        return Node(pieces(levels[0], HASH_SIZE), pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
+    def node(self, number: int, height: int) -> Node:
+        """Return a node with all its hashes; see `nodes`."""
+        node: Node | None = self.cache.get((height, number))
+        if node is None:
+            [row] = self.nodes(np.array([number]), height)
+            levels = inner_levels(self.scheme, row["hash"].tobytes())
+            pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
+            node = Node(pieces(levels[0], HASH_SIZE), pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
+            self.keep({(height, number): node})
+        return node
 
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
@@ -138,20 +138,18 @@ class Rows:
 
     def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, bytes]]:
         """Return the height and the entries of each page."""
-        pages = {number: self._pages[number] for number in {*numbers} if number in self._pages}
+        pages = {number: self.cache[0, number] for number in {*numbers} if (0, number) in self.cache}
         if missing := {*numbers} - pages.keys():
             found = self._many("page", "height, entries", missing)
-            if len(self._pages) + len(found) > PAGES_KEPT:
-                self._pages.clear()
-            self._pages |= found
+            self.keep({(0, number): page for number, page in found.items()})
             pages |= found
         return pages
 
-    def forget(self) -> None:
-        """Drop cached rows after a transaction was rolled back, because new rows will get the same numbers."""
-        self._pages.clear()
-        self.proven.clear()
-        self.node.cache_clear()
+    def keep(self, rows: Mapping[tuple[bytes | int, int], Any]) -> None:
+        """Add rows to the cache, which is emptied when it is full."""
+        if len(self.cache) + len(rows) > KEPT:
+            self.cache.clear()
+        self.cache.update(rows)
 
     def add_nodes(self, height: int, nodes: NDArray[Any]) -> Numbers:
         """Add nodes; return their row numbers."""

@@ -10,7 +10,6 @@ Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
-from feemodel.ledger.hashing import Hash, mimc, pieces, poseidon2
+from feemodel.ledger.hashing import BLOCK_SIZE, MIMC_ORDER, POSEIDON2_ORDER, Hash, pieces
 
 if TYPE_CHECKING:
     from feemodel.ledger.rows import Leaf
@@ -35,12 +34,12 @@ NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of the head leaf and o
 
 
 @dataclass(frozen=True, eq=False)
-class Scheme:
+class Scheme(Hash):
     """One generation of the state tree: a hash function, and an encoding of data for hashing.
 
     Parameters
     ----------
-    hash : hash function, Poseidon2 or MiMC.
+    name, order, element_size : the hash function, see `Hash`.
     tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message to hash.
     plain : inverse of `numbers`: function that decodes 32-byte integers from a message to hash.
@@ -52,7 +51,6 @@ class Scheme:
     empty_root : root of an empty tree.
     """
 
-    hash: Hash
     tail_key: bytes
     numbers: Callable[[bytes], bytes]
     plain: Callable[[bytes], bytes]
@@ -63,39 +61,13 @@ class Scheme:
     empty_sub_root: bytes
     empty_root: bytes
 
-    @property
-    def name(self) -> str:
-        """Name of the hash function: "poseidon2" or "mimc"."""
-        return self.hash.name
-
-    def digest(self, message: bytes) -> bytes:
-        """Return the hash of one message."""
-        return self.hash.digest(message)
-
-    def digests(self, messages: bytes, size: int) -> bytes:
-        """Return the concatenated 32-byte hashes of concatenated messages of one size."""
-        return self.hash.digests(messages, size)
-
     def hashes(self, messages: bytes, count: int) -> list[bytes]:
         """Return the hashes of `count` concatenated messages of one size."""
-        return pieces(self.hash.digests(messages, len(messages) // count), HASH_SIZE) if count else []
+        return pieces(self.digests(messages, len(messages) // count), HASH_SIZE) if count else []
 
     def node(self, left: bytes, right: bytes) -> bytes:
         """Return the hash of an inner node from the hashes of its children."""
         return self.digest(left + right)
-
-    def path_roots(
-        self, nodes: Sequence[bytes], siblings: Sequence[Sequence[bytes]], indices: Sequence[int]
-    ) -> list[bytes]:
-        """Return the root of each Merkle path, computed from the lowest node and the siblings.
-
-        All Merkle paths must have the same length.
-
-        Bit i of the index of a path, counted from the lowest bit, is 1 if sibling i is on the left.
-        """
-        return pieces(
-            self.hash.path_roots(b"".join(nodes), b"".join(chain.from_iterable(siblings)), indices), HASH_SIZE
-        )
 
     def leaf(self, leaf: "Leaf") -> bytes:
         """Return the bytes of a leaf: indices of the neighbouring leaves, hashed key, and hash of the value."""
@@ -112,7 +84,7 @@ class Scheme:
     @lru_cache(1_024)  # noqa: B019 schemes are never deleted; this is a fifth of the time of a proof
     def sub_root(self, digest: bytes, height: int) -> bytes:
         """Return the sub root of a tree from the hash of the leftmost node at a height; all others are empty."""
-        return self.path_roots([digest], [self.zeros[height:DEPTH]], [HEAD])[0]
+        return self.path_roots(digest, b"".join(self.zeros[height:DEPTH]), [HEAD])
 
     def top(self, next_free: int, sub_root: bytes) -> bytes:
         """Return the bytes of the top node, whose hash is the root."""
@@ -210,8 +182,10 @@ def _in_two_pieces(address: bytes) -> bytes:
 
 # The hashes of empty trees are constants, because each opened ledger needs these hashes and computing them is slow.
 POSEIDON2 = Scheme(
-    hash=poseidon2,
-    tail_key=(poseidon2.order - 1).to_bytes(4) * 8,
+    name="poseidon2",
+    order=POSEIDON2_ORDER,
+    element_size=4,
+    tail_key=(POSEIDON2_ORDER - 1).to_bytes(4) * 8,
     numbers=_limbs,
     plain=_pairs,
     words=_limbs,
@@ -222,8 +196,10 @@ POSEIDON2 = Scheme(
     empty_root=bytes.fromhex("2fa0344a2fab2b310d2af3155c330261263f887379aef18b4941e3ea1cc59df7"),
 )
 MIMC = Scheme(
-    hash=mimc,
-    tail_key=(mimc.order - 1).to_bytes(WORD_SIZE),
+    name="mimc",
+    order=MIMC_ORDER,
+    element_size=BLOCK_SIZE,
+    tail_key=(MIMC_ORDER - 1).to_bytes(WORD_SIZE),
     numbers=bytes,  # unchanged
     plain=bytes,
     words=_low_halves_first,

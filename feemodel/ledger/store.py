@@ -215,7 +215,7 @@ class Store:
             with self.database.transaction():
                 yield
         except BaseException:
-            self.rows.forget()
+            self.rows.cache.clear()  # new rows will get the numbers of the rows that are rolled back
             raise
 
     def update_trees(self, changes: Sequence[Change]) -> None:

@@ -39,7 +39,6 @@ from feemodel.ledger.rows import (
 )
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, scheme_of
 
-PROVEN_KEPT = 2_048  # number of proven leaves that are cached, about 4 kB each; this halves the time of the same proof
 PAGE_ENTRIES = 16  # maximum number of entries in a page
 NO_LEAF = None, NOTHING, NOTHING
 BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
@@ -159,15 +158,15 @@ class Tree:
         return found
 
     def _indices(self, hkeys: Sequence[bytes]) -> dict[bytes, int]:
-        """Return, for each key, the index of the leaf with this key or the largest key before it."""
+        """Return, for each key in ascending order, the index of the leaf with this or the largest key before it."""
         numbers, height = [self.version.page] * len(hkeys), DEPTH
         while height and hkeys:
             pages = self.rows.pages(numbers)
             below, height = height, pages[numbers[0]][0]
             if height >= below:
                 self.rows.database.damaged(f"page {numbers[0]} is not below its page")
-            entries = [page_entry(pages[number][1], hkey) for number, hkey in zip(numbers, hkeys, strict=True)]
-            numbers = [int.from_bytes(entry[HASH_SIZE:]) for entry in entries]
+            entries = pieces(b"".join([pages[number][1] for number in dict.fromkeys(numbers)]), ENTRY_SIZE)
+            numbers = [int.from_bytes(entry_of(entries, hkey)[HASH_SIZE:]) for hkey in hkeys]
         return dict(zip(hkeys, numbers, strict=True))
 
     def _check_top(self) -> None:
@@ -179,8 +178,8 @@ class Tree:
 
     def _paths(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
         """Return the leaves with their paths, all of whose hashes are checked; cached rows are not hashed again."""
-        kept, wanted = self.rows.proven, [*indices]
-        proven = {index: kept[self.root, index] for index in wanted if (self.root, index) in kept}
+        cache, wanted = self.rows.cache, [*indices]
+        proven = {index: cache[self.root, index] for index in wanted if (self.root, index) in cache}
         paths = [(index, *self._path(index)) for index in wanted if index not in proven]
         if not paths:
             return proven
@@ -188,13 +187,12 @@ class Tree:
         encoded = [self.scheme.leaf(leaf) for leaf in leaves]
         digests = self.scheme.hashes(b"".join(encoded), len(encoded))
         rows = zip(leaves, encoded, digests, strict=True)
-        if len(kept) + len(paths) > PROVEN_KEPT:
-            kept.clear()
         for index, entries, ends in paths:
             (_, beside, digest), (leaf, own, own_digest) = (next(rows) if row else NO_LEAF for row, _ in ends)
             if leaf is None or [digest, own_digest] != [digest for _, digest in ends]:
                 self.rows.database.damaged(f"leaf {index} does not match the hash in its parent")
-            proven[index] = kept[self.root, index] = ProvenLeaf(index, leaf, [*entries, beside, own])
+            proven[index] = ProvenLeaf(index, leaf, [*entries, beside, own])
+        self.rows.keep({(self.root, index): leaf for index, leaf in proven.items()})
         return proven
 
     def _path(self, index: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
@@ -354,11 +352,9 @@ def _old_nodes(rows: Rows, versions: Sequence[Version], levels: Sequence[Numbers
     return nodes
 
 
-def page_entry(entries: bytes, hkey: bytes) -> bytes:
-    """Return the entry of a page with this key, or with the largest key before it."""
-    places = range(len(entries) // ENTRY_SIZE)
-    place = bisect_right(places, hkey + BEHIND, key=lambda at: entries[at * ENTRY_SIZE : (at + 1) * ENTRY_SIZE]) - 1
-    return entries[place * ENTRY_SIZE : (place + 1) * ENTRY_SIZE]
+def entry_of(entries: Sequence[bytes], hkey: bytes) -> bytes:
+    """Return the entry of pages with this key, or with the largest key before it."""
+    return entries[bisect_right(entries, hkey + BEHIND) - 1]
 
 
 def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
@@ -377,9 +373,10 @@ def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None
     def updated(number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
         """Return the height of a page, and the entries of the pages that replace it."""
         height, data = rows.pages([number])[number]
-        kept = {entry[:HASH_SIZE]: entry for entry in pieces(data, ENTRY_SIZE)}
+        entries = pieces(data, ENTRY_SIZE)
+        kept = {entry[:HASH_SIZE]: entry for entry in entries}
         if height:
-            for entry, group in groupby(edits, lambda edit: page_entry(data, edit[0])):
+            for entry, group in groupby(edits, lambda edit: entry_of(entries, edit[0])):
                 del kept[entry[:HASH_SIZE]]
                 kept |= {new[:HASH_SIZE]: new for new in updated(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
         else:

@@ -16,9 +16,8 @@ from feemodel.ledger import plain_hashes
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.files import parse_trie_log
 from feemodel.ledger.genesis import import_genesis
-from feemodel.ledger.hashing import mimc, poseidon2
 from feemodel.ledger.proof import _key_proof, check_proof
-from feemodel.ledger.scheme import DEPTH, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
+from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
 from tests.helpers.state_traces import trace_holds
@@ -58,7 +57,7 @@ def _scheme(data: dict[str, Any]) -> Scheme:
 
 
 def _vectors(data: dict[str, Any]) -> Iterator[Case]:
-    digest = mimc.digest if data.get("hash", "").startswith("MiMC") else poseidon2.digest
+    digest = MIMC.digest if data.get("hash", "").startswith("MiMC") else POSEIDON2.digest
     for place, vector in enumerate(data["vectors"]):
         if "address" in vector:
             hkey = SCHEMES["poseidon2"].account_key(from_hex(vector["address"]))
@@ -69,11 +68,11 @@ def _vectors(data: dict[str, Any]) -> Iterator[Case]:
 
 def _constants(data: dict[str, Any]) -> Iterator[Case]:
     published = data["poseidon2_koalabear"]
-    yield _equal("Poseidon2 field", poseidon2.order, published["p"])
+    yield _equal("Poseidon2 field", POSEIDON2.order, published["p"])
     yield _equal("Poseidon2 seed", plain_hashes.POSEIDON2_SEED.decode(), published["seed"])
     yield _equal("Poseidon2 round keys", plain_hashes.round_keys(), published["roundKeys"])
     published = data["mimc_bls12_377"]
-    yield _equal("MiMC field", mimc.order, int(published["r"]))
+    yield _equal("MiMC field", MIMC.order, int(published["r"]))
     yield _equal("MiMC constants", plain_hashes.round_constants(), [int(value) for value in published["constants"]])
 
 

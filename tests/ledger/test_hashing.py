@@ -10,7 +10,7 @@ from feemodel import _extras as extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import slot_bytes
 from feemodel.ledger import plain_hashes
-from feemodel.ledger.hashing import Hash, mimc, poseidon2
+from feemodel.ledger.hashing import Hash
 from feemodel.ledger.rows import Leaf
 from feemodel.ledger.scheme import (
     DEPTH,
@@ -57,17 +57,17 @@ class Plain(Hash):
         return plain_hashes.PlainHash(self.name)
 
 
-PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (poseidon2, mimc)}
+PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (POSEIDON2, MIMC)}
 EACH = [
-    pytest.param(poseidon2, id="poseidon2", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
-    pytest.param(mimc, id="mimc", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
+    pytest.param(POSEIDON2, id="poseidon2", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
+    pytest.param(MIMC, id="mimc", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
     *(pytest.param(hash_, id=f"{name} in Python") for name, hash_ in PLAIN.items()),
 ]
 of_each = pytest.mark.parametrize("hash_", EACH)
 of_poseidon2 = pytest.mark.parametrize("hash_", EACH[::2])
 of_mimc = pytest.mark.parametrize("hash_", EACH[1::2])
-elements = st.integers(0, poseidon2.order - 1) | st.sampled_from(
-    [0, 1, poseidon2.order - 1, poseidon2.order // 2, 2**24, 2**30]
+elements = st.integers(0, POSEIDON2.order - 1) | st.sampled_from(
+    [0, 1, POSEIDON2.order - 1, POSEIDON2.order // 2, 2**24, 2**30]
 )
 
 
@@ -84,14 +84,14 @@ def poseidon2_digest(data):
         block = [int.from_bytes(piece[place : place + 4]) for place in range(0, 32, 4)]
         mixed = mix([*state, *block])
         for keys in plain_hashes.round_keys():
-            cubes = [pow(x + key, 3, poseidon2.order) for x, key in zip(mixed, keys, strict=False)]
+            cubes = [pow(x + key, 3, POSEIDON2.order) for x, key in zip(mixed, keys, strict=False)]
             if len(keys) > 1:
                 mixed = mix(cubes)
             else:
                 mixed[0] = cubes[0]
                 total = sum(mixed)
-                mixed = [(total + factor * x) % poseidon2.order for factor, x in zip(FACTORS, mixed, strict=True)]
-        state = [(x + y) % poseidon2.order for x, y in zip(mixed[8:], block, strict=True)]
+                mixed = [(total + factor * x) % POSEIDON2.order for factor, x in zip(FACTORS, mixed, strict=True)]
+        state = [(x + y) % POSEIDON2.order for x, y in zip(mixed[8:], block, strict=True)]
     return b"".join(element.to_bytes(4) for element in state)
 
 
@@ -103,7 +103,7 @@ def mix(state):
     rows = [(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)]
     parts = [[sum(map(mul, row, state[start : start + 4])) for row in rows] for start in range(0, 16, 4)]
     return [
-        (parts[place // 4][place % 4] + sum(part[place % 4] for part in parts)) % poseidon2.order for place in range(16)
+        (parts[place // 4][place % 4] + sum(part[place % 4] for part in parts)) % POSEIDON2.order for place in range(16)
     ]
 
 
@@ -115,8 +115,8 @@ def mimc_digest(values):
         for constant in plain_hashes.round_constants():
             base, x = x + state + constant, 1
             for _ in range(17):
-                x = x * base % mimc.order
-        state = (x + 2 * state + value) % mimc.order
+                x = x * base % MIMC.order
+        state = (x + 2 * state + value) % MIMC.order
     return state.to_bytes(32)
 
 
@@ -156,7 +156,7 @@ def test_poseidon2_equals_its_definition_in_every_lane(hash_, count, blocks, dat
 
 @of_mimc
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(0, mimc.order - 1) | st.sampled_from([0, 1, mimc.order - 1]), min_size=1, max_size=5))
+@given(st.lists(st.integers(0, MIMC.order - 1) | st.sampled_from([0, 1, MIMC.order - 1]), min_size=1, max_size=5))
 def test_mimc_equals_its_definition(hash_, values):
     assert hash_.digest(message(hash_, values)) == mimc_digest(values)
 
@@ -192,7 +192,7 @@ def test_a_short_last_block_is_padded_on_the_left(hash_, data):
 
 
 @of_poseidon2
-@pytest.mark.parametrize("element", [0, poseidon2.order - 1])
+@pytest.mark.parametrize("element", [0, POSEIDON2.order - 1])
 def test_extreme_elements_do_not_overflow(hash_, element):
     data = element.to_bytes(4) * 16
     for count in (1, 64, 100):
@@ -266,7 +266,7 @@ def test_account_keys_are_the_published_ones(address, hkey):
 
 def test_mimc_hashes_the_low_half_of_a_word_first():
     word = bytes(range(32))
-    assert MIMC.word_hash(word) == mimc.digest(bytes(16) + word[16:] + bytes(16) + word[:16])
+    assert MIMC.word_hash(word) == MIMC.digest(bytes(16) + word[16:] + bytes(16) + word[:16])
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_code_is_hashed_in_pieces_of_sixteen_bytes(scheme, size):
 @pytest.mark.parametrize("scheme", [POSEIDON2, MIMC])
 def test_the_constants_of_an_empty_tree_are_those_that_are_computed(scheme):
     ends = [scheme.digest(scheme.leaf(Leaf(hkey, HEAD, TAIL, NOTHING, NOTHING))) for hkey in (NOTHING, scheme.tail_key)]
-    (sub_root,) = scheme.path_roots([scheme.node(*ends)], [scheme.zeros[1:DEPTH]], [HEAD])
+    sub_root = scheme.path_roots(scheme.node(*ends), b"".join(scheme.zeros[1:DEPTH]), [HEAD])
 
     assert scheme.empty_sub_root == sub_root
     assert scheme.empty_root == scheme.digest(scheme.top(FIRST_FREE, sub_root))

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger.hashing import mimc, poseidon2
 from feemodel.ledger.plain_hashes import PlainHash
 from feemodel.ledger.proof import check_proof, prove_account
-from feemodel.ledger.scheme import EMPTY_KECCAK, SCHEMES, AccountLeaf, account_hash, scheme_of
+from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, SCHEMES, AccountLeaf, account_hash, scheme_of
 from feemodel.ledger.tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
@@ -251,7 +250,7 @@ def test_proofs_are_regenerated_as_equal_json(shared):
     ids=["compiled package", "Python"],
 )
 def test_all_published_state_vectors(shared, in_python, monkeypatch):
-    for hash_ in (mimc, poseidon2):
+    for hash_ in (MIMC, POSEIDON2):
         if in_python:
             monkeypatch.setitem(vars(hash_), "compiled", PlainHash(hash_.name))
         assert isinstance(hash_.compiled, PlainHash) is in_python
