@@ -188,10 +188,10 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
     for work, _, _ in changed:
         work.storage = store.storage(store.scheme.empty_root if work.kept is None else work.kept.storage_root)
     store.update_trees([
-        Change(work.storage, floors if work.kept else work.storage.floors(edit.hkey for edit in each), each)
+        Change(work.storage, each, floors if work.kept else None)
         for (work, floors, _), each in zip(changed, edits, strict=True) if work.storage
     ])  # fmt: skip
-    store.update_trees([Change(accounts, floors, _account_edits(store, works))])
+    store.update_trees([Change(accounts, _account_edits(store, works), floors)])
 
 
 def _work(hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:

@@ -14,7 +14,7 @@ from feemodel.ledger.blocks import GenesisAccount, check_successor, slot_edits, 
 from feemodel.ledger.files import parse_genesis
 from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
-from feemodel.ledger.tree import Change, Edit, Tree
+from feemodel.ledger.tree import Change, Edit
 
 
 def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None) -> StoredBlock:
@@ -57,14 +57,14 @@ def import_genesis(store: Store, accounts: Iterable[GenesisAccount], *, block_ha
         holders = [account for account in ordered if account.storage]
         storage = {account.address: store.tree(scheme.empty_root) for account in holders}
         slots = slot_edits(scheme, [account.storage for account in holders])
-        store.update_trees([_inserted(tree, edits) for tree, edits in zip(storage.values(), slots, strict=True)])
+        store.update_trees([Change(tree, edits) for tree, edits in zip(storage.values(), slots, strict=True)])
         values = []
         for address, nonce, balance, code, _ in ordered:
             code_hash, keccak = stored_code(store, code) if code else (scheme.empty_code_hash, EMPTY_KECCAK)
             root = storage[address].root if address in storage else scheme.empty_root
             values.append(AccountLeaf(nonce, balance, root, code_hash, keccak, len(code)).to_bytes())
         tree = store.tree(scheme.empty_root)
-        store.update_trees([_inserted(tree, [*map(Edit, hkeys, account_hashes(scheme, values), values)])])
+        store.update_trees([Change(tree, [*map(Edit, hkeys, account_hashes(scheme, values), values)])])
         block = StoredBlock(0, block_hash, tree.root)
         store.save_block(block)
     store.checkpoint()
@@ -81,10 +81,6 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _inserted(tree: Tree, edits: list[Edit]) -> Change:
-    return Change(tree, tree.floors([edit.hkey for edit in edits]), edits)
 
 
 def genesis_root(genesis: Any, hashing: str) -> bytes:

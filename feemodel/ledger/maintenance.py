@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,14 @@ from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.rows import CHILDREN, ENTRY_SIZE, LEVELS, NODE, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, ENTRY_SIZE, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
 CHUNK = 20_000  # number of rows that are hashed at a time
 SQLITE_FINDINGS = 20
 
+T = TypeVar("T")
 Hashes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 
@@ -150,42 +151,39 @@ class _Verification:
 
     def _each(self, table: str, columns: str, *, order: str, first: int = 1) -> Iterator[tuple[int, Any]]:
         """Yield each row of a table with its place."""
-        place = first
-        for part in self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}", size=CHUNK):
-            yield from enumerate(part, place)
-            place += len(part)
-            self.rows += len(part)
-            self._progress(table, place - first)
+        for place, rows in self._batches(table, columns, order, first):
+            yield from enumerate(rows, place)
 
     def _chunks(self, table: str, columns: str) -> Iterator[tuple[int, list[Any]]]:
         """Yield rows that are numbered 1, 2, 3, …, in batches, each with the number of its first row."""
-        rows: list[Any] = []
-        for number, (stored, *row) in self._each(table, f"id, {columns}", order="id"):
-            if stored != number:
-                raise LedgerDamaged(f"{self._store.path}: {table} {number} is missing")
-            rows.append(row)
-            if len(rows) == CHUNK:
-                yield number + 1 - len(rows), rows
-                rows = []
-        if rows:
-            yield number + 1 - len(rows), rows
+        for first, rows in self._batches(table, f"{columns}, id", "id", 1):
+            for number, row in enumerate(rows, first):
+                if row[-1] != number:
+                    raise LedgerDamaged(f"{self._store.path}: {table} {number} is missing")
+            yield first, rows
+
+    def _batches(self, table: str, columns: str, order: str, first: int) -> Iterator[tuple[int, list[Any]]]:
+        place = first
+        for rows in self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}", size=CHUNK):
+            yield place, rows
+            place += len(rows)
+            self.rows += len(rows)
+            self._progress(table, place - first)
 
     def _empty(self, table: str) -> _Table:
         count = self._store.rows.next_number(table)
         words = np.zeros((2, count), np.uint64)
         return _Table(np.zeros((count, HASH_SIZE), np.uint8), np.zeros(count, np.int64), *words)
 
-    def _wrong(self, table: str, first: int, wrong: NDArray[np.bool_], what: str) -> None:
-        for place in np.flatnonzero(wrong):
-            self._found(f"{table} {first + place} {what}")
-
     def _leaves(self) -> tuple[_Table, set[bytes], set[bytes]]:
         """Check the hash of each value; return the leaves, and the storage roots and codes of accounts."""
         table, roots, codes = self._empty("leaf"), set[bytes](), set[bytes]()
-        for first, numbers in self._chunks("leaf", "hval"):
-            leaves = self._store.rows.leaves(range(first, first + len(numbers)))
+        for first, rows in self._chunks("leaf", LEAF_COLUMNS):
+            leaves = [self._store.rows.leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
-            table.digest[at] = _as_hashes(self._digests([self._scheme.leaf(leaf) for leaf in leaves]))
+            table.digest[at] = _as_hashes(
+                _hashes(lambda some: pieces(self._scheme.leaf_hashes(some), HASH_SIZE), leaves)
+            )
             table.keys[at] = [int.from_bytes(leaf.hkey[:8]) for leaf in leaves]
             for leaf in leaves:
                 if len(leaf.value) == ACCOUNT_SIZE:
@@ -204,23 +202,12 @@ class _Verification:
         held = [(number, leaf) for number, leaf in enumerate(leaves, first) if leaf.hkey not in ends]
         for size, hashed in kinds:
             chosen = [(number, leaf) for number, leaf in held if len(leaf.value) == size]
-            try:
-                hashes = hashed([leaf.value for _, leaf in chosen])
-            except InvalidInput:  # a value is not in the field of the hash function
-                hashes = [_or_nothing(hashed, leaf.value) for _, leaf in chosen]
-            for (number, leaf), digest in zip(chosen, hashes, strict=True):
+            for (number, leaf), digest in zip(chosen, _hashes(hashed, [leaf.value for _, leaf in chosen]), strict=True):
                 if leaf.hval != digest:
                     self._found(f"the value of leaf {number} has another hash")
         for number, leaf in held:
             if len(leaf.value) not in (ACCOUNT_SIZE, WORD_SIZE):
                 self._found(f"the value of leaf {number} has {len(leaf.value)} bytes")
-
-    def _digests(self, messages: list[bytes]) -> list[bytes]:
-        """Return the hashes of messages of one size; 32 zero bytes for one outside the hash's field."""
-        try:
-            return self._scheme.hashes(b"".join(messages), len(messages))
-        except InvalidInput:
-            return [_or_nothing(lambda one: [self._scheme.digest(one[0])], message) for message in messages]
 
     def _nodes(self, leaves: _Table) -> _Table:
         """Check each node against the hashes and heights of the rows below it."""
@@ -229,7 +216,8 @@ class _Verification:
         for first, rows in self._chunks("node", "height, children"):
             height, nodes = np.array([row[0] for row in rows]), np.frombuffer(b"".join(row[1] for row in rows), NODE)
             at, children = slice(first, first + len(rows)), nodes["row"].astype(np.int64)
-            self._wrong("node", first, (height < 1) | (height > DEPTH // LEVELS), "has another height")
+            for place in np.flatnonzero((height < 1) | (height > DEPTH // LEVELS)):
+                self._found(f"node {first + place} has another height")
             table.height[at] = height = height.clip(1, DEPTH // LEVELS)
             hashes = nodes["hash"]
             try:
@@ -257,7 +245,7 @@ class _Verification:
         """Check the order of the keys in each page of the sorted index, and the first key of each page below it."""
         table = self._empty("page")
         for first, rows in self._chunks("page", "height, entries"):
-            for number, (height, data) in enumerate(rows, first):
+            for number, (height, data, _) in enumerate(rows, first):
                 entries = pieces(data, ENTRY_SIZE)
                 keys = [entry[:HASH_SIZE] for entry in entries]
                 below = [int.from_bytes(entry[HASH_SIZE:]) for entry in entries]
@@ -298,9 +286,9 @@ def _as_hashes(hashes: Any) -> Hashes:
     return np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, HASH_SIZE)
 
 
-def _or_nothing(hashed: Callable[[list[bytes]], list[bytes]], value: bytes) -> bytes:
-    """Return the hash of a value, or 32 zero bytes if the value is not in the field of the hash function."""
+def _hashes(hashed: Callable[[list[T]], list[bytes]], values: list[T]) -> list[bytes]:
+    """Return the hashes of values; 32 zero bytes for a value that is not in the field of the hash function."""
     try:
-        return hashed([value])[0]
+        return hashed(values)
     except InvalidInput:
-        return bytes(HASH_SIZE)
+        return [_hashes(hashed, [value])[0] for value in values] if len(values) > 1 else [bytes(HASH_SIZE)]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, islice
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput, InvalidProof, LimitExceeded, NotFinalized
@@ -157,34 +157,28 @@ def prove_account(
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
+    scheme = accounts.scheme
+    slot_proofs: list[tuple[list[ProvenLeaf], bytes]] = []
     try:
-        return _proof_of(accounts, storage, address, slots)
+        (account_proof,) = _proven(accounts, [scheme.account_key(address)])
+        if len(account_proof) == 1 and slots:
+            root = AccountLeaf.from_bytes(account_proof[0].leaf.value).storage_root
+            slot_proofs = [*zip(_proven(storage(root), scheme.word_hashes(slots)), slots, strict=True)]
     except (InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
         accounts.rows.database.damaged(f"a row is malformed ({error})")
-
-
-def _proof_of(
-    accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
-) -> dict[str, Any]:
-    scheme = accounts.scheme
-    (found,) = accounts.prove([scheme.account_key(address)])
-    _check_values(accounts, found)
-    proofs: list[list[ProvenLeaf]] = []
-    if len(found) == 1 and slots:
-        tree = storage(AccountLeaf.from_bytes(found[0].leaf.value).storage_root)
-        proofs = tree.prove(scheme.word_hashes(slots))
-        _check_values(tree, [leaf for proof in proofs for leaf in proof])
     return {
-        "accountProof": _key_proof(found, address),
-        "storageProofs": [_key_proof(proof, slot) for proof, slot in zip(proofs, slots, strict=bool(proofs))],
+        "accountProof": _key_proof(account_proof, address),
+        "storageProofs": [_key_proof(proof, slot) for proof, slot in slot_proofs],
     }
 
 
-def _check_values(tree: Tree, leaves: list[ProvenLeaf]) -> None:
-    """Raise `LedgerDamaged` unless each value has the hash in its leaf; the first and the last leaf have no value."""
-    held = [leaf.leaf for leaf in leaves if leaf.leaf_index not in (HEAD, TAIL)]
+def _proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
+    """Return the proofs of keys, after a check of the values; the first and the last leaf of a tree have no value."""
+    proofs = tree.prove(hkeys)
+    held = [proven.leaf for proof in proofs for proven in proof if proven.leaf_index not in (HEAD, TAIL)]
     if not all(_has_hash(tree.scheme, leaf.value, leaf.hval) for leaf in held):
         tree.rows.database.damaged("a value does not match the hash in its leaf")
+    return proofs
 
 
 @lru_cache(2_048)  # a quarter of the time of the same proof
@@ -232,8 +226,7 @@ class Proven:
     storage: dict[str, int]
 
 
-@dataclass(frozen=True)
-class _Leaf:
+class _Leaf(NamedTuple):
     """Leaf of a proof, before any check: index, value, and the 42 entries of its path."""
 
     where: str
@@ -242,8 +235,7 @@ class _Leaf:
     entries: list[bytes]
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """Proof of one key: the leaf of the key or, for an absent key, the two neighbouring leaves."""
 
     where: str
@@ -251,10 +243,10 @@ class _Entry:
     leaves: list[_Leaf]
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """Decoded path: the fields of the leaf, and the root that results from hashing the path."""
+class _Path(NamedTuple):
+    """Decoded path: the leaf, the fields of the leaf, and the root that results from hashing the path."""
 
+    leaf: _Leaf
     previous: int
     following: int
     hkey: bytes
@@ -315,19 +307,22 @@ def _check(
     scheme: Scheme, account_entry: _Entry, slot_entries: Sequence[_Entry], root: bytes
 ) -> tuple[AccountLeaf | None, dict[bytes, int]]:
     """Return the account and the slots that a proof shows; raise `InvalidProof` if it does not lead to the root."""
-    leaves = {id(leaf): leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves}
-    seen = dict(zip(leaves, _hash_paths(scheme, [*leaves.values()]), strict=True))
-    value = _checked(
-        scheme, account_entry, seen, root, scheme.account_key(account_entry.key), partial(account_hash, scheme)
-    )
+    entries = [account_entry, *slot_entries]
+    paths = iter(_hash_paths(scheme, [leaf for entry in entries for leaf in entry.leaves]))
+
+    def proven(entry: _Entry, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
+        return _checked([*islice(paths, len(entry.leaves))], root, hkey, hashed)
+
+    value = proven(account_entry, root, scheme.account_key(account_entry.key), partial(account_hash, scheme))
     if value is None:
         return None, {}
-    account, slots = AccountLeaf.from_bytes(value), {}
+    account = AccountLeaf.from_bytes(value)
     hkeys = scheme.word_hashes([entry.key for entry in slot_entries])
-    for entry, hkey in zip(slot_entries, hkeys, strict=True):
-        word = _checked(scheme, entry, seen, account.storage_root, hkey, scheme.word_hash)
-        slots[entry.key] = int.from_bytes(word or b"")
-    return account, slots
+    words = {
+        entry.key: proven(entry, account.storage_root, hkey, scheme.word_hash)
+        for entry, hkey in zip(slot_entries, hkeys, strict=True)
+    }
+    return account, {slot: int.from_bytes(word or b"") for slot, word in words.items()}
 
 
 def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
@@ -402,7 +397,7 @@ def _generation(leaves: list[_Leaf]) -> Scheme:
     return scheme
 
 
-def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
+def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Path]:
     """Hash the path of each leaf up to the root, in one batch for all paths."""
     roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
     nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
@@ -413,7 +408,7 @@ def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Seen]:
     ]
     joined = b"".join(chain.from_iterable(siblings))
     sub_roots = pieces(scheme.path_roots(b"".join(nodes), joined, [leaf.index for leaf in leaves]), HASH_SIZE)
-    return [_seen(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
+    return [_path(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
 
 
 def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
@@ -430,7 +425,7 @@ def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
         raise
 
 
-def _seen(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Seen:
+def _path(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Path:
     top, encoded = leaf.entries[0], leaf.entries[DEPTH + 1]
     claimed = top[-HASH_SIZE:]
     nodes = f"{leaf.where}.proofRelatedNodes"
@@ -441,7 +436,8 @@ def _seen(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Seen:
     if leaf.index >= next_free:
         _refuse(leaf.where, f"expected an index below the next free leaf index, {next_free}", leaf.index)
     half = (len(encoded) - 2 * HASH_SIZE) // 2
-    return _Seen(
+    return _Path(
+        leaf=leaf,
         previous=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half]),
         following=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half]),
         hkey=encoded[-2 * HASH_SIZE : -HASH_SIZE],
@@ -457,40 +453,34 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
     return int.from_bytes(word)
 
 
-def _checked(
-    scheme: Scheme, entry: _Entry, seen: dict[int, _Seen], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]
-) -> bytes | None:
+def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
     """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
-    for leaf in entry.leaves:
-        if seen[id(leaf)].root != root:
+    for path in paths:
+        if path.root != root:
             reason = f"expected a path to the root {to_hex(root)}"
-            _refuse(f"{leaf.where}.proofRelatedNodes[0]", reason, to_hex(seen[id(leaf)].root))
-        _check_value(leaf, seen[id(leaf)].hval, hashed)
-    first, last = entry.leaves[0], entry.leaves[-1]
-    left, right = seen[id(first)], seen[id(last)]
-    if first is last:
+            _refuse(f"{path.leaf.where}.proofRelatedNodes[0]", reason, to_hex(path.root))
+        where, index, value, _ = path.leaf
+        try:
+            # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
+            expected = value if index in (HEAD, TAIL) else hashed(value)
+        except InvalidInput as error:
+            raise InvalidProof(f"{where}.value: {error}") from None
+        if expected != path.hval:
+            _refuse(f"{where}.value", f"expected a value with the hash {to_hex(path.hval)}", to_hex(value))
+    left, right = paths[0], paths[-1]
+    if left is right:
         if left.hkey != hkey:
-            _refuse(first.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
-        return first.value
+            _refuse(left.leaf.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
+        return left.leaf.value
     if not left.hkey < hkey:
-        _refuse(first.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
+        _refuse(left.leaf.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
     if not hkey < right.hkey:
-        _refuse(last.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
-    if left.following != last.index:
-        _refuse(first.where, f"expected a leaf whose next leaf is {last.index}", left.following)
-    if right.previous != first.index:
-        _refuse(last.where, f"expected a leaf whose previous leaf is {first.index}", right.previous)
+        _refuse(right.leaf.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
+    if left.following != right.leaf.index:
+        _refuse(left.leaf.where, f"expected a leaf whose next leaf is {right.leaf.index}", left.following)
+    if right.previous != left.leaf.index:
+        _refuse(right.leaf.where, f"expected a leaf whose previous leaf is {left.leaf.index}", right.previous)
     return None
-
-
-def _check_value(leaf: _Leaf, hval: bytes, hashed: Callable[[bytes], bytes]) -> None:
-    try:
-        # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
-        expected = leaf.value if leaf.index in (HEAD, TAIL) else hashed(leaf.value)
-    except InvalidInput as error:
-        raise InvalidProof(f"{leaf.where}.value: {error}") from None
-    if expected != hval:
-        _refuse(f"{leaf.where}.value", f"expected a value with the hash {to_hex(hval)}", to_hex(leaf.value))
 
 
 def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: AccountLeaf | None) -> None:

@@ -30,7 +30,7 @@ NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILD
 NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
 ENTRY_SIZE = HASH_SIZE + NUMBER_SIZE
 
-KEPT = 10_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
+KEPT = 16_384  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 LEAF_COLUMNS = "hkey, previous, following, hval, value"
 
 SCHEMA = """
@@ -87,13 +87,13 @@ class Rows:
     """The three tables of rows.
 
     The value of an account without code and storage is stored without its last four words, which are always the same.
-    The cache has pages by 0 and row number, nodes by height and row number, and proven leaves by root and leaf index.
+    The cache has rows by table and number, hashed nodes by height and number, and proven leaves by root and leaf index.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
         self._plain = plain_suffix(scheme)
-        self.cache: dict[tuple[bytes | int, int], Any] = {}
+        self.cache: dict[tuple[str | int | bytes, int], Any] = {}
 
     @cached_property
     def _empty_nodes(self) -> list[bytes]:
@@ -128,24 +128,19 @@ class Rows:
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
         found = self._many("leaf", LEAF_COLUMNS, numbers)
-        leaves = []
-        for number in numbers:
-            hkey, previous, following, hval, value = found[number]
-            if len(value) == ACCOUNT_SIZE - len(self._plain):
-                value += self._plain
-            leaves.append(Leaf(hkey, previous, following, hval, value))
-        return leaves
+        return [self.leaf(*found[number]) for number in numbers]
+
+    def leaf(self, hkey: bytes, previous: int, following: int, hval: bytes, value: bytes) -> Leaf:
+        """Return a leaf from the columns of its row."""
+        if len(value) == ACCOUNT_SIZE - len(self._plain):
+            value += self._plain
+        return Leaf(hkey, previous, following, hval, value)
 
     def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, bytes]]:
         """Return the height and the entries of each page."""
-        pages = {number: self.cache[0, number] for number in {*numbers} if (0, number) in self.cache}
-        if missing := {*numbers} - pages.keys():
-            found = self._many("page", "height, entries", missing)
-            self.keep({(0, number): page for number, page in found.items()})
-            pages |= found
-        return pages
+        return self._many("page", "height, entries", numbers)
 
-    def keep(self, rows: Mapping[tuple[bytes | int, int], Any]) -> None:
+    def keep(self, rows: Mapping[tuple[str | int | bytes, int], Any]) -> None:
         """Add rows to the cache, which is emptied when it is full."""
         if len(self.cache) + len(rows) > KEPT:
             self.cache.clear()
@@ -179,14 +174,17 @@ class Rows:
         """Return the number of the next row of a table."""
         return int(self.database.one(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0])
 
-    def _many(self, table: str, columns: str, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:
-        if not (wanted := {*numbers} - {0}):
-            return {}
-        query = f"SELECT id, {columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-        found = {row[0]: row[1:] for row in self.database.all(query, (json.dumps([*wanted]),))}
-        if len(found) != len(wanted):
-            self.database.damaged(f"{table} {min(wanted - found.keys())} is missing")
-        return found
+    def _many(self, table: str, columns: str, numbers: Iterable[int]) -> dict[int, Any]:
+        wanted = {*numbers} - {0}
+        rows = {number: self.cache[table, number] for number in wanted if (table, number) in self.cache}
+        if missing := wanted - rows.keys():
+            query = f"SELECT id, {columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+            read = {row[0]: row[1:] for row in self.database.all(query, (json.dumps([*missing]),))}
+            if len(read) != len(missing):
+                self.database.damaged(f"{table} {min(missing - read.keys())} is missing")
+            self.keep({(table, number): row for number, row in read.items()})
+            rows |= read
+        return rows
 
 
 def inner_levels(scheme: Scheme, hashes: bytes) -> list[bytes]:

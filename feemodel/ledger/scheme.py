@@ -13,7 +13,6 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from feemodel._records import printed_as_table
 from feemodel.checks import choice
@@ -142,12 +141,6 @@ def side_by_side(count: int, *columns: bytes) -> bytes:
     """Concatenate columns into messages; each column contains one part of every message."""
     parts = [np.frombuffer(column, dtype=np.uint8).reshape(count, -1) for column in columns]
     return np.concatenate(parts, axis=1).tobytes()
-
-
-def cut(rows: NDArray[np.uint8]) -> list[bytes]:
-    """Convert an array of shape (n, size) to n byte strings."""
-    pieces: list[bytes] = np.ascontiguousarray(rows).view(f"V{rows.shape[1]}").ravel().tolist()
-    return pieces
 
 
 def _limbs(data: bytes) -> bytes:
@@ -279,21 +272,10 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     for value in values:
         _check_size(value)
     flat = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), ACCOUNT_SIZE)
-    return cut(flat_hashes(scheme, flat))
-
-
-def flat_hashes(scheme: Scheme, flat: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the hashes, of shape (n, 32), of flat account values of shape (n, 192)."""
-    numbers, roots, keccaks, sizes = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
-    messages = side_by_side(
-        len(flat),
-        scheme.numbers(numbers.tobytes()),  # nonce, balance
-        roots.tobytes(),  # storage root, code hash
-        scheme.words(keccaks.tobytes()),
-        scheme.numbers(sizes.tobytes()),
-    )
-    hashes = scheme.digests(messages, len(messages) // len(flat))
-    return np.frombuffer(hashes, dtype=np.uint8).reshape(-1, WORD_SIZE)
+    words = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
+    nonce_and_balance, root_and_code_hash, keccak, size = (word.tobytes() for word in words)
+    encoded = scheme.numbers(nonce_and_balance), root_and_code_hash, scheme.words(keccak), scheme.numbers(size)
+    return scheme.hashes(side_by_side(len(values), *encoded), len(values))
 
 
 def account_hash(scheme: Scheme, value: bytes) -> bytes:

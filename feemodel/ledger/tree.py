@@ -108,7 +108,7 @@ class Tree:
                 raise InvalidInput(name, f"expected {HASH_SIZE} bytes", digest)
         if not NOTHING < hkey < self.scheme.tail_key:
             raise InvalidInput("hkey", "expected a hash between the hashes of head and tail", hkey.hex())
-        update_trees([Change(self, self.floors([hkey]), [Edit(hkey, hval, value)])])
+        update_trees([Change(self, [Edit(hkey, hval, value)])])
 
     def remove(self, hkey: bytes) -> None:
         """Remove a key. The key's leaf becomes empty, and the index of this leaf is not reused.
@@ -118,7 +118,7 @@ class Tree:
         floors = self.floors([hkey])
         if floors[hkey][1].hkey != hkey:
             raise InvalidInput("hkey", "expected a key of the tree", hkey.hex())
-        update_trees([Change(self, floors, [Edit(hkey, None)])])
+        update_trees([Change(self, [Edit(hkey, None)], floors)])
 
     def get(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """Return the leaves of the given keys that are in the tree, by hashed key."""
@@ -229,14 +229,14 @@ def _is_proof(hkey: bytes, found: list[ProvenLeaf]) -> bool:
 
 
 class Change(NamedTuple):
-    """Edits of a tree, sorted by key, with the floors of their keys as `Tree.floors` returns them.
+    """Edits of a tree, sorted by key, and the floors of their keys where `Tree.floors` has returned them before.
 
     The removal of an absent key has no effect. A key may be removed and then inserted again.
     """
 
     tree: Tree
-    floors: Mapping[bytes, tuple[int, Leaf]]
     edits: Sequence[Edit]
+    floors: Mapping[bytes, tuple[int, Leaf]] | None = None
 
 
 def update_trees(changes: Sequence[Change]) -> None:
@@ -256,7 +256,9 @@ class _Linked(NamedTuple):
 
 def _linked(change: Change) -> _Linked:
     """Link the leaves of a tree after edits, and store the changed pages of the sorted index."""
-    tree, floors, edits = change
+    tree, edits, floors = change
+    if floors is None:
+        floors = tree.floors(edit.hkey for edit in edits)
     leaves = dict(floors.values())
     neighbours: set[int] = set()
     for hkey, hval, _ in edits:

@@ -192,7 +192,7 @@ def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
             accounts = fast_store.accounts(0)
             key = POSEIDON2.account_key(address(80))
             edit = Edit(key, bytes(32), bytes(192))
-            fast_store.update_trees([Change(accounts, accounts.floors([key]), [edit])])
+            fast_store.update_trees([Change(accounts, [edit])])
             fast_store.save_block((1, None, accounts.root))
             assert reader.head.number == 0
         assert reader.head.number == 1

@@ -103,7 +103,7 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     grown, built = Tree(), Tree()
     for edit in edits:
         grown.put(*edit)
-    update_trees([Change(built, built.floors([edit.hkey for edit in edits]), edits)])
+    update_trees([Change(built, edits)])
     asked = [edit.hkey for edit in edits] + [key_of(scheme, 999)]
     assert built.root == grown.root
     assert built.prove(asked) == grown.prove(asked)
@@ -130,7 +130,7 @@ def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
                 alone.remove(edit.hkey)
             else:
                 alone.put(*edit)
-        update_trees([Change(together, together.floors([edit.hkey for edit in edits]), edits)])
+        update_trees([Change(together, edits)])
         assert together.root == alone.root
         assert together.next_free == alone.next_free
     asked = [key_of(scheme, number) for number in range(61)]
@@ -200,7 +200,7 @@ def test_trees_updated_together_are_as_if_alone():
         for place, (one, other) in enumerate(zip(together, alone, strict=True)):
             hkeys = sorted(key_of(POSEIDON2, number) for number in range(sizes[place]))
             edits = [Edit(hkey, key_of(POSEIDON2, place)) for hkey in hkeys]
-            changes.append(Change(one, one.floors(hkeys), edits))
+            changes.append(Change(one, edits))
             for edit in edits:
                 other.put(*edit)
         update_trees(changes)
