@@ -19,7 +19,7 @@ from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.rows import CHILDREN, ENTRY_SIZE, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
@@ -246,9 +246,8 @@ class _Verification:
         table = self._empty("page")
         for first, rows in self._chunks("page", "height, entries"):
             for number, (height, data, _) in enumerate(rows, first):
-                entries = pieces(data, ENTRY_SIZE)
-                keys = [entry[:HASH_SIZE] for entry in entries]
-                below = [int.from_bytes(entry[HASH_SIZE:]) for entry in entries]
+                entries = np.frombuffer(data, ENTRY)
+                keys, below = entries["hkey"].tolist(), entries["number"].tolist()
                 table.digest[number] = np.frombuffer(keys[0], np.uint8)
                 table.height[number] = height
                 inside = not height or max(below) < number

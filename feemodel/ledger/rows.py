@@ -28,7 +28,7 @@ LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
 NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILDREN)])
 NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
-ENTRY_SIZE = HASH_SIZE + NUMBER_SIZE
+ENTRY = np.dtype([("hkey", f"V{HASH_SIZE}"), ("number", f">u{NUMBER_SIZE}")])
 
 KEPT = 16_384  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 LEAF_COLUMNS = "hkey, previous, following, hval, value"

@@ -25,7 +25,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ledger.hashing import pieces
 from feemodel.ledger.rows import (
     CHILDREN,
-    ENTRY_SIZE,
+    ENTRY,
     LEVELS,
     NUMBER_SIZE,
     Leaf,
@@ -165,8 +165,9 @@ class Tree:
             below, height = height, pages[numbers[0]][0]
             if height >= below:
                 self.rows.database.damaged(f"page {numbers[0]} is not below its page")
-            entries = pieces(b"".join([pages[number][1] for number in dict.fromkeys(numbers)]), ENTRY_SIZE)
-            numbers = [int.from_bytes(entry_of(entries, hkey)[HASH_SIZE:]) for hkey in hkeys]
+            entries = np.frombuffer(b"".join([pages[number][1] for number in dict.fromkeys(numbers)]), ENTRY)
+            firsts = entries["hkey"].tolist()
+            numbers = entries["number"][[bisect_right(firsts, hkey) - 1 for hkey in hkeys]].tolist()
         return dict(zip(hkeys, numbers, strict=True))
 
     def _check_top(self) -> None:
@@ -354,11 +355,6 @@ def _old_nodes(rows: Rows, versions: Sequence[Version], levels: Sequence[Numbers
     return nodes
 
 
-def entry_of(entries: Sequence[bytes], hkey: bytes) -> bytes:
-    """Return the entry of pages with this key, or with the largest key before it."""
-    return entries[bisect_right(entries, hkey + BEHIND) - 1]
-
-
 def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
     """Store the pages that change by edits of keys, sorted; return the top page. `None` removes a key."""
     first, added = rows.next_number("page"), list[tuple[int, bytes]]()
@@ -375,10 +371,10 @@ def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None
     def updated(number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
         """Return the height of a page, and the entries of the pages that replace it."""
         height, data = rows.pages([number])[number]
-        entries = pieces(data, ENTRY_SIZE)
+        entries = pieces(data, ENTRY.itemsize)
         kept = {entry[:HASH_SIZE]: entry for entry in entries}
         if height:
-            for entry, group in groupby(edits, lambda edit: entry_of(entries, edit[0])):
+            for entry, group in groupby(edits, lambda edit: entries[bisect_right(entries, edit[0] + BEHIND) - 1]):
                 del kept[entry[:HASH_SIZE]]
                 kept |= {new[:HASH_SIZE]: new for new in updated(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
         else:
