@@ -74,7 +74,9 @@ def _check_repeated(store: Store, block: BlockChanges) -> None:
     """
     held = store.block(block.number)
     if held.hash is not None and block.hash is not None:
-        _check_hash(held, block, f"the hash of block {block.number} of the ledger")
+        if block.hash != held.hash:
+            reason = f"expected {to_hex(held.hash)}, the hash of block {block.number} of the ledger"
+            raise InvalidInput("block hash", reason, to_hex(block.hash))
         return
     for change in block.accounts:
         name = f"block {block.number}: {to_hex(change.address)}"
@@ -179,11 +181,6 @@ def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
     if not isinstance(elements, list) or len(elements) != count:
         raise UpstreamError(f"shomei_getTrieLogsByRange: expected {count} trie logs from block {first} on")
     return map(parse_trie_log_element, elements)
-
-
-def _check_hash(held: StoredBlock, found: BlockChanges, whose: str) -> None:
-    if held.hash is not None and found.hash != held.hash:
-        raise InvalidInput("block hash", f"expected {to_hex(held.hash)}, {whose}", to_hex(found.hash or b""))
 
 
 def advance(store: Store, finality: Finality) -> None:

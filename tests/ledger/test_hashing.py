@@ -217,20 +217,10 @@ def test_roots_of_paths_are_hashed_level_by_level(hash_, indices, height):
 
 
 @of_each
-@pytest.mark.parametrize(
-    ("nodes", "siblings", "indices", "where"),
-    [
-        (b"", b"", [], "nodes"),
-        (bytes(33), bytes(32), [0], "nodes"),
-        (bytes(32), bytes(64), [0, 1], "nodes"),
-        (bytes(64), bytes(96), [0, 1], "siblings"),
-        (b"\xff" * 32, bytes(32), [0], r"nodes\[0, 0\]"),
-        (bytes(32), bytes(32) + b"\xff" * 32, [0], r"siblings\[0, (8|1)\]"),
-    ],
-)
-def test_what_is_no_path_is_refused(hash_, nodes, siblings, indices, where):
-    with pytest.raises(InvalidInput, match=where):
-        hash_.path_roots(nodes, siblings, indices)
+def test_a_path_out_of_the_field_is_refused(hash_):
+    for nodes, siblings in ((b"\xff" * 32, bytes(32)), (bytes(32), b"\xff" * 32)):
+        with pytest.raises(InvalidInput, match="path: expected elements below the order"):
+            hash_.path_roots(nodes, siblings, [0])
 
 
 @of_each
