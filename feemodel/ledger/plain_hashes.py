@@ -145,5 +145,6 @@ def _permutation(states: Elements) -> Elements:
 
 
 def _external(states: Elements) -> Elements:
-    mixed = states.reshape(-1, WIDTH // 4, 4) @ M4.T
-    return ((mixed + mixed.sum(axis=1, keepdims=True)) % P).reshape(-1, WIDTH)
+    groups = states.reshape(-1, WIDTH // 4, 4) @ M4.T
+    mixed: Elements = (groups + groups.sum(axis=1, keepdims=True)) % P
+    return mixed.reshape(-1, WIDTH)

@@ -1,7 +1,6 @@
 """The hashes of the state tree, compiled and in Python: published vectors, definitions, and what is refused."""
 
-from operator import mul
-
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +48,9 @@ ACCOUNT_KEYS = {  # linea-monorepo account-key-test-vectors.json
 IN_LANES = 4_296  # messages, more than are hashed in one thread
 
 
+BOTH = POSEIDON2, MIMC
+
+
 class Plain(Hash):
     """A hash without the compiled package."""
 
@@ -57,11 +59,9 @@ class Plain(Hash):
         return plain_hashes.PlainHash(self.name)
 
 
-PLAIN = {hash_.name: Plain(hash_.name, hash_.order, hash_.element_size) for hash_ in (POSEIDON2, MIMC)}
 EACH = [
-    pytest.param(POSEIDON2, id="poseidon2", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
-    pytest.param(MIMC, id="mimc", marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)),
-    *(pytest.param(hash_, id=f"{name} in Python") for name, hash_ in PLAIN.items()),
+    *(pytest.param(one, id=one.name, marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)) for one in BOTH),
+    *(pytest.param(Plain(one.name, one.order, one.element_size), id=f"{one.name} in Python") for one in BOTH),
 ]
 of_each = pytest.mark.parametrize("hash_", EACH)
 of_poseidon2 = pytest.mark.parametrize("hash_", EACH[::2])
@@ -71,6 +71,11 @@ elements = st.integers(0, POSEIDON2.order - 1) | st.sampled_from(
 )
 
 
+M4 = [(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)]
+EXTERNAL = np.kron(np.ones((4, 4), dtype=int) + np.eye(4, dtype=int), np.array(M4)).astype(object)
+INTERNAL = np.ones((16, 16), dtype=object) + np.diag(plain_hashes.DIAGONAL.astype(object))
+
+
 def message(hash_, numbers):
     """Elements as bytes."""
     return b"".join(number.to_bytes(hash_.element_size) for number in numbers)
@@ -78,33 +83,16 @@ def message(hash_, numbers):
 
 def poseidon2_digest(data):
     """Poseidon2 written down from its definition."""
-    state = [0] * 8
+    state = np.zeros(8, dtype=object)
     for start in range(0, len(data), 32):
         piece = data[start : start + 32].rjust(32, b"\0")
-        block = [int.from_bytes(piece[place : place + 4]) for place in range(0, 32, 4)]
-        mixed = mix([*state, *block])
+        block = np.array([int.from_bytes(piece[place : place + 4]) for place in range(0, 32, 4)], dtype=object)
+        mixed = EXTERNAL @ np.concatenate([state, block]) % POSEIDON2.order
         for keys in plain_hashes.round_keys():
-            cubes = [pow(x + key, 3, POSEIDON2.order) for x, key in zip(mixed, keys, strict=False)]
-            if len(keys) > 1:
-                mixed = mix(cubes)
-            else:
-                mixed[0] = cubes[0]
-                total = sum(mixed)
-                mixed = [(total + factor * x) % POSEIDON2.order for factor, x in zip(FACTORS, mixed, strict=True)]
-        state = [(x + y) % POSEIDON2.order for x, y in zip(mixed[8:], block, strict=True)]
+            mixed[: len(keys)] = (mixed[: len(keys)] + keys) ** 3
+            mixed = (EXTERNAL if len(keys) == 16 else INTERNAL) @ mixed % POSEIDON2.order
+        state = (mixed[8:] + block) % POSEIDON2.order
     return b"".join(element.to_bytes(4) for element in state)
-
-
-FACTORS = plain_hashes.DIAGONAL.tolist()
-
-
-def mix(state):
-    """The external matrix of Poseidon2: circ(2·M4, M4, M4, M4)."""
-    rows = [(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)]
-    parts = [[sum(map(mul, row, state[start : start + 4])) for row in rows] for start in range(0, 16, 4)]
-    return [
-        (parts[place // 4][place % 4] + sum(part[place % 4] for part in parts)) % POSEIDON2.order for place in range(16)
-    ]
 
 
 def mimc_digest(values):
