@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import forecast
-from feemodel.errors import InvalidInput
 from feemodel.simulation.forecast.methods import METHODS
 from tests.conftest import ROOT
 
@@ -91,22 +90,6 @@ def test_the_operators_loss_is_a_curve_for_each_method(written):
     assert (rows[["under_recovered", "overcharged", "losing_days"]] >= 0).all(axis=None)
 
 
-def test_a_series_without_a_day_after_the_first_origin_is_refused(fees):
-    with pytest.raises(InvalidInput, match="first origin and a day"):
-        forecast.main(["--l1", str(fees)])
-
-
-def test_options_for_a_benchmark_that_takes_none_are_refused(capsys):
-    assert command.main(["lzss", "--l1", "fees.csv"]) == 2
-    assert "expected a benchmark that takes options before --l1" in capsys.readouterr().err
-
-
-def test_the_days_until_coverage_is_back_are_asked_for_with_blobs(fees, capsys):
-    with pytest.raises(SystemExit):
-        forecast.main(["--l1", str(fees), "--recovery", "recovery.csv"])
-    assert "--recovery: expected only with --blobs" in capsys.readouterr().err
-
-
 def test_coverage_is_back_on_the_first_day_on_which_enough_targets_lie_within():
     change = next(rules for rules in forecast.MAINNET.rows if rules.name == "BPO2")
     later = forecast.MAINNET.rows[1:]
@@ -158,28 +141,3 @@ def test_a_file_of_excess_blob_gas_alone_is_forecast(tmp_path):
 
     assert forecast.series_of(path).means[[0, 2]].tolist() == [0.0, 0.0]
     assert forecast.series_of(path).means[1] > 10.0
-
-
-@pytest.mark.parametrize(("there", "fee"), [("base_fee", "blob_base_fee"), ("blob_base_fee", "base_fee")])
-def test_a_fee_that_the_file_does_not_have_is_refused(any_table, there, fee):
-    with pytest.raises(InvalidInput, match=f"--fee: expected a fee that fees.csv has, got '{fee}'"):
-        forecast.series_of(any_table(**{there: 1.0}), fee)
-
-
-@pytest.mark.parametrize("option", forecast.OUTPUTS[:3])
-def test_a_file_that_exists_is_not_written_over(fees, tmp_path, option):
-    path = tmp_path / "here.csv"
-    path.write_text("kept")
-
-    with pytest.raises(InvalidInput, match=f"{option}: the file exists"):
-        forecast.main(["--l1", str(fees), "--first-day", "6.5", option, str(path)])
-    assert path.read_text() == "kept"
-
-
-def test_outputs_have_a_folder_and_a_file_of_their_own(fees, tmp_path):
-    one = str(tmp_path / "one.csv")
-
-    with pytest.raises(InvalidInput, match="a different file"):
-        forecast.main(["--l1", str(fees), "--forecasts", one, "--scores", one])
-    with pytest.raises(InvalidInput, match="a folder that exists"):
-        forecast.main(["--l1", str(fees), "--forecasts", str(tmp_path / "no" / "one.csv")])

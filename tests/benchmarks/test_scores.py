@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from feemodel.errors import InvalidInput
 from tests.helpers import forecast_scores as scores
 
 
@@ -46,17 +45,3 @@ def test_a_higher_price_loses_less_and_overcharges_more():
     assert (np.diff(found.under_recovered) < 0).all()
     assert (np.diff(found.overcharged) > 0).all()
     assert (np.diff(found.losing_days) <= 0).all()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: scores.crps_of_quantiles(np.zeros(3), np.zeros((2, 2)), np.array([0.1, 0.9])),
-        lambda: scores.interval_score(np.zeros(1), np.zeros(1), np.ones(1), 1.0),
-        lambda: scores.diebold_mariano(np.zeros(3), np.zeros(3), block=4, rng=1),
-        lambda: scores.operator_loss(np.zeros(3), np.zeros(3), day=1),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(call):
-    with pytest.raises(InvalidInput):
-        call()

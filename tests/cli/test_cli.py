@@ -51,13 +51,6 @@ def complaint(capsys, *arguments):
     return code, captured.err.strip().removeprefix("feemodel: ")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself(verb, capsys):
-    assert main([verb, "--help"]) == 0
-
-    assert "--json" in capsys.readouterr().out
-
-
 def test_the_guide_has_a_row_for_every_verb():
     rows = [line for line in (ROOT / "docs" / "guide" / "shell.md").read_text().splitlines() if line.startswith("|")]
     named = {name.split()[0] for line in rows for name in re.findall(r"`(?:feemodel )?([a-z][^`]*)`", line)}
@@ -455,20 +448,24 @@ def test_no_command_installs_the_reference_engine_where_it_has_no_wheels(
     assert install_command(package) == elsewhere
 
 
-@pytest.mark.parametrize("engine", ["auto", "native", "reference"])
-def test_a_call_without_an_engine_names_the_command(engine):
+def test_a_call_without_an_engine_names_the_command():
     """In a process of its own: modules that are imported already would be found."""
-    script = f"""
+    script = """
 import sys
 sys.modules["ethereum"] = sys.modules["feemodel_native"] = None
+from feemodel.errors import InvalidInput
 from feemodel.execution import engine_named
-engine_named({engine!r})
+for engine in ("auto", "native", "reference"):
+    try:
+        engine_named(engine)
+    except InvalidInput as error:
+        print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
-    said = done.stderr.splitlines()[-1]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    said = done.stdout.splitlines()
 
-    assert said.startswith("feemodel.errors.InvalidInput: engine: expected an installed engine: ")
-    assert "pip install " in said
+    assert len(said) == 3
+    assert all(line.startswith("engine: expected an installed engine: ") and "pip install " in line for line in said)
 
 
 def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):

@@ -22,14 +22,13 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Native, engine_named
 from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
-from feemodel.execution._estimate import GasEstimate
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 from tests.fuzz.methods import real_service
 from tests.helpers import execution_programs as programs
-from tests.helpers.development import HOLDERS, creation_address, development_state
+from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.generated_calls import generated_calls
 from tests.helpers.state_actions import ACTIONS, PATIENT, STATE, TOUCHED, Action, ended
@@ -112,22 +111,6 @@ def random_action(rng: Random) -> Action:
     listed = [{"address": key, "storageKeys": list(slots)} for key, slots in message.access_list]
     overrides = programs.override(rng) if rng.random() < 0.5 else None
     return Action(rng.choice(["call", "estimate"]), call | {"accessList": listed}, overrides, PATIENT, None)
-
-
-def test_no_call_on_real_contracts_moves_the_state():
-    """Transfers, swaps, creations, reverts, overrides, delegations: two rounds of every kind on four threads."""
-    engine, call_state = engine_named("auto"), development_state()
-    calls = [*generated_calls(seed=11, count=44)]
-    asked = [
-        Action(method, call.call, call.overrides, PATIENT, None) for call in calls for method in ("call", "estimate")
-    ]
-    addresses = [*HOLDERS[:3], *call_state.accounts.keys() - {*HOLDERS}]
-    expected = [ended(action, call_state, engine_named("auto")) for action in asked]
-    with unmoved(engine, call_state, addresses):
-        rows = in_rows(asked)
-        found = together([[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows])
-    assert found == in_rows(expected)
-    assert sum(isinstance(end, bytes | GasEstimate) for end in expected) > len(expected) // 2
 
 
 def test_a_server_under_calls_keeps_its_root_and_its_ledger():

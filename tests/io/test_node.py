@@ -1,6 +1,5 @@
 """The client of upstream nodes against a server that misbehaves."""
 
-import asyncio
 import gc
 import json
 import pickle
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.io.node import AsyncNode, Node, NodeError
+from feemodel.io.node import Node, NodeError
 from tests.helpers import node_server
 from tests.helpers.node_server import NodeServer, answered, body, edited, rpc_error, status
 
@@ -208,41 +207,6 @@ def test_wrong_answer_is_an_error(node: Node, server: NodeServer, change: Any, m
     with pytest.raises(UpstreamError, match=message):
         node.call("echo")
     assert len(server.requests) == 1
-
-
-FLOOD = """
-import socketserver
-
-class Flood(socketserver.StreamRequestHandler):
-    def handle(self):
-        while True:
-            self.wfile.write(b"HTTP/1.1 100 Continue\\r\\n\\r\\n" * 4_000)
-
-with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Flood) as server:
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
-"""
-
-
-def test_endless_informational_answers_do_not_hold_the_event_loop() -> None:
-    uvloop = pytest.importorskip("uvloop")
-
-    async def asked(port: int) -> list[Any]:
-        node = AsyncNode(f"http://127.0.0.1:{port}", timeout=0.5, max_bytes=100_000)
-        found = await asyncio.gather(*(node.call("echo") for _ in range(5)), return_exceptions=True)
-        await node.close()
-        return found
-
-    with subprocess.Popen([sys.executable, "-c", FLOOD], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        assert child.stdout is not None
-        port, began = child.stdout.readline(), time.monotonic()
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            found = runner.run(asked(int(port)))
-        taken = time.monotonic() - began
-        child.kill()
-
-    assert (len(found), {type(one) for one in found}) == (5, {UpstreamError})
-    assert taken < 5.0
 
 
 REFUSAL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}

@@ -251,18 +251,6 @@ def test_verbs_take_own_names(capsys, tmp_path):
     assert (code, "expected FIELD=NAME" in error) == (2, True)
 
 
-@pytest.mark.parametrize("verb", ["sizes", "compare", "backtest"])
-@pytest.mark.parametrize("content", [b"", b"some text\n", b"\x00\x01", b"PAR1", b"a,b\n1,2\n", b"{}\n", b"[]", b"\n"])
-def test_a_file_of_something_else_is_one_line(capsys, tmp_path, verb, content):
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    option = ["--transactions"] if verb == "backtest" else []
-    code, _, error = run(capsys, verb, *option, path)
-    assert code == 3
-    assert error.startswith(f"feemodel: {' '.join([*option, str(path)])}: ")
-    assert error.count("\n") == 1
-
-
 SIZED = "zstd,gas_used,calldata_bytes\n100,21000,0\n200,50000,68\n"
 
 

@@ -1,7 +1,6 @@
 """The margin that keeps the risk: against break-even margins that are known, and on real L1 fees."""
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -164,8 +163,8 @@ def test_any_number_of_workers_finds_the_same(real, days, found):
     options = {"arrival_rate": 0.5, "loss_probability": 0.1, "rng": 5}
 
     assert calibrate(real, days, RULE, workers=1, **options) == found
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        assert calibrate(real, days, RULE, executor=pool, workers=2, **options) == found
+    with ThreadPoolExecutor(2) as threads:
+        assert calibrate(real, days, RULE, executor=threads, workers=2, **options) == found
 
 
 def test_the_loss_curve_falls_from_all_paths_to_none(found):

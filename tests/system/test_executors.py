@@ -14,11 +14,16 @@ import distributed
 import pytest
 import xarray
 
-from feemodel import over, priority_fee, sweep
+from feemodel import calibrate, over, priority_fee, sweep
 from feemodel.errors import InvalidInput
+from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.simulation.run import in_order
+from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.surfaces import Workload
 from tests.conftest import ROOT
+from tests.simulation.test_calibrate import RULE
 from tests.simulation.test_executors import SAMPLES, fails
+from tests.simulation.test_sensitivity import ishigami_indices
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +72,24 @@ def test_a_killed_worker_of_dask_costs_time_and_not_the_result(client, tmp_path)
 
     assert (tmp_path / "killed").exists()
     assert found.identical(sweep(function, samples))
+
+
+def test_indices_and_a_calibration_are_the_same_on_processes(processes):
+    table = read_shipped_transactions().dropna(subset=["gas_used"])
+    sizes = Workload("real", table["zstd"].to_numpy(int), table["gas_used"].to_numpy(int))
+    days = bootstrap(
+        replay(read_shipped_l1_fees(), source="the shipped month"),
+        paths=4,
+        block_seconds=21_600.0,
+        horizon=43_200.0,
+        rng=1,
+    )
+    options = {"arrival_rate": 0.1, "loss_probability": 0.5, "rng": 5}
+    found = calibrate(sizes, days, RULE, workers=1, **options)
+
+    assert calibrate(sizes, days, RULE, executor=processes, workers=2, **options) == found
+    indices = ishigami_indices(256, tolerance=1.0)
+    assert ishigami_indices(256, tolerance=1.0, executor=processes).identical(indices)
 
 
 def test_an_error_of_the_function_is_the_callers(processes):
