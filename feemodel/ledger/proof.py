@@ -226,7 +226,8 @@ class Proven:
     storage: dict[str, int]
 
 
-class _Leaf(NamedTuple):
+@dataclass(frozen=True)
+class _Leaf:
     """Leaf of a proof, before any check: index, value, and the 42 entries of its path."""
 
     where: str
@@ -459,10 +460,10 @@ def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[byt
         if path.root != root:
             reason = f"expected a path to the root {to_hex(root)}"
             _refuse(f"{path.leaf.where}.proofRelatedNodes[0]", reason, to_hex(path.root))
-        where, index, value, _ = path.leaf
+        where, value = path.leaf.where, path.leaf.value
         try:
             # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
-            expected = value if index in (HEAD, TAIL) else hashed(value)
+            expected = value if path.leaf.index in (HEAD, TAIL) else hashed(value)
         except InvalidInput as error:
             raise InvalidProof(f"{where}.value: {error}") from None
         if expected != path.hval:
