@@ -59,12 +59,10 @@ class Database:
 
     def _connected(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.resolve().as_uri()}?mode={mode}"
-        try:
+        with self._named_errors():
             return sqlite3.connect(
                 address, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory"
             )
-        except sqlite3.Error as error:
-            raise self._named(error) from None
 
     def _identity(self) -> tuple[int, int]:
         try:
@@ -84,10 +82,8 @@ class Database:
 
     def one(self, query: str, values: Sequence[Any] = ()) -> Any:
         """Return the first row of the result, or `None` if the result has no rows."""
-        try:
+        with self._named_errors():
             return self._connection.execute(query, values).fetchone()
-        except (sqlite3.Error, OverflowError) as error:
-            raise self._named(error) from None
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows."""
@@ -95,19 +91,15 @@ class Database:
 
     def each(self, query: str, values: Sequence[Any] = (), *, size: int = 10_000) -> Iterator[list[Any]]:
         """Yield the rows that a query returns, at most `size` rows at a time."""
-        try:
+        with self._named_errors():
             cursor = self._connection.execute(query, values)
             while part := cursor.fetchmany(size):
                 yield part
-        except (sqlite3.Error, OverflowError) as error:
-            raise self._named(error) from None
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""
-        try:
+        with self._named_errors():
             self._connection.executemany(statement, rows)
-        except (sqlite3.Error, OverflowError) as error:
-            raise self._named(error) from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -125,17 +117,20 @@ class Database:
         """Raise `LedgerDamaged` with the name of the file."""
         raise LedgerDamaged(f"{self.path}: {reason}")
 
-    def _named(self, error: Exception) -> Exception:
-        if isinstance(error, OverflowError):
-            return LedgerDamaged(f"{self.path}: a row number beyond 64 bits")
-        if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
-            return error  # the connection is closed, or belongs to another thread
-        extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        code = extended & 0xFF
-        if code in DAMAGE:
-            return LedgerDamaged(f"{self.path}: {error}")
-        advice = ADVICE.get(extended, ADVICE.get(code))
-        return UnreadableFile(f"{self.path}: {error}{f' ({advice})' if advice else ''}")
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OverflowError:
+            raise LedgerDamaged(f"{self.path}: a row number beyond 64 bits") from None
+        except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
+            raise  # the connection is closed, or belongs to another thread
+        except sqlite3.Error as error:
+            extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+            if extended & 0xFF in DAMAGE:
+                raise LedgerDamaged(f"{self.path}: {error}") from None
+            advice = ADVICE.get(extended, ADVICE.get(extended & 0xFF))
+            raise UnreadableFile(f"{self.path}: {error}{f' ({advice})' if advice else ''}") from None
 
 
 def file_size(path: Path) -> int:
