@@ -10,6 +10,7 @@ Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -279,8 +280,10 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
 
 
 def account_hash(scheme: Scheme, value: bytes) -> bytes:
-    """Return the hash of one flat account value."""
-    return account_hashes(scheme, [value])[0]
+    """Return the hash of one flat account value, without the arrays that take a tenth of the time of a proof."""
+    _check_size(value)
+    numbers, words, keccak, size = (value[start:end] for start, end in pairwise((0, 64, 128, 160, 192)))
+    return scheme.digest(scheme.numbers(numbers) + words + scheme.words(keccak) + scheme.numbers(size))
 
 
 def _check_size(value: bytes) -> None:
