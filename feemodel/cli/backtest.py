@@ -25,7 +25,7 @@ from feemodel.cli.parameters import (
     whole,
     whole_number,
 )
-from feemodel.cli.subjects import read_transaction_file
+from feemodel.cli.subjects import measured_workload, read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.quantities import FixedCost
@@ -199,24 +199,12 @@ def read_history(scenario: Scenario, traffic: Traffic) -> "xarray.Dataset":
 
 def _read_workload(traffic: Traffic, files: FileOptions, sizing: Sizing) -> "Workload":
     """Return the transactions in the package, or transactions from a file with compressed sizes or payloads."""
-    import numpy as np
-
-    from feemodel.io.shipped import read_shipped_transactions
-    from feemodel.io.transactions import read_measured
     from feemodel.simulation.surfaces import Workload
 
-    path, size = traffic.transactions, traffic.size
-    if path is None:
-        table = read_shipped_transactions()
-        if size not in table:
-            raise InvalidInput("size", f"expected one of the columns {', '.join(map(str, table))}", size)
-        known = table.dropna(subset=[size, "gas_used"])
-        name = f"{len(known):,} of {len(table):,} real Linea transactions in the package, those with gas used"
-        columns = (known[column].to_numpy(np.int64) for column in (size, "gas_used", "timestamp", "calldata_bytes"))
-        return Workload(name, *columns)
-    measured = read_measured(path, size, columns=files.read())
-    if measured is not None:
-        return Workload(**measured)
+    path = traffic.transactions
+    if (measured := measured_workload(path, traffic.size, columns=files.read())) is not None:
+        return measured
+    assert path is not None  # the package has sizes
     read = read_transaction_file(path, files).with_gas_used()
     workload = Workload.from_transactions(
         read.table, codec=sizing.read(), packed=sizing.packed, name=Path(path).name, chain_id=files.chain_id

@@ -1,6 +1,7 @@
 """`feemodel earnings`: what each transaction of a rollup paid, and its share of the cost of posting it on L1."""
 
 import json
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
@@ -8,7 +9,7 @@ from feemodel.cli.parameters import FLAT, BlockRange, Sizing, TipPercentile, tex
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import to_quantity
+from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.io.fetch import get_blocks, parse_block_range
 from feemodel.io.node import Node
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 BLOCKS = 50  # L2 blocks in a request
 POSTED_TYPES = (0, 1, 2)  # types of transactions whose measured form is known
 WORST = 10
+PAID = ("gasUsed", "effectiveGasPrice")  # fields of a receipt
 AMOUNTS = ("paid", "l1_cost", "surplus")
 
 
@@ -77,30 +79,25 @@ def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFr
         numbers = range(start, min(start + BLOCKS, wanted.stop))
         calls: list[tuple[str, list[Any]]] = [("eth_getBlockByNumber", [to_quantity(n), True]) for n in numbers]
         answers = node.batch([*calls, *(("eth_getBlockReceipts", [to_quantity(n)]) for n in numbers)])
-        found, receipts = answers[: len(numbers)], answers[len(numbers) :]
+        found, receipts, blocks = answers[: len(numbers)], answers[len(numbers) :], []
         for number, block, listed in zip(numbers, found, receipts, strict=True):
             if block is None or listed is None or len(listed) != len(block["transactions"]):
                 raise UpstreamError(f"the node: block {number:,}: expected the block and a receipt of each transaction")
-            by_hash = {receipt["transactionHash"]: receipt for receipt in listed}
-            posted = [one for one in block["transactions"] if int(one["type"], 16) in POSTED_TYPES]
+            paid = {one["transactionHash"]: {name: one[name] for name in PAID} for one in listed}
+            posted = [one | paid[one["hash"]] for one in block["transactions"] if int(one["type"], 16) in POSTED_TYPES]
             others += len(listed) - len(posted)
-            if not posted:
-                continue
-            parsed = parse_transactions(json.dumps({**block, "transactions": posted}))
-            paid = [
-                quantity_in("gasUsed", by_hash[one["hash"]]["gasUsed"])
-                * quantity_in("effectiveGasPrice", by_hash[one["hash"]]["effectiveGasPrice"])
-                for one in posted
-            ]
-            size = fee_sizes(parsed, codec=codec, packed=sizing.packed)
-            hashes = [one["hash"] for one in posted]
-            time = quantity_in("timestamp", block["timestamp"])
-            parts.append(pd.DataFrame({"hash": hashes, "block": number, "timestamp": time, "size": size, "paid": paid}))
+            blocks.append({**block, "transactions": posted})
+        table = parse_transactions(json.dumps(blocks))
+        if len(table):
+            parts.append(table.assign(size=fee_sizes(table, codec=codec, packed=sizing.packed)))
     if not parts:
         raise InvalidInput(
             "blocks", "expected blocks with transactions of type 0, 1 or 2", f"{wanted[0]}:{wanted.stop}"
         )
-    return pd.concat(parts, ignore_index=True), others
+    table = pd.concat(parts, ignore_index=True)
+    table["hash"], table["block"] = table["transaction_hash"].map(to_hex), table["block_number"]
+    table["paid"] = [gas * price for gas, price in zip(table["gas_used"], table["effective_gas_price"], strict=True)]
+    return table[["hash", "block", "timestamp", "size", "paid"]], others
 
 
 def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float) -> "pd.DataFrame":
@@ -112,15 +109,12 @@ def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float) -> "pd.Data
 
 def _block_at(node: Node, time: int, head: int) -> int:
     """Return the number of the last L1 block that is not later than a time, by bisection."""
-    low, high = 0, head
-    while low < high:
-        middle = (low + high + 1) // 2
-        block = node.call("eth_getBlockByNumber", [to_quantity(middle), False])
-        if quantity_in("timestamp", block["timestamp"]) <= time:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+
+    def timestamp(number: int) -> int:
+        block = node.call("eth_getBlockByNumber", [to_quantity(number), False])
+        return quantity_in("timestamp", block["timestamp"])
+
+    return max(0, bisect_right(range(head + 1), time, key=timestamp) - 1)
 
 
 def _shares(table: "pd.DataFrame", fees: "pd.DataFrame", l1_gas: int) -> Any:

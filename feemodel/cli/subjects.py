@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from feemodel.cli import STDIN, UsageError
-from feemodel.cli.parameters import FileOptions
+from feemodel.cli.parameters import FileOptions, check_known
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._call import Call, as_integer, parse_call
 from feemodel.ethereum._transaction import (
@@ -27,7 +27,10 @@ from feemodel.ethereum._transaction_table import (
     transactions_of,
     without_unpriced,
 )
-from feemodel.io.files import parse_json
+from feemodel.io.files import PathLike, parse_json
+
+if TYPE_CHECKING:
+    from feemodel.simulation.surfaces import Workload
 
 Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
 
@@ -239,6 +242,30 @@ def read_transaction_file(path: str, options: FileOptions, *, set_code: bool = F
     if not sent:
         raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
     return TransactionFile(table, sent, table.index.tolist(), said)
+
+
+def measured_workload(
+    path: PathLike | None, size: str, gas: str = "gas_used", columns: Mapping[str, str] | None = None
+) -> "Workload | None":
+    """Return the measured sizes and the gas of the transactions in a file; `None` for a file that has no sizes.
+
+    Without a path, return those of the transactions in the package, by the columns `size` and `gas`.
+    """
+    import numpy as np
+
+    from feemodel.io.shipped import read_shipped_transactions
+    from feemodel.io.transactions import read_measured
+    from feemodel.simulation.surfaces import Workload
+
+    if path is not None:
+        measured = read_measured(path, size, gas=gas, columns=columns)
+        return None if measured is None else Workload(**measured)
+    table = read_shipped_transactions()
+    for name, column in (("size", size), ("gas", gas)):
+        check_known(name, column, [*map(str, table)])
+    known = table.dropna(subset=[size, gas])
+    name = f"real Linea transactions in the package, {len(known):,} of {len(table):,} that have {size} and {gas}"
+    return Workload(name, *(known[one].to_numpy(np.int64) for one in (size, gas, "timestamp", "calldata_bytes")))
 
 
 def gas_used_of(subject: str) -> int | None:

@@ -17,6 +17,7 @@ from feemodel._extras import need
 from feemodel.checks import flag, real_scalar, sequence, text, whole_scalar
 from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import Resume, SpecFile, Workers, check_known, option
+from feemodel.cli.subjects import measured_workload
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile, UpstreamError
 from feemodel.io.files import read_toml
@@ -265,24 +266,12 @@ def _rows(name: str, value: dict[str, Any], folder: Path) -> "Samples":
 
 def _transactions(table: Mapping[str, Any], folder: Path) -> "Workload":
     """Return the sizes and the gas of the transactions in a file, or of those in the package."""
-    import numpy as np
-
-    from feemodel.io import read_shipped_transactions
-    from feemodel.io.transactions import read_measured
-    from feemodel.simulation.surfaces import Workload
-
     file, size, gas = (
         text(f"transactions.{key}", table.get(key, own))
         for key, own in (("file", SHIPPED), ("compressed_size", "compressed_size"), ("gas", "gas"))
     )
-    if file != SHIPPED:
-        measured = read_measured(folder / file, size, gas=gas)
-        if measured is None:
-            raise UnreadableFile(f"{folder / file}: expected CSV or Parquet with a column {size}")
-        return Workload(**measured)
-    shipped = read_shipped_transactions()
-    for column in (size, gas):
-        check_known("[transactions]", column, [*shipped])
-    known = shipped.dropna(subset=[size, gas])
-    named = f"of {len(shipped):,} transactions of {file}, those with {size} and {gas}"
-    return Workload(named, *(known[column].to_numpy(np.int64) for column in (size, gas)))
+    path = None if file == SHIPPED else folder / file
+    workload = measured_workload(path, size, gas)
+    if workload is None:
+        raise UnreadableFile(f"{path}: expected CSV or Parquet with a column {size}")
+    return workload
