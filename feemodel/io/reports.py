@@ -1,9 +1,7 @@
 """Read reports of development tools: broadcast transactions, and gas used by functions and deployments.
 
-read_project : a broadcast, a gas report of Foundry or Hardhat, or the folder of a Foundry project
-read_broadcast : `broadcast/**/run-latest.json` of Foundry
-read_forge_report : output of `forge test --gas-report --json`
-read_hardhat_report : JSON file of hardhat-gas-reporter
+A report is `broadcast/**/run-latest.json` of Foundry, the output of `forge test --gas-report --json`, or the JSON file
+of hardhat-gas-reporter.
 
 Gas reports contain function signatures but no calldata; `feemodel.ethereum._abi.example_calldata` generates calldata
 from a signature. The init code of a deployment is read from the project's artifacts, without constructor arguments.
@@ -69,40 +67,38 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
     InvalidInput : an unknown statistic.
     """
     choice("statistic", statistic, STATISTICS)
-    folder = Path(path)
+    folder, source = Path(path), str(path)
     if folder.is_dir():
         files = sorted(one for one in folder.glob("broadcast/**/run-latest.json") if "dry-run" not in one.parts)
         if not files:
             raise UnreadableFile(f"{path}: expected broadcast/**/run-latest.json in this folder, found none")
-        read = [read_broadcast(one) for one in files]
+        read = [read_project(one) for one in files]
         return Project([use for one in read for use in one.uses], [said for one in read for said in one.said])
-    document = _document(path)
-    if isinstance(document, Mapping) and ("transactions" in document or "deployments" in document):
-        return read_broadcast(path)
-    code = Artifacts(Path(artifacts) if artifacts is not None else _beside(folder))
-    if isinstance(document, list):
-        return read_forge_report(path, statistic=statistic, artifacts=code)
-    if isinstance(document, Mapping) and document.get("namespace") == "HardhatGasReporter":
-        return read_hardhat_report(path, statistic=statistic, artifacts=code)
+    said: list[str] = []
+    with reading(path):
+        document = _parsed(path)
+        code = Artifacts(Path(artifacts) if artifacts is not None else _beside(folder))
+        if isinstance(document, list):
+            return Project([*_forge_report(document, statistic, code, source, said)], said)
+        fields = document if isinstance(document, Mapping) else {}
+        if fields.get("namespace") == "HardhatGasReporter":
+            return Project([*_hardhat_report(fields, statistic, code, source, said)], said)
+        if "transactions" in fields or "deployments" in fields:
+            return Project([*_broadcast(fields, source, said)], said)
     expected = "expected a broadcast of Foundry, the JSON of `forge test --gas-report` or of hardhat-gas-reporter"
     raise UnreadableFile(f"{path}: {expected}")
 
 
-def read_broadcast(path: PathLike) -> Project:
-    """Read the transactions of one run of `forge script`, with their gas used.
+def _broadcast(document: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
+    """Yield the transactions of one run of `forge script`, with their gas used.
 
     If a transaction has no receipt, the reader assumes that the transaction used its whole gas limit. If the file has
     no fees for a transaction of type 2, the maximum fee and the priority fee are both set to the effective gas price in
     the receipt.
-
-    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
     """
-    said: list[str] = []
-    with reading(path):
-        document = _object("the broadcast", _parsed(path))
-        runs = sequence("deployments", document["deployments"]) if "deployments" in document else (document,)
-        uses = [use for run in runs for use in _of_run(_object("deployments", run), str(path), said)]
-    return Project(uses, said)
+    runs = sequence("deployments", document["deployments"]) if "deployments" in document else (document,)
+    for run in runs:
+        yield from _of_run(_object("deployments", run), source, said)
 
 
 def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
@@ -171,46 +167,36 @@ def _transaction_name(entry: Mapping[str, Any]) -> str:
     return f"{contract}.{entry.get('function') or '?'}"
 
 
-def read_forge_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
-    """Read the output of `forge test --gas-report --json`: functions and deployments with their gas.
-
-    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
-    """
-    said: list[str] = []
-    uses: list[Use] = []
-    with reading(path):
-        for index, one in enumerate(sequence("the report", _parsed(path))):
-            entry = _object(f"item {index + 1}", one)
-            file, _, contract = text("contract", entry.get("contract")).rpartition(":")
-            deployment = _object("deployment", entry.get("deployment"))
-            if gas := whole_scalar(f"{contract}: deployment.gas", deployment.get("gas")):
-                uses += _deployment(contract, file, gas, artifacts, str(path), said)
-            for signature, row in _object("functions", entry.get("functions")).items():
-                gas = whole_scalar(f"{contract}.{signature}: {statistic}", _object(signature, row).get(statistic))
-                uses += _function(contract, signature, gas, str(path), said)
-    return Project(uses, said)
+def _forge_report(
+    document: list[Any], statistic: str, artifacts: "Artifacts", source: str, said: list[str]
+) -> Iterator[Use]:
+    """Yield the functions and the deployments of `forge test --gas-report --json`, with their gas."""
+    for index, one in enumerate(document):
+        entry = _object(f"item {index + 1}", one)
+        file, _, contract = text("contract", entry.get("contract")).rpartition(":")
+        deployment = _object("deployment", entry.get("deployment"))
+        if gas := whole_scalar(f"{contract}: deployment.gas", deployment.get("gas")):
+            yield from _deployment(contract, file, gas, artifacts, source, said)
+        for signature, row in _object("functions", entry.get("functions")).items():
+            gas = whole_scalar(f"{contract}.{signature}: {statistic}", _object(signature, row).get(statistic))
+            yield from _function(contract, signature, gas, source, said)
 
 
-def read_hardhat_report(path: PathLike, *, statistic: str, artifacts: "Artifacts") -> Project:
-    """Read the methods and deployments, with their gas, from the JSON file of hardhat-gas-reporter.
-
-    Raises `UnreadableFile` if a field is missing or invalid; the message names the field.
-    """
-    said: list[str] = []
-    uses: list[Use] = []
-    with reading(path):
-        data = _object("data", _object("the report", _parsed(path)).get("data"))
-        for one in sequence("deployments", data.get("deployments")):
-            row = _object("deployments", one)
-            contract = text("name", row.get("name"))
-            if gas := _statistic(f"{contract}: gasData", row.get("gasData"), statistic):
-                uses += _deployment(contract, "", gas, artifacts, str(path), said)
-        for key, one in _object("methods", data.get("methods")).items():
-            row = _object(key, one)
-            contract, signature = text("contract", row.get("contract")), text("fnSig", row.get("fnSig"))
-            if not row.get("isCall") and (gas := _statistic(f"{key}: gasData", row.get("gasData"), statistic)):
-                uses += _function(contract, signature, gas, str(path), said)
-    return Project(uses, said)
+def _hardhat_report(
+    document: Mapping[str, Any], statistic: str, artifacts: "Artifacts", source: str, said: list[str]
+) -> Iterator[Use]:
+    """Yield the methods and the deployments of hardhat-gas-reporter, with their gas."""
+    data = _object("data", document.get("data"))
+    for one in sequence("deployments", data.get("deployments")):
+        row = _object("deployments", one)
+        contract = text("name", row.get("name"))
+        if gas := _statistic(f"{contract}: gasData", row.get("gasData"), statistic):
+            yield from _deployment(contract, "", gas, artifacts, source, said)
+    for key, one in _object("methods", data.get("methods")).items():
+        row = _object(key, one)
+        contract, signature = text("contract", row.get("contract")), text("fnSig", row.get("fnSig"))
+        if not row.get("isCall") and (gas := _statistic(f"{key}: gasData", row.get("gasData"), statistic)):
+            yield from _function(contract, signature, gas, source, said)
 
 
 def _statistic(name: str, values: Any, statistic: str) -> int:
@@ -282,11 +268,6 @@ class Artifacts:
 def _beside(path: Path) -> Path:
     """Return the artifacts folder next to a report. Reports are written to a project's top folder."""
     return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
-
-
-def _document(path: PathLike) -> Any:
-    with reading(path):
-        return _parsed(path)
 
 
 def _parsed(path: PathLike) -> Any:
