@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_309,
+    "cli": 4_303,
     "estimates": 958,
     "ethereum": 2_651,
     "execution": 2_361,
     "explorer": 1_145,
-    "io": 3_596,
+    "io": 3_577,
     "ledger": 3_682,
     "linea": 2_335,
     "plots": 772,
@@ -59,7 +59,7 @@ CEILINGS = {
     "simulation": 8_719,
     "sizes": 996,
     "top level": 2_199,
-    "package": 40_881,
+    "package": 40_856,
     "tests": 41_953,
     "Rust": 3_812,
     "JavaScript, CSS and HTML": 1_266,

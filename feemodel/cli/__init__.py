@@ -15,7 +15,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -130,9 +129,10 @@ def _run(words: list[str]) -> int:
             raise
         return _failed(2, f"{words[0]} needs the package {error.name}: {install_command(error.name)}")
     except OSError as error:
-        if error.filename is None:  # drop what cannot be printed, so that it is not tried again
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        try:
+            sys.stdout.flush()
+        except OSError:  # drop what cannot be printed, so that it is not tried again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader of a pipe, such as head, has closed the pipe
             return 0
         reason = (error.strerror or str(error)).lower()
@@ -230,8 +230,6 @@ def _one_line(error: Exception) -> str:
 
 
 def _naming(error: Exception, said: str, typed: dict[str, tuple[str, Any]]) -> str:
-    if not typed:
-        return said
     from feemodel.cli.verb import naming_the_option
 
     return naming_the_option(error, said, typed)

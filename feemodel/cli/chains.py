@@ -43,21 +43,15 @@ def command(
         for row in rows
     ]
     columns = ("chain", "family", "token", "last row", "id", "unknown")
-    return Answer(rows, [Table(f"{len(rows)} chains", columns, cells, left=4)], file=_joined(rows))
-
-
-def _joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {name: ", ".join(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
-    ]
+    file = [row | {"unknown": ", ".join(row["unknown"])} for row in rows]
+    return Answer(rows, [Table(f"{len(rows)} chains", columns, cells, left=4)], file=file)
 
 
 def _timeline(chain: "Chain") -> Answer:
     from feemodel.rollups.chains import shown
 
-    parameters, rows = chain.at(), []
-    for row in chain.rows:
-        rows.append({name: getattr(row, name) for name in ROW} | {"values": dict(row.values)})
+    parameters = chain.at()
+    rows = [{name: getattr(row, name) for name in ROW} | {"values": dict(row.values)} for row in chain.rows]
     now = {
         name: {"value": one.value, "status": one.status, "since": one.since, "confirmed": one.confirmed}
         for name, one in parameters.entries.items()

@@ -1,6 +1,6 @@
 """`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -113,9 +113,7 @@ def command(
     if starknet_gas is not None:
         table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
     if chains.only is None:
-        missing = {one.name: [column for column in one.columns if column not in table] for one in rules}
-        without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
-        rules = [one for one in rules if not missing[one.name]]
+        rules = with_columns(rules, table, without)
     base_fee, blob_base_fee, dated = l1.read(chains.at)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=reference)
     rows = sorted(rows, key=lambda row: (row.total_eth is None, row.total_eth))
@@ -142,6 +140,14 @@ def command(
         file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
         size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
+
+
+def with_columns(rules: "list[Rule]", columns: Collection[str], without: dict[str, InvalidInput | str]) -> "list[Rule]":
+    """Return the rules whose columns are known; put into `without` what the others need."""
+    for one in rules:
+        if missing := [column for column in one.columns if column not in columns]:
+            without[one.name] = f"the rule needs {' and '.join(missing)}"
+    return [one for one in rules if one.name not in without]
 
 
 def _cells(row: "ComparisonRow") -> tuple[str, ...]:

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from feemodel.cli import UsageError
-from feemodel.cli.compare import Chains, folded, l1_sentence
+from feemodel.cli.compare import Chains, folded, l1_sentence, with_columns
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, L1Fees, Sizing, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction, fill
+from feemodel.io.reports import STATISTICS
 
 if TYPE_CHECKING:
     from feemodel.io.reports import Use
     from feemodel.rollups.tables import Payment
 
-STATISTICS = ("min", "mean", "median", "max")
 WITHIN_0_1 = "expected a number from 0 to 1"
 
 
@@ -72,9 +72,7 @@ def command(
     if markdown and as_json:
         raise InvalidInput("markdown", "expected either --markdown or --json", "both")
     rules, without = chains.read()
-    missing = {one.name: [column for column in one.columns if column not in MEASURED] for one in rules}
-    without |= {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
-    rules = [one for one in rules if not missing[one.name]]
+    rules = with_columns(rules, MEASURED, without)
     if not rules:
         reason = "expected at least one rule that needs only the sizes and the gas of transactions"
         raise InvalidInput("only", reason, chains.only)
