@@ -1,11 +1,9 @@
-//! The two hashes of the state tree for Python: batches of messages, roots of Merkle paths, checks of digests.
+//! The two hashes of the state tree for Python: batches of messages, and roots of Merkle paths.
 
-use std::collections::BTreeMap;
 use std::thread;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::{mimc, poseidon2};
@@ -69,19 +67,6 @@ impl Hash {
         let found = py.detach(|| self.roots(nodes, siblings, height, &indices));
         Ok(found.map(|found| PyBytes::new(py, found.as_flattened())))
     }
-
-    /// The first message whose digest is not the given one, or which is no message of the tree; `None` where all are.
-    fn first_wrong(&self, py: Python<'_>, messages: Vec<PyBackedBytes>, digests: Vec<PyBackedBytes>) -> Option<usize> {
-        let messages: Vec<&[u8]> = messages.iter().map(AsRef::as_ref).collect();
-        let digests: Vec<&[u8]> = digests.iter().map(AsRef::as_ref).collect();
-        py.detach(|| {
-            let mut by_size = BTreeMap::<usize, Vec<usize>>::new();
-            for (index, message) in messages.iter().enumerate() {
-                by_size.entry(message.len()).or_default().push(index);
-            }
-            by_size.values().filter_map(|group| self.first_wrong_of(group, &messages, &digests)).min()
-        })
-    }
 }
 
 impl Hash {
@@ -109,21 +94,5 @@ impl Hash {
             hashes = (self.digests)(&pairs.iter().map(|pair| pair.as_flattened()).collect::<Vec<_>>())?;
         }
         Some(hashes)
-    }
-
-    /// The first of messages of one size.
-    fn first_wrong_of(&self, group: &[usize], messages: &[&[u8]], expected: &[&[u8]]) -> Option<usize> {
-        let size = messages[group[0]].len();
-        if size == 0 || !size.is_multiple_of(BLOCK) {
-            return Some(group[0]);
-        }
-        let of_group: Vec<&[u8]> = group.iter().map(|index| messages[*index]).collect();
-        let right = |found: &Digest, index: usize| expected.get(index).is_some_and(|digest| *digest == found);
-        if let Some(found) = (self.digests)(&of_group) {
-            return group.iter().zip(&found).find(|(index, found)| !right(found, **index)).map(|(index, _)| *index);
-        }
-        let wrong =
-            |index: &&usize| (self.digests)(&[messages[**index]]).is_none_or(|found| !right(&found[0], **index));
-        group.iter().find(wrong).copied()
     }
 }
