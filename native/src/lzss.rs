@@ -11,6 +11,8 @@
 //! what `run_key` returns.
 
 use std::cmp::{max, min};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
@@ -136,16 +138,23 @@ fn suffix_order(data: &[u8]) -> Vec<u32> {
     suffixes.into_iter().map(|(_, start)| start).collect()
 }
 
-// An entry of the hash table of a dictionary has 32 bits. The highest is 1 if several suffixes have the key. The next
-// `TAG_BITS` are part of the key's hash. The low `POSITION_BITS` are 1 + the start of the suffix or, if several
-// suffixes have the key, 1 + the index of their group.
-const POSITION_BITS: u32 = 21;
-const TAG_BITS: u32 = 10;
-const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
-const TAG_MASK: u32 = ((1 << TAG_BITS) - 1) << POSITION_BITS;
-const GROUP: u32 = 1 << (POSITION_BITS + TAG_BITS);
-/// Bits of the filter for each slot of the hash table.
-const FILTER_BITS: usize = 4;
+/// Hashes a key by one multiplication. The map takes the lowest and the highest bits: here those of the middle.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = hashed(self.0 ^ key).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// The sorted suffixes of a dictionary and, for each key, the suffixes that start with it.
 struct Dictionary {
@@ -156,12 +165,8 @@ struct Dictionary {
     byte_bounds: [usize; 257],
     /// For each byte, the length of its longest run.
     longest_run: [usize; 256],
-    /// Suffix or group of suffixes of each key, by open addressing; 0 where there is none.
-    table: Vec<u32>,
-    /// Start and end in `order` of the suffixes with one key.
-    groups: Vec<(u32, u32)>,
-    /// A Bloom filter of the keys: two bits in one word for each.
-    filter: Vec<u64>,
+    /// Start and end in `order` of the suffixes with each key.
+    ranges: HashMap<u64, (u32, u32), BuildHasherDefault<KeyHasher>>,
 }
 
 impl Dictionary {
@@ -183,43 +188,23 @@ impl Dictionary {
         }
         let mut data = bytes.to_vec();
         data.resize(bytes.len() + PADDING, 0);
-        let slots = max(64, (2 * bytes.len()).next_power_of_two());
-        let mut index = Self {
-            data,
-            order,
-            byte_bounds,
-            longest_run,
-            table: vec![0; slots],
-            groups: Vec::new(),
-            filter: vec![0; slots * FILTER_BITS / 64],
-        };
+        let mut index = Self { data, order, byte_bounds, longest_run, ranges: HashMap::default() };
         index.enter_keys(&runs);
         index
     }
 
     /// Enter the key of every suffix.
     ///
-    /// Suffixes with the same key are neighbours in `order`, except those that start with a run longer than `LONGEST`.
-    /// The order of suffixes whose first `LONGEST` bytes are equal does not matter: no match is longer.
+    /// Suffixes with the same key are neighbours in `order`, except those that start with a run longer than `LONGEST`,
+    /// whose keys are not looked for. The order of suffixes whose first `LONGEST` bytes are equal does not matter: no
+    /// match is longer.
     fn enter_keys(&mut self, runs: &[usize]) {
         let keys: Vec<Option<u64>> = self.order.iter().map(|start| self.key(runs, *start as usize)).collect();
         let mut start = 0;
         for same in keys.chunk_by(|a, b| a == b) {
             let end = start + same.len();
             if let Some(key) = same[0] {
-                let hash = hashed(key);
-                let mut entry = self.order[start] + 1;
-                if same.len() > 1 {
-                    self.groups.push((start as u32, end as u32));
-                    entry = self.groups.len() as u32 | GROUP;
-                }
-                let mut slot = self.slot(hash);
-                while self.table[slot] != 0 {
-                    slot = (slot + 1) & (self.table.len() - 1);
-                }
-                self.table[slot] = entry | tag(hash);
-                let word = self.filter_word(hash);
-                self.filter[word] |= filter_bits(hash);
+                self.ranges.insert(key, (start as u32, end as u32));
             }
             start = end;
         }
@@ -234,24 +219,6 @@ impl Dictionary {
         } else {
             Some(first(word(&self.data, at), KEY))
         }
-    }
-
-    #[inline(always)]
-    fn slot(&self, hash: u64) -> usize {
-        (hash >> 32) as usize & (self.table.len() - 1)
-    }
-
-    #[inline(always)]
-    fn filter_word(&self, hash: u64) -> usize {
-        (hash >> 38) as usize & (self.filter.len() - 1)
-    }
-
-    /// Whether a key may be in the dictionary; where it is not, it is not there.
-    #[inline(always)]
-    fn may_hold(&self, key: u64) -> bool {
-        let hash = hashed(key);
-        let bits = filter_bits(hash);
-        self.filter[self.filter_word(hash)] & bits == bits
     }
 
     /// The length of the longest match at `i`, or `known` if no match is longer.
@@ -272,18 +239,17 @@ impl Dictionary {
             if known >= KEY {
                 // A longer match has the byte after the known one.
                 let last = word(data, i + known + 1 - KEY);
-                if !all_equal(last, KEY) && !self.may_hold(first(last, KEY)) {
+                if !all_equal(last, KEY) && !self.ranges.contains_key(&first(last, KEY)) {
                     return known;
                 }
             }
             if !long_run {
-                (range, known) = self.with_key(first(word_here, KEY), &data[i..], KEY, limit, known);
+                range = self.with_key(first(word_here, KEY));
             } else {
                 let run = payload.runs[i] as usize;
                 known = max(known, min(min(run, limit), self.longest_run[usize::from(byte)]));
                 if run < limit {
-                    (range, known) =
-                        self.with_key(run_key(run, byte, data[i + run]), &data[i..], run + 1, limit, known);
+                    range = self.with_key(run_key(run, byte, data[i + run]));
                 }
             }
         }
@@ -306,50 +272,11 @@ impl Dictionary {
         known
     }
 
-    /// Where the suffixes with a key are in `order`, and the longer of `known` and the match where only one has the
-    /// key.
+    /// Where the suffixes with a key are in `order`.
     #[inline(always)]
-    fn with_key(&self, key: u64, here: &[u8], shared: usize, limit: usize, known: usize) -> ((usize, usize), usize) {
-        if !self.may_hold(key) {
-            return ((0, 0), known);
-        }
-        let hash = hashed(key);
-        let mut slot = self.slot(hash);
-        while self.table[slot] != 0 {
-            let entry = self.table[slot];
-            if entry & TAG_MASK == tag(hash) {
-                let index = (entry & POSITION_MASK) as usize - 1;
-                if entry < GROUP {
-                    let length = self.match_at(index, here, limit);
-                    if length >= shared {
-                        return ((0, 0), max(known, length));
-                    }
-                } else {
-                    let (low, high) = self.groups[index];
-                    if self.match_at(self.order[low as usize] as usize, here, shared) == shared {
-                        return ((low as usize, high as usize), known);
-                    }
-                }
-            }
-            slot = (slot + 1) & (self.table.len() - 1);
-        }
-        ((0, 0), known)
+    fn with_key(&self, key: u64) -> (usize, usize) {
+        self.ranges.get(&key).map_or((0, 0), |(low, high)| (*low as usize, *high as usize))
     }
-
-    #[inline(always)]
-    fn match_at(&self, start: usize, here: &[u8], limit: usize) -> usize {
-        common_prefix(&self.data[start..], here, min(limit, self.order.len() - start))
-    }
-}
-
-#[inline(always)]
-fn tag(hash: u64) -> u32 {
-    ((hash >> 8) as u32 & ((1 << TAG_BITS) - 1)) << POSITION_BITS
-}
-
-#[inline(always)]
-fn filter_bits(hash: u64) -> u64 {
-    1 << (hash >> 32 & 63) | 1 << (hash >> 58)
 }
 
 /// A payload and its earlier positions by key. It is used again for one payload after the other, so that its memory is.
@@ -573,7 +500,7 @@ impl Payload {
             if any && !reserved && self.previous[i] < 0 {
                 // the most frequent case
                 let here = word(&self.data, i);
-                if !all_equal(here, SHORTEST) && (limit < KEY || !dictionary.may_hold(first(here, KEY))) {
+                if !all_equal(here, SHORTEST) && (limit < KEY || !dictionary.ranges.contains_key(&first(here, KEY))) {
                     return NO_MATCH;
                 }
             }
@@ -701,7 +628,6 @@ impl Payload {
         for (index, start) in order.iter().enumerate() {
             rank[*start as usize] = index;
         }
-        let in_dictionary = self.matches_in(dictionary, &order);
         let (mut before, mut in_window) = (Ranks::new(self.length), Ranks::new(self.length));
         for i in 0..self.length {
             let limit = min(LONGEST, self.length - i);
@@ -711,7 +637,7 @@ impl Payload {
                 starts.map(|start| common_prefix(&self.data[start..], &self.data[i..], limit)).max().unwrap_or(0)
             };
             let near = longest_among(&in_window);
-            let mut longest = max(near, in_dictionary[i]);
+            let mut longest = dictionary.longest(self, i, limit, near);
             if i > WINDOW && longest < limit {
                 longest = max(longest, longest_among(&before));
             }
@@ -722,30 +648,6 @@ impl Payload {
                 in_window.remove(rank[i - WINDOW]);
             }
         }
-    }
-
-    /// The length of the longest match in the dictionary at each index: with one of the two neighbours of the suffix
-    /// among those of the dictionary, which one pass over both sorted lists finds.
-    fn matches_in(&self, dictionary: &Dictionary, order: &[u32]) -> Vec<usize> {
-        let mut longest = vec![0; order.len()];
-        let mut following = 0;
-        for i in order.iter().map(|start| *start as usize) {
-            let here = &self.data[i..];
-            let limit = min(LONGEST, self.length - i);
-            if following > 0 {
-                longest[i] = dictionary.match_at(dictionary.order[following - 1] as usize, here, limit);
-            }
-            while let Some(start) = dictionary.order.get(following).map(|start| *start as usize) {
-                let shared = dictionary.match_at(start, here, limit);
-                longest[i] = max(longest[i], shared);
-                let rest = dictionary.order.len() - start;
-                if shared == limit || shared < rest && dictionary.data[start + shared] > here[shared] {
-                    break;
-                }
-                following += 1;
-            }
-        }
-        longest
     }
 }
 
