@@ -33,7 +33,7 @@ MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
 
 #: Status of an execution and geth's error message (`core/vm/errors.go`), indexed by the number that the package
-#: returns. For the last two entries of `_ENDINGS`, the native package adds details to the message.
+#: returns. `_outcome` adds to the message what the package says of an opcode, of a size, or of a precompile's input.
 _ENDINGS = (
     (Status.SUCCESS, ""),
     (Status.REVERT, "execution reverted"),
@@ -51,9 +51,6 @@ _ENDINGS = (
     (Status.HALT, "halted"),
     (Status.HALT, "contract creation code storage out of gas"),
     (Status.HALT, "max code size exceeded: code size {detail} limit 24576"),
-    (Status.HALT, "gas uint64 overflow"),
-    (Status.OUT_OF_GAS, "out of gas: gas uint64 overflow"),
-    (Status.OUT_OF_GAS, "out of gas: max initcode size exceeded: code size {detail} limit 49152"),
 )
 _INVALID_OPCODE = 4
 _FRAME_STATUSES = (Status.SUCCESS, Status.REVERT, Status.HALT)
@@ -305,7 +302,9 @@ def _outcome(answer: _Answer) -> Outcome:
         words += ": INVALID" if detail == 0xFE else f": opcode {detail:#x} not defined"
     elif detail:
         words = words.format(detail=detail)
-    return Outcome(status, gas_used, refund, floor, output, fault or words)
+    elif fault:
+        words += f": {fault}"
+    return Outcome(status, gas_used, refund, floor, output, words)
 
 
 def _frame(depth: int, address: bytes, status: int, output_hash: bytes, opcode: int) -> Frame:

@@ -5,8 +5,8 @@
 //! - `machine`: revm put together, and what a few opcodes and every frame report
 //! - `frames`: how every call and creation ended
 //! - `gas_search`: the search for a gas limit, in one call
-//! - `metered`: instructions whose price is not fixed
-//! - `least_gas`: what they report it for, the least gas limit on which an execution takes the same path
+//! - `metered`: instructions that add to the state
+//! - `least_gas`: the least gas limit on which an execution takes the same path
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `lzss`: compressed sizes of the compressor of Linea's blobs
 //! - `fields`: bytes and names as Python hands them over
@@ -56,7 +56,7 @@ create_exception!(feemodel_native, BalanceOverflow, PyException, "An account wou
 create_exception!(feemodel_native, NativeError, PyException, "A fault of the engine.");
 
 /// Ending, gas used, refund, floor, output, detail (see `machine::Ending`), and what a precompile says of its input.
-type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, &'static str);
+type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, String);
 
 /// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the same way, where one is known,
 /// whether there was no call and no creation, and each frame.
@@ -201,7 +201,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 
 fn outcome<'py>(py: Python<'py>, executed: &Executed) -> Outcome<'py> {
     let Executed { ending, gas_used, refund, floor, output, detail, fault, .. } = executed;
-    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *detail, fault)
+    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *detail, fault.clone())
 }
 
 /// The module, as Python imports it.

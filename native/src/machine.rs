@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use revm::bytecode::opcode::{self, OpCode};
-use revm::context::result::{EVMError, ExecutionResult, HaltReason, OutOfGasError};
+use revm::context::result::{EVMError, ExecutionResult, HaltReason};
 use revm::context::{
     BlockEnv, Cfg, CfgEnv, Context, ContextError, ContextTr, Evm, FrameStack, Journal, JournalTr, Transaction, TxEnv,
 };
@@ -17,7 +17,6 @@ use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution};
-use revm::interpreter::STACK_LIMIT;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
@@ -32,16 +31,13 @@ use crate::frames::{self, Frames};
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
 use crate::metered;
-use crate::precompiles::{LONG_EXPONENT, Remembering, fault};
+use crate::precompiles::{LONG_EXPONENT, Remembering};
 use crate::state::{Missing, Reader, State};
 
 pub type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
 type Frame = EthFrame<EthInterpreter>;
 pub type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
 type Error = EVMError<Missing>;
-
-/// Of code that is created.
-const CODE_BYTE_GAS: u64 = 200;
 
 /// How an execution ended, as a number for Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +62,6 @@ pub enum Ending {
     CodeGas,
     /// The code that is created is too long; detail: its size.
     CodeSize,
-    /// The memory that an instruction names does not end within 64 bits.
-    GasOverflow,
-    /// It does, and its price is beyond them.
-    MemoryGasOverflow,
-    /// CREATE with too much code; detail: its size.
-    InitCodeSize,
 }
 
 /// An execution, and what it proves about other gas limits.
@@ -89,8 +79,8 @@ pub struct Executed {
     pub output: Bytes,
     /// The opcode of an invalid instruction, or the size of code that is too long.
     pub detail: u64,
-    /// Why a precompile refused its input, in geth's words.
-    pub fault: &'static str,
+    /// Why a precompile refused its input, in revm's words.
+    pub fault: String,
     /// The least gas limit on which it takes the same path, as long as gas is not read.
     pub least: u64,
     /// The largest limit on which it ends the same way, from `least` on; 0 where nothing is known.
@@ -153,18 +143,10 @@ pub struct Run {
     task: Task,
     recorder: Recorder,
     frames: Frames,
-    note: Option<Note>,
-    /// Whether the outermost frame halted within an instruction, not where its fixed price was taken.
-    within: bool,
+    /// How the outermost frame halted, with its detail, where that is more than revm says.
+    note: Option<(Ending, u64)>,
     held: Held,
     failure: Option<Failure>,
-}
-
-/// How the outermost frame halted, where that is more than revm says.
-#[derive(Clone, Copy, Debug)]
-struct Note {
-    ending: Ending,
-    detail: u64,
 }
 
 /// An upper bound of the memory that an execution has taken, in bytes.
@@ -209,14 +191,6 @@ impl Held {
 }
 
 impl Run {
-    /// Keep how the outermost frame halts within an instruction, if it is the one that runs.
-    pub fn halts(&mut self, ending: Option<Ending>, detail: u64) {
-        if self.recorder.depth() == 1 {
-            self.within = true;
-            self.note = ending.map(|ending| Note { ending, detail });
-        }
-    }
-
     /// Count entries of the journal and bytes of logs; whether all is more than there may be.
     pub fn grows(&mut self, entries: usize, logged: Option<usize>) -> bool {
         self.held.state += entries * ENTRY_BYTES + logged.map_or(0, |size| LOG_BYTES + size);
@@ -328,7 +302,6 @@ impl Machine {
             recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
             frames: Frames::default(),
             note: None,
-            within: false,
             held: Held::default(),
             failure: None,
         };
@@ -372,7 +345,7 @@ impl Executed {
             floor,
             output: Bytes::new(),
             detail: 0,
-            fault: "",
+            fault: String::new(),
             least: 1,
             most: 0,
             single_frame: false,
@@ -380,24 +353,24 @@ impl Executed {
         }
     }
 
-    fn new(result: ExecutionResult, floor: u64, note: Option<Note>) -> Self {
+    fn new(result: ExecutionResult, floor: u64, note: Option<(Ending, u64)>) -> Self {
         let gas = *result.gas();
         let (found, fault) = match &result {
-            ExecutionResult::Success { .. } => (Ending::Success, ""),
-            ExecutionResult::Revert { .. } => (Ending::Revert, ""),
+            ExecutionResult::Success { .. } => (Ending::Success, String::new()),
+            ExecutionResult::Revert { .. } => (Ending::Revert, String::new()),
             ExecutionResult::Halt { reason: HaltReason::PrecompileErrorWithContext(words), .. } => {
-                (Ending::Precompile, fault(words))
+                (Ending::Precompile, words.clone())
             }
-            ExecutionResult::Halt { reason, .. } => (ending(reason), ""),
+            ExecutionResult::Halt { reason, .. } => (ending(reason), String::new()),
         };
-        let note = note.unwrap_or(Note { ending: found, detail: 0 });
+        let (ending, detail) = note.unwrap_or((found, 0));
         Self {
-            ending: note.ending,
+            ending,
             gas_used: gas.total_gas_spent(),
             refund: gas.inner_refunded(),
             floor,
             output: result.into_output().unwrap_or_default(),
-            detail: note.detail,
+            detail,
             fault,
             ..Self::before_it_began(floor)
         }
@@ -406,16 +379,8 @@ impl Executed {
 
 fn ending(reason: &HaltReason) -> Ending {
     match reason {
-        HaltReason::OutOfGas(
-            OutOfGasError::Basic
-            | OutOfGasError::Memory
-            | OutOfGasError::MemoryLimit
-            | OutOfGasError::Precompile
-            | OutOfGasError::InvalidOperand
-            | OutOfGasError::ReentrancySentry,
-        ) => Ending::OutOfGas,
+        HaltReason::OutOfGas(_) | HaltReason::CreateInitCodeSizeLimit => Ending::OutOfGas,
         HaltReason::CreateContractSizeLimit => Ending::CodeSize,
-        HaltReason::CreateInitCodeSizeLimit => Ending::InitCodeSize,
         HaltReason::OpcodeNotFound | HaltReason::NotActivated | HaltReason::InvalidFEOpcode => Ending::InvalidOpcode,
         HaltReason::InvalidJump => Ending::InvalidJump,
         HaltReason::StackUnderflow => Ending::StackUnderflow,
@@ -574,8 +539,8 @@ impl EvmTr for Machine {
         let frame = frame_stack.get();
         if frame.is_finished() {
             let (run, end) = (&mut ctx.chain, result.instruction_result());
-            if run.recorder.depth() == 1 && end.is_halt() && run.note.is_none() {
-                run.note = noted(frame, &result, ctx.cfg.spec, run.within);
+            if run.recorder.depth() == 1 && end.is_halt() {
+                run.note = noted(frame, &result);
             }
             let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
             run.recorder.returns(end);
@@ -592,43 +557,23 @@ fn returned(result: &FrameResult) -> &Bytes {
 }
 
 /// What revm does not say of how the outermost frame halted.
-///
-/// geth looks at the stack before it takes the gas of an instruction, revm behind that; of code that is created geth
-/// looks at the first byte, then at its price, then at its size.
-fn noted(frame: &Frame, result: &FrameResult, spec: SpecId, within: bool) -> Option<Note> {
-    let interpreter = &frame.interpreter;
+fn noted(frame: &Frame, result: &FrameResult) -> Option<(Ending, u64)> {
+    let Frame { interpreter, .. } = frame;
     let code = &interpreter.bytecode;
     let opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
-    let (inputs, outputs) = OpCode::new(opcode).map_or((0, 0), |known| (known.inputs(), known.outputs()));
-    let depth = interpreter.stack.len();
+    let inputs = OpCode::new(opcode).map_or(0, |known| known.inputs());
     let size = returned(result).len();
-    let ending = match result.instruction_result() {
+    match result.instruction_result() {
         InstructionResult::OpcodeNotFound | InstructionResult::NotActivated | InstructionResult::InvalidFEOpcode => {
-            return Some(Note { ending: Ending::InvalidOpcode, detail: opcode.into() });
+            Some((Ending::InvalidOpcode, opcode.into()))
         }
-        InstructionResult::CreateContractSizeLimit => {
-            if spec.is_enabled_in(SpecId::LONDON) && returned(result).first() == Some(&0xef) {
-                Ending::InvalidPrefix
-            } else if result.gas().remaining() < CODE_BYTE_GAS * size as u64 {
-                Ending::CodeGas
-            } else {
-                return Some(Note { ending: Ending::CodeSize, detail: size as u64 });
-            }
+        InstructionResult::CreateContractSizeLimit => Some((Ending::CodeSize, size as u64)),
+        InstructionResult::OutOfGas if size > 0 => Some((Ending::CodeGas, 0)),
+        InstructionResult::StackOverflow if interpreter.stack.len() < usize::from(inputs) => {
+            Some((Ending::StackUnderflow, 0)) // DUP and SWAP
         }
-        InstructionResult::OutOfGas if size > 0 => Ending::CodeGas,
-        InstructionResult::StackOverflow if depth < usize::from(inputs) => Ending::StackUnderflow,
-        InstructionResult::OutOfGas if !within => {
-            if depth < usize::from(inputs) {
-                Ending::StackUnderflow
-            } else if depth + usize::from(outputs) > STACK_LIMIT + usize::from(inputs) {
-                Ending::StackOverflow
-            } else {
-                return None;
-            }
-        }
-        _ => return None,
-    };
-    Some(Note { ending, detail: 0 })
+        _ => None,
+    }
 }
 
 pub fn sstore(context: Opcode<'_>) -> InstructionExecResult {

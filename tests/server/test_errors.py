@@ -59,7 +59,7 @@ def refused(code, message, *asked, marks=(), **more):
     return pytest.param(asked, {"code": code, "message": message, **more}, id=f"{code} {message[:50]}", marks=marks)
 
 
-#: The reference engine has a gas cap of its own, and one word for all faults of precompiled contracts.
+#: The reference engine has a gas cap of its own.
 NATIVE = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 
@@ -92,8 +92,6 @@ ERRORS = [
     refused(-32000, "invalid opcode: opcode 0xc not defined", ESTIMATE, {"data": "0x0c"}),
     refused(-32000, "stack underflow", ESTIMATE, {"data": "0x56"}),
     refused(-32000, "invalid jump destination", ESTIMATE, {"data": "0x5f56"}),
-    refused(-32000, "invalid input length", ESTIMATE, {"to": "0x" + "00" * 19 + "09", "data": "0x01"},
-            marks=NATIVE),
     refused(-32000, "max initcode size exceeded: code size 49153 limit 49152", ESTIMATE,
             {"data": "0x" + "00" * 49_153}),
     refused(-32000, f"nonce has max value: address {NOBODY}, nonce: 18446744073709551615", ESTIMATE,
