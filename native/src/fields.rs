@@ -1,11 +1,11 @@
-//! Fields as Python hands them over: bytes of a fixed size, forks by name, and numbers within their bounds.
+//! Fields as Python hands them over: forks by name, and numbers and bytes within their bounds.
 
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
+use revm::primitives::Bytes;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Bytes, U256};
 
 /// Largest gas limit of an execution. It bounds the memory of a contract and the data that its calls return.
 pub const MAX_GAS: u64 = 1 << 32;
@@ -43,17 +43,6 @@ pub const FORKS: [(&str, SpecId); 20] = [
 pub fn spec_named(name: &str) -> PyResult<SpecId> {
     let found = FORKS.iter().find(|(known, _)| *known == name);
     found.map(|(_, spec)| *spec).ok_or_else(|| PyValueError::new_err(format!("fork: {name} is not known")))
-}
-
-/// Bytes of just this size; `ValueError` that names the field for others.
-pub fn sized<const SIZE: usize>(name: &str, bytes: &[u8]) -> PyResult<[u8; SIZE]> {
-    let wrong = || PyValueError::new_err(format!("{name}: expected {SIZE} bytes, counted {}", bytes.len()));
-    bytes.try_into().map_err(|_| wrong())
-}
-
-/// A number of 32 bytes.
-pub fn number(name: &str, bytes: &[u8]) -> PyResult<U256> {
-    Ok(U256::from_be_bytes(sized::<32>(name, bytes)?))
 }
 
 /// A gas limit that can be executed; `ValueError` for a larger one.

@@ -9,7 +9,7 @@
 //! - `least_gas`: the least gas limit on which an execution takes the same path
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `lzss`: compressed sizes of the compressor of Linea's blobs
-//! - `fields`: bytes and names as Python hands them over
+//! - `fields`: names and numbers as Python hands them over
 //!
 //! What the EVM does is never an exception: an execution answers with a number that says how it ended.
 
@@ -37,6 +37,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use gas_search::{Search, Unfound};
+use hashing::Hash;
+use lzss::Lzss;
 use machine::{Executed, Failure, Task};
 use message::{Block, Message};
 use state::{Code, State};
@@ -134,9 +136,6 @@ fn search<'py>(
     let Some(rules) = gas_search::Rules::named(rules) else {
         return Err(PyValueError::new_err(format!("rules: expected geth, besu or intact, got {rules}")));
     };
-    if !(0.0..1.0).contains(&tolerance) {
-        return Err(PyValueError::new_err(format!("tolerance: expected a number from 0 to below 1, got {tolerance}")));
-    }
     let asked = Search {
         rules,
         upper: fields::gas_limit(upper)?,
@@ -206,24 +205,10 @@ fn outcome<'py>(py: Python<'py>, executed: &Executed) -> Outcome<'py> {
 
 /// The module, as Python imports it.
 #[pymodule]
-fn feemodel_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Code>()?;
-    module.add_class::<State>()?;
-    module.add_class::<Block>()?;
-    module.add_class::<Message>()?;
-    module.add_class::<Stop>()?;
-    module.add_function(wrap_pyfunction!(trace, module)?)?;
-    module.add_function(wrap_pyfunction!(search, module)?)?;
-    module.add_class::<hashing::Hash>()?;
-    module.add_class::<lzss::Lzss>()?;
-    module.add_function(wrap_pyfunction!(version, module)?)?;
-    let py = module.py();
-    module.add("MissingHash", py.get_type::<MissingHash>())?;
-    module.add("Exceeded", py.get_type::<Exceeded>())?;
-    module.add("SpentGas", py.get_type::<SpentGas>())?;
-    module.add("SpentTime", py.get_type::<SpentTime>())?;
-    module.add("Unproven", py.get_type::<Unproven>())?;
-    module.add("TooLarge", py.get_type::<TooLarge>())?;
-    module.add("BalanceOverflow", py.get_type::<BalanceOverflow>())?;
-    module.add("NativeError", py.get_type::<NativeError>())
+mod feemodel_native {
+    #[pymodule_export]
+    use super::{
+        BalanceOverflow, Block, Code, Exceeded, Hash, Lzss, Message, MissingHash, NativeError, SpentGas, SpentTime,
+        State, Stop, TooLarge, Unproven, search, trace, version,
+    };
 }

@@ -15,7 +15,7 @@ use revm::interpreter::InitialAndFloorGas;
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, B256, TxKind, U256};
 
-use crate::fields::{copied, number, sized, spec_named};
+use crate::fields::{copied, spec_named};
 
 /// A block, and the rules that hold in it.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -39,23 +39,22 @@ impl Block {
         number: u64,
         timestamp: u64,
         gas_limit: u64,
-        coinbase: &[u8],
-        prev_randao: &[u8],
-        difficulty: &[u8],
-        blob_price: &[u8],
+        coinbase: [u8; 20],
+        prev_randao: [u8; 32],
+        difficulty: [u8; 32],
+        blob_price: [u8; 32],
     ) -> PyResult<Self> {
         let block = BlockEnv {
             number: U256::from(number),
             timestamp: U256::from(timestamp),
             gas_limit,
-            beneficiary: Address::from(sized("coinbase", coinbase)?),
-            prevrandao: Some(B256::from(sized("prev_randao", prev_randao)?)),
-            difficulty: crate::fields::number("difficulty", difficulty)?,
+            beneficiary: Address::from(coinbase),
+            prevrandao: Some(B256::from(prev_randao)),
+            difficulty: U256::from_be_bytes(difficulty),
             blob_excess_gas_and_price: Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 }),
             ..BlockEnv::default()
         };
-        let blob_price = crate::fields::number("blob_price", blob_price)?;
-        Ok(Self { spec: spec_named(fork)?, chain_id, block, blob_price })
+        Ok(Self { spec: spec_named(fork)?, chain_id, block, blob_price: U256::from_be_bytes(blob_price) })
     }
 }
 
@@ -97,7 +96,7 @@ impl Message {
 }
 
 /// Chain id, address, nonce, parity, r, s.
-type GivenAuthorization = (Vec<u8>, Vec<u8>, u64, u8, Vec<u8>, Vec<u8>);
+type GivenAuthorization = ([u8; 32], [u8; 20], u64, u8, [u8; 32], [u8; 32]);
 
 #[pymethods]
 impl Message {
@@ -106,56 +105,46 @@ impl Message {
     #[pyo3(signature = (*, sender, to, value, data, gas_price, base_fee, access_list, authorizations, blob_hashes, pays, blob_cost))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        sender: &[u8],
-        to: Option<&[u8]>,
-        value: &[u8],
+        sender: [u8; 20],
+        to: Option<[u8; 20]>,
+        value: [u8; 32],
         data: &[u8],
-        gas_price: &[u8],
-        base_fee: &[u8],
-        access_list: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
+        gas_price: [u8; 32],
+        base_fee: [u8; 32],
+        access_list: Vec<([u8; 20], Vec<[u8; 32]>)>,
         authorizations: Vec<GivenAuthorization>,
-        blob_hashes: Vec<Vec<u8>>,
+        blob_hashes: Vec<[u8; 32]>,
         pays: bool,
-        blob_cost: &[u8],
+        blob_cost: [u8; 32],
     ) -> PyResult<Self> {
-        let items = access_list.iter().map(|(address, keys)| {
-            let keys = keys.iter().map(|key| Ok(B256::from(sized("access_list", key)?))).collect::<PyResult<_>>()?;
-            Ok(AccessListItem { address: Address::from(sized("access_list", address)?), storage_keys: keys })
+        let items = access_list.into_iter().map(|(address, keys)| AccessListItem {
+            address: address.into(),
+            storage_keys: keys.into_iter().map(B256::from).collect(),
         });
-        let signed = authorizations.iter().map(authorization).collect::<PyResult<Vec<_>>>()?;
-        let hashes = blob_hashes.iter().map(|hash| Ok(B256::from(sized("blob_hashes", hash)?)));
         let transaction = TxEnv {
             // The type of transaction that may have all of these; nothing else depends on it here.
             tx_type: TransactionType::Eip4844 as u8,
-            caller: Address::from(sized("sender", sender)?),
-            kind: match to {
-                Some(address) => TxKind::Call(Address::from(sized("to", address)?)),
-                None => TxKind::Create,
-            },
-            value: number("value", value)?,
+            caller: sender.into(),
+            kind: to.map_or(TxKind::Create, |address| TxKind::Call(address.into())),
+            value: U256::from_be_bytes(value),
             data: copied("data", data)?,
-            access_list: AccessList(items.collect::<PyResult<_>>()?),
-            blob_hashes: hashes.collect::<PyResult<_>>()?,
+            access_list: AccessList(items.collect()),
+            blob_hashes: blob_hashes.into_iter().map(B256::from).collect(),
             ..TxEnv::default()
         };
         Ok(Self {
             transaction,
-            gas_price: number("gas_price", gas_price)?,
-            base_fee: number("base_fee", base_fee)?,
+            gas_price: U256::from_be_bytes(gas_price),
+            base_fee: U256::from_be_bytes(base_fee),
             pays,
-            blob_cost: number("blob_cost", blob_cost)?,
-            authorizations: signed,
+            blob_cost: U256::from_be_bytes(blob_cost),
+            authorizations: authorizations.into_iter().map(authorization).collect(),
             recovered: OnceLock::new(),
         })
     }
 }
 
-fn authorization((chain, address, nonce, parity, r, s): &GivenAuthorization) -> PyResult<SignedAuthorization> {
-    let inner = Authorization {
-        chain_id: number("authorizations.chain_id", chain)?,
-        address: Address::from(sized("authorizations.address", address)?),
-        nonce: *nonce,
-    };
-    let (r, s) = (number("authorizations.r", r)?, number("authorizations.s", s)?);
-    Ok(SignedAuthorization::new_unchecked(inner, *parity, r, s))
+fn authorization((chain_id, address, nonce, parity, r, s): GivenAuthorization) -> SignedAuthorization {
+    let inner = Authorization { chain_id: U256::from_be_bytes(chain_id), address: address.into(), nonce };
+    SignedAuthorization::new_unchecked(inner, parity, U256::from_be_bytes(r), U256::from_be_bytes(s))
 }
