@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from feemodel.ethereum._hashes import Authorization
+from tests.helpers.replays import authority_of
+
 SENDER, TARGET, CALLEE, INNER = (number.to_bytes(20) for number in (0x5E17DE5, 0x7A67, 0xCA11, 0x1A7E12))
 #: Code and storage of a contract.
 Contracts = dict[bytes, tuple[str, dict[int, int]]]
@@ -11,6 +14,8 @@ Own = tuple[str, str, str, Contracts, dict[str, Any]]
 REVERTS = "5f5ffd"
 #: Init code of a contract of 32 zero bytes.
 INIT = "60205ff3"
+#: The x-coordinate of secp256k1's generator: with it every `s` signs for some account.
+GENERATOR = 0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798
 
 
 def stores(count: int, value: int = 1) -> str:
@@ -38,6 +43,24 @@ def creates(opcode: str = "f5") -> str:
 def proxy(implementation: bytes) -> str:
     """EIP-1167."""
     return f"363d3d373d3d3d363d73{implementation.hex()}5af43d82803e903d91602b57fd5bf3"
+
+
+def authorized(delegate: bytes, nonce: int) -> tuple[bytes, dict[str, Any]]:
+    """The account that a signature is of, and the call's fields with its authorization to run the delegate's code.
+
+    A transaction of this type has no `gasPrice`.
+    """
+    entry = Authorization(chain_id=0, address=delegate, nonce=nonce, y_parity=0, r=GENERATOR, s=1)
+    account = authority_of(entry)
+    assert account is not None
+    numbers = {"chainId": entry.chain_id, "nonce": nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
+    given = {name: hex(number) for name, number in numbers.items()} | {"address": f"0x{delegate.hex()}"}
+    return account, {
+        "authorizationList": [given],
+        "gasPrice": None,
+        "maxFeePerGas": "0x7",
+        "maxPriorityFeePerGas": "0x0",
+    }
 
 
 def own_calls() -> Iterator[Own]:
@@ -82,6 +105,16 @@ def own_calls() -> Iterator[Own]:
     for name, code in (("stores", stores(2)), ("guards a call", f"{calls(INNER)}50{stores(1)}")):
         delegated: Contracts = {TARGET: (f"ef0100{CALLEE.hex()}", {}), CALLEE: (code, {}), INNER: (stores(2), {})}
         yield "delegation", f"the delegate {name}", f"ef0100{CALLEE.hex()}", delegated, {}
+    account, fields = authorized(CALLEE, nonce=1)
+    for name, code in (("stores", stores(2)), ("guards a call", f"{calls(INNER)}50{stores(1)}")):
+        agreed: Contracts = {account: ("", {}), CALLEE: (code, {}), INNER: (stores(2), {})}
+        yield "authorization", f"the delegate {name}", "", agreed, fields | {"to": f"0x{account.hex()}"}
+        yield "authorization", f"the delegate {name}, a failure is ignored", f"{calls(account)}5000", agreed, fields
+    new, fields = authorized(CALLEE, nonce=0)  # no gas is given back for an account that is new
+    yield "authorization", "of a new account", f"{calls(new)}5000", {CALLEE: (stores(2), {})}, fields
+    other, fields = authorized(CALLEE, nonce=5)
+    refused: Contracts = {other: ("", {}), CALLEE: (stores(2), {})}
+    yield "authorization", "of a wrong nonce, which is paid for", f"{calls(other)}50{stores(1)}", refused, fields
     reads = "".join(f"60{slot:02x}5450" for slot in range(8))
     yield "warm and cold", "slots read once", f"{reads}00", {}, {}
     yield "warm and cold", "slots read twice", f"{reads * 2}00", {}, {}

@@ -35,7 +35,9 @@ FORK, CAP, CHAIN = "osaka", 16_777_216, 1337  # rules, and the largest gas limit
 UNLIMITED = Limits(gas_cap=CAP, total_gas=10**12, seconds=10**6)
 #: Searches whose limit a row has: search and tolerance.
 SEARCHES = {"geth": ("geth", 0.015), "besu": ("besu", 0.015), "exact": ("geth", 0), "intact": ("intact", 0)}
-SENT = ("data", "value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "accessList", "to")
+SENT = (
+    "data", "value", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas", "accessList", "authorizationList", "to"
+)  # fmt: skip
 Row = dict[str, Any]
 
 
