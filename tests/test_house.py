@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_199,
     "package": 40_855,
-    "tests": 42_006,
+    "tests": 41_998,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 216,

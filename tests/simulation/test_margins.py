@@ -1,5 +1,7 @@
 """The margin by assumption: each combination is the calibration with these assumptions, and the figure shows all."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -18,6 +20,7 @@ TRANSFERS = Workload("transfers", np.array([128]), np.array([21_000]))
 TERMS = {"loss_probability": 0.25, "arrival_rate": 1.0, "rng": 3}
 
 
+@cache
 def found():
     return margins(TRANSFERS, FEES, **TERMS, bounds=[False], tip=[10**8, 10**9], horizon=[7_200.0], paths=8)
 

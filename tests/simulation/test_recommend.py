@@ -21,23 +21,27 @@ def month():
 
 
 @pytest.fixture(scope="module")
+def found(month):
+    return recommend(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
+
+
+@pytest.fixture(scope="module")
 def quiet():
     """Ten days of constant fees, a blob at its reserve price."""
     times = np.arange(0, 10 * 86_400, 600) + 1_770_000_000
     return replay({"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times})
 
 
-@pytest.mark.parametrize("family", ["op-stack", "linea"])
-def test_a_lower_loss_probability_asks_for_more(month, family):
+def test_a_lower_loss_probability_asks_for_more(month):
     """`tests/system` asks for all families."""
-    check_a_lower_loss_probability_asks_for_more(month, family)
+    check_a_lower_loss_probability_asks_for_more(month, "linea")
 
 
 def check_a_lower_loss_probability_asks_for_more(month, family):
     posted = SUBMISSIONS.get(family, Submission())
     careful, bold = (
         recommend(
-            month, family=family, loss_probability=share, paths=100, hold=7_200.0, submission=posted, rng=1
+            month, family=family, loss_probability=share, paths=50, hold=7_200.0, submission=posted, rng=1
         )
         for share in (0.02, 0.5)
     )  # fmt: skip
@@ -93,18 +97,24 @@ def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
         recommend(quiet, family="linea", **terms)
 
 
-def test_the_verb_prints_a_table_and_json(capsys):
-    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20")
+def test_the_verb_prints_a_table_and_json_and_draws_once(tmp_path, capsys):
+    figure = tmp_path / "recommended.png"
+    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000", "--blobs", "2")
 
-    assert main([*short, "--json"]) == 0
+    assert main([*short, "--figure", str(figure), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["parameters"]["base_fee_scalar"]["value"] > 0
+    assert found["submission"]["capacity"] == 260_088
+    assert 0 < found["parameters"]["base_fee_scalar"]["low"] < found["parameters"]["base_fee_scalar"]["high"]
+    assert "outlook" not in found
+    assert figure.stat().st_size > 10_000
+    assert main([*short, "--figure", str(figure)]) == 2
     assert main([*short]) == 0
-    assert "blob_base_fee_scalar" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "blob_base_fee_scalar" in printed
+    assert "Submission: 30,000 gas, 2 blobs, 260,088 bytes, every 12 min." in printed
 
 
-def test_the_outlook_shows_the_target_where_the_parameters_are_meant_to_end(month):
-    found = recommend(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
+def test_the_outlook_shows_the_target_where_the_parameters_are_meant_to_end(found):
     outlook = found.outlook
     held = int(np.flatnonzero(outlook["elapsed"] == found.hold)[0])
 
@@ -115,18 +125,7 @@ def test_the_outlook_shows_the_target_where_the_parameters_are_meant_to_end(mont
         assert outlook[name].attrs["units"] == "wei / byte"
 
 
-def test_the_verb_draws_the_recommendation_once(tmp_path, capsys):
-    figure = tmp_path / "recommended.png"
-    command = ["recommend", "op-stack", "--paths", "20", "--hold", "7200", "--figure", str(figure)]
-
-    assert main([*command, "--json"]) == 0
-    assert "outlook" not in json.loads(capsys.readouterr().out)
-    assert figure.stat().st_size > 10_000
-    assert main(command) == 2
-
-
-def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(month):
-    found = recommend(month, family="linea", loss_probability=0.1, paths=50, hold=7_200.0, rng=1)
+def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(found):
     ax = plot_loss_probability(found.outlook, hold=found.hold, valid_for=found.valid_for, target=0.1)
     labels = [line.get_label() for line in ax.lines]
 
@@ -174,15 +173,3 @@ def test_two_seeds_differ_by_less_than_the_interval_and_every_parameter_has_one(
     for name, one in first.parameters.items():
         assert one.low <= one.value <= one.high
         assert (one.low < one.high) == (name != "fixed_cost")
-
-
-def test_the_verb_prints_the_submission_and_the_interval(capsys):
-    options = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000", "--blobs", "2")
-
-    assert main([*options]) == 0
-    printed = capsys.readouterr().out
-    assert "Submission: 30,000 gas, 2 blobs, 260,088 bytes, every 12 min." in printed
-    assert main([*options, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["submission"]["capacity"] == 260_088
-    assert found["parameters"]["base_fee_scalar"]["low"] < found["parameters"]["base_fee_scalar"]["high"]
