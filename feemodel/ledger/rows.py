@@ -30,7 +30,7 @@ NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILD
 NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
 ENTRY = np.dtype([("hkey", f"V{HASH_SIZE}"), ("number", f">u{NUMBER_SIZE}")])
 
-KEPT = 16_384  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
+KEPT = 12_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 LEAF_COLUMNS = "hkey, previous, following, hval, value"
 
 SCHEMA = """
