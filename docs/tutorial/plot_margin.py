@@ -114,16 +114,15 @@ ax.set(xlabel="mean base fee of a day [gwei per gas]", ylabel="days", title="200
 # ``calibrate`` finds the smallest margin at which at most five percent of the days make a loss, with a confidence
 # interval. The interval includes the uncertainty from the random choice of 200 days. It does not include the risk that
 # next month differs from this one. The margin also depends on what steps 5 and 6 assume: no bounds, a shared stream, no
-# finalization, blocks of a day. ``feemodel.simulation.margins`` computes it under each combination of assumptions.
+# finalization, blocks of a day. ``feemodel.simulation.margins`` computes it under each combination of assumptions, of
+# which this is one.
 
-found = feemodel.calibrate(
-    workload, days, rule, posting, loss_probability=0.05, arrival_rate=1.45, rng=3, tolerance=0.01
-)
+found = feemodel.calibrate(workload, days, rule, posting, loss_probability=0.05, arrival_rate=1.45, rng=7)
 margins = np.linspace(0.5 * found.margin, 1.5 * found.margin, 7)
 recovery = []
 for margin in margins:
     tried = feemodel.PricingRule(lower_bound=None, upper_bound=None, estimate_margin=margin)
-    result = feemodel.backtest(workload, days, tried, posting, arrival_rate=1.45, rng=3)
+    result = feemodel.backtest(workload, days, tried, posting, arrival_rate=1.45, rng=7)
     recovery.append(float((result.recovery < 1).mean()))
 
 fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")

@@ -20,7 +20,6 @@ LONG_NAMES = {
     "blob_base_fee": "L1 blob base fee",
     "cost": "cost of posting on L1",
     "elapsed": "time since the start",
-    "fill": "share of blob space that is used",
     "path": "index of the path",
     "recovery": "revenue divided by posting cost",
     "revenue": "fees that users pay",
@@ -63,9 +62,9 @@ def described_dataset(
     has no attribute `units`. Variables that are not tuples with a unit are passed to xarray unchanged. Raises
     `InvalidInput` if xarray rejects the values.
 
-    >>> made = described_dataset({"fill": ("path", [0.9], "1")}, {"path": [0]}, {"source": "by hand"})
-    >>> made.fill.units, made.fill.long_name, made.source
-    ('1', 'share of blob space that is used', 'by hand')
+    >>> made = described_dataset({"base_fee": ("path", [7], "wei / gas")}, {"path": [0]}, {"source": "by hand"})
+    >>> made.base_fee.units, made.base_fee.long_name, made.source
+    ('wei / gas', 'L1 base fee', 'by hand')
     """
     import xarray as xr
 

@@ -62,8 +62,7 @@ INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill 
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
 CONFIDENCE = 0.9  # confidence level of the intervals of the parameters
 DRAWS = 400  # number of resampled sets of paths, for the intervals
-# For the error of the forecast itself. Set by hand: in a small trial, 85 to 90 % of the intervals held the factor.
-MODEL_ERROR = 2.0
+MODEL_ERROR = 2.0  # for the error of the forecast itself; set by hand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +139,7 @@ def recommend(
     -------
     Recommended parameters and their expected effect. The interval of a parameter covers the random draw of the paths
     and the shortness of the history: the paths are resampled together with the days whose forecast errors they repeat.
+    Its width is doubled for the error of the forecast itself, a factor that is set by hand.
 
     Raises
     ------
