@@ -6,9 +6,9 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType, UnionType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar, Union, get_args
+from typing import Any, NoReturn, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +24,6 @@ WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Labelled(Protocol):
-    """Interface of pandas Series and xarray DataArrays, which NumPy can convert to arrays."""
-
-    def __array__(self) -> np.ndarray[Any, Any]: ...
-
-
-# Types of the two overloads of a formula. If all arguments are numbers, the result is a number. If an argument is a
-# Series or a DataArray, the result has the type of this argument. For lists and plain arrays, the result is an array:
-# the type variables `Wholes` and `Reals` default to array types.
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar as TypeVarWithDefault
-
-    ArrayLike: TypeAlias = Any  # type checkers read the overloads of a formula, not this type
-    Wholes = TypeVarWithDefault("Wholes", bound=Labelled, default=WholeArray)
-    Reals = TypeVarWithDefault("Reals", bound=Labelled, default=RealArray)
-    Truths = TypeVarWithDefault("Truths", bound=Labelled, default=NDArray[np.bool_])
-    Part = TypeVarWithDefault("Part", covariant=True, default=int | WholeArray)
-    Numbers: TypeAlias = float | NDArray[Any] | Sequence[Any] | Wholes
-else:  # type variables have defaults since Python 3.13
-    from numpy.typing import ArrayLike as ArrayLike
-
-    Wholes, Reals, Truths, Part = map(TypeVar, ("Wholes", "Reals", "Truths", "Part"))
-    Numbers = Union[int, Wholes]  # noqa: UP007 (must be subscriptable)
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from feemodel.errors import UnreadableFile
-from feemodel.rollups._chain_files import parse_chain
+from feemodel.rollups._chain_files import ChainFile
 from tests.conftest import ROOT
 from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, new_files, run
 
@@ -37,7 +37,7 @@ def test_a_chain_with_rows_in_the_wrong_order_is_rejected_as_the_page_says():
     (message,) = blocks(PAGES["chain"], "text")
 
     with pytest.raises(UnreadableFile) as raised:
-        parse_chain("shape", text.replace("since = 2024-09-26", "since = 2023-09-26"), path)
+        ChainFile(path, text.replace("since = 2024-09-26", "since = 2023-09-26")).chain("shape")
     assert message.strip() == str(raised.value)
 
 

@@ -25,7 +25,7 @@ NOT_CALLED = {
     "feemodel.rollups.arbitrum": {"ArbosVersion"},
     "feemodel.rollups.arbitrum_l2_pricing": {"GasConstraint"},
     "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
-    "feemodel.rollups._chain_files": {"parse_chain", "read_chain", "read_chains", "read_text"},
+    "feemodel.rollups._chain_files": {"read_chain", "read_chains"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
     "feemodel.rollups.taiko": {"TaikoChain"},

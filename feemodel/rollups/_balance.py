@@ -22,14 +22,8 @@ matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82d
 from typing import NamedTuple
 
 from feemodel._records import printed_as_table
-from feemodel.checks import check_limit, whole_scalar
 from feemodel.ethereum import fee_market
 from feemodel.rollups import arbitrum
-
-ARBITRUM_BLOCK_GAS = 2 * 32_000_000  # twice the block gas limit, because the last transaction may exceed the limit
-TAIKO_GAS_LIMIT = 240_000_000  # any even gas limit gives the same bound, which depends only on gas used / target
-
-MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 
 
 @printed_as_table
@@ -119,24 +113,13 @@ def l1_fee_bounds(
     >>> l1_fee_bounds(10**9, 10**9, 2)
     (1265625000, 1170047112)
     """
-    base = l1_base_fee_bound(l1_base_fee, l1_blocks)
     if not l1_blocks:
-        return base, blob_base_fee
-    return base, blob_base_fee_bound(largest_excess(blob_base_fee, rules), l1_blocks, rules)
-
-
-def l1_base_fee_bound(l1_base_fee: int, l1_blocks: int) -> int:
-    """Return the largest base fee of L1 after `l1_blocks` full blocks [wei / gas].
-
-    >>> l1_base_fee_bound(10**9, 2)
-    1265625000
-    """
-    denominator = fee_market.BASE_FEE_CHANGE_DENOMINATOR
-    fees = fee_market.base_fee_bound(
-        l1_base_fee, l1_blocks, gas_limit=fee_market.ELASTICITY, elasticity=fee_market.ELASTICITY,
-        denominator=denominator,
-    )  # fmt: skip
-    return fees[-1] if fees else l1_base_fee
+        return l1_base_fee, blob_base_fee
+    elasticity, denominator = fee_market.ELASTICITY, fee_market.BASE_FEE_CHANGE_DENOMINATOR
+    full = fee_market.base_fee_bound(
+        l1_base_fee, l1_blocks, gas_limit=elasticity, elasticity=elasticity, denominator=denominator
+    )
+    return full[-1], blob_base_fee_bound(largest_excess(blob_base_fee, rules), l1_blocks, rules)
 
 
 def largest_excess(blob_base_fee: int, rules: fee_market.BlobRules) -> int:
@@ -158,10 +141,3 @@ def blob_base_fee_bound(excess: int, l1_blocks: int, rules: fee_market.BlobRules
     """
     reached = excess + l1_blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
     return int(fee_market.fake_exponential.core(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
-
-
-def check_blocks(name: str, blocks: int, *, minimum: int = 0) -> int:
-    """Check and return a number of future blocks, at most `MAX_BLOCKS`."""
-    count = whole_scalar(name, blocks, minimum=minimum)
-    check_limit(count, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
-    return count

@@ -63,22 +63,13 @@ def read_chains(folder: str | Path) -> dict[str, Chain]:
 
 def read_chain(path: Path) -> Chain:
     """Read a chain from its file; raises `UnreadableFile`, which names the line, if the file is not valid."""
-    return parse_chain(path.stem, read_text(path), str(path))
-
-
-def parse_chain(name: str, text: str, path: str) -> Chain:
-    """Parse the text of a chain's file; `path` is used in error messages."""
-    return ChainFile(path, text).chain(name)
-
-
-def read_text(path: Path) -> str:
-    """Read the text of a file; raises `UnreadableFile` if it cannot be read or is not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
         raise UnreadableFile(f"{path}: expected UTF-8 text") from None
+    return ChainFile(str(path), text).chain(path.stem)
 
 
 class ChainFile:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from feemodel.checks import EMPTY, UINT256_MAX, function, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, UINT256_MAX, check_limit, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
@@ -16,6 +16,7 @@ from feemodel.rollups.chains import Chain, Parameters, When, timestamp
 from feemodel.rollups.rules import FAMILIES, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
+MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 L1_BLOCK_MILLISECONDS = 12_000
 SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length prefixes
 
@@ -101,7 +102,8 @@ def max_send(
     instance("now", now, Now)
     if sign is not None:
         function("sign", sign)
-    blocks = balance.check_blocks("blocks_ahead", blocks_ahead)
+    blocks = whole_scalar("blocks_ahead", blocks_ahead)
+    check_limit(blocks, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
     terms = parameters_of(name, at=at, parameters=parameters)
     family = FAMILIES[terms.chain.family]

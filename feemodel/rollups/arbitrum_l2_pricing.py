@@ -154,12 +154,8 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
     """
-    return _constraint_exponent(_backlogs(backlogs, constraints), constraints)
-
-
-def _constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     total = 0
-    for backlog, one in zip(backlogs, constraints, strict=True):
+    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
         scale = min(_saturated_product(one.window, one.target), INT64_MAX)
         total = min(total + _saturated_product(backlog, BIPS, INT64_MAX) // scale, INT64_MAX)
     return total
@@ -191,7 +187,7 @@ def update_pricing(
     (186256000, 23217)
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
-    exponent = _constraint_exponent(paid_off, constraints)
+    exponent = constraint_exponent(paid_off, constraints)
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
     return PricingUpdate(constraint_base_fee.core(exponent, min_base_fee=floor), exponent, paid_off)
 
@@ -359,16 +355,9 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     >>> multi_gas_exponents([20_000], [constraint])
     {'computation': 100, 'storage_access_read': 200}
     """
-    checked = _backlogs(backlogs, constraints)
-    for one in constraints:
-        instance("constraints", one, MultiGasConstraint)
-    return _multi_gas_exponents(checked, constraints)
-
-
-def _multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
     exponents: dict[str, int] = {}
-    for backlog, one in zip(backlogs, constraints, strict=True):
-        scaled = _saturated_product(one.target, one.largest_weight)
+    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
+        scaled = _saturated_product(one.target, instance("constraints", one, MultiGasConstraint).largest_weight)
         scale = min(_saturated_product(one.window, scaled), INT64_MAX)
         for kind in RESOURCE_KINDS:
             weight = one.weights.get(kind, 0)
@@ -402,9 +391,7 @@ def update_multi_gas_pricing(
     """
     paid_off = _paid_off(backlogs, seconds, constraints)
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    for one in constraints:
-        instance("constraints", one, MultiGasConstraint)
-    exponents = _multi_gas_exponents(paid_off, constraints)
+    exponents = multi_gas_exponents(paid_off, constraints)
     fees = {kind: constraint_base_fee.core(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
     return MultiGasUpdate(max(fees.values()), fees, paid_off)
 

@@ -261,14 +261,6 @@ class Chain:
             undated, newest = [], row
         return Parameters(self, entries, newest)
 
-    def no_set_code(self, when: When | None = None) -> str | None:
-        """Return the reason why the chain has no fees for transactions of type 4 (EIP-7702) at a time, or `None`.
-
-        >>> chain("scroll").no_set_code("2025-01-01"), chain("scroll").no_set_code("2025-06-01")
-        ('scroll carries them since 2025-04-22T07:00:00 (euclid)', None)
-        """
-        return self.at(when).no_set_code
-
     def end_of(self, upgrade: str) -> int | None:
         """Return the last second before the next upgrade, or `None` if there is no upgrade after `upgrade`.
 

@@ -12,7 +12,7 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from feemodel.checks import (
     flag,
@@ -22,11 +22,13 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.exact import maximum, minimum, require
+from feemodel.exact import maximum, minimum, require, where
 from feemodel.formula import formula
-from feemodel.quantities import Divisor, Gas, Wei, WeiPerGas, Whole, WholeNumber
+from feemodel.quantities import Divisor, Gas, GasPrice, Quantity, Wei, WeiPerGas, Whole, WholeNumber
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
+
+GasTarget = Annotated[Whole, Quantity("gas", "gas target of the block", minimum=1)]
 
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
@@ -104,48 +106,32 @@ def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = 
     return DATA_GAS_PER_WORD * (words + whole_scalar("new_values", new_values, maximum=m))
 
 
+@formula
 def next_l2_gas_price(
-    price: int, gas_used: int, *, gas_target: int, min_gas_price: int, denominator: int = DENOMINATOR,
-    rise_denominator: int = RISE_DENOMINATOR,
-) -> int:  # fmt: skip
+    price: WeiPerGas,
+    gas_used: Gas,
+    *,
+    gas_target: GasTarget,
+    min_gas_price: WeiPerGas,
+    denominator: Divisor = DENOMINATOR,
+    rise_denominator: Divisor = RISE_DENOMINATOR,
+) -> WeiPerGas:
     """Return the price of L2 gas in the next block [FRI / gas].
 
     If `price` is below `min_gas_price`, the price of the next block is min(price + price // 333, min_gas_price),
     whatever the gas used. At or above `min_gas_price`, the price changes by price · |gas_used − gas_target| //
-    (gas_target · 48), and does not fall below `min_gas_price`.
-
-    Parameters
-    ----------
-    price : price in the current block [FRI / gas].
-    gas_used, gas_target : gas used and gas target of the current block [gas].
-    min_gas_price : minimum price [FRI / gas].
-    denominator : the number 48 in the formula, which differs between versions of Starknet [1].
-    rise_denominator : the number 333 in the formula; the number differs between versions of Starknet [1].
-
-    Raises `InvalidInput` for an argument that is not an integer of at least 0, and for a target of 0.
+    (gas_target · 48), and does not fall below `min_gas_price`. The numbers 333 (`rise_denominator`) and 48
+    (`denominator`) differ between versions of Starknet.
 
     The block used 1.5 times its gas target:
 
     >>> next_l2_gas_price(30 * 10**9, 4_350_000_000, gas_target=2_900_000_000, min_gas_price=8 * 10**9)
     30312500000
     """
-    now, lowest = whole_scalar("price", price), whole_scalar("min_gas_price", min_gas_price)
-    used, target = whole_scalar("gas_used", gas_used), whole_scalar("gas_target", gas_target, minimum=1)
-    divisor, rise = (
-        whole_scalar("denominator", denominator, minimum=1),
-        whole_scalar("rise_denominator", rise_denominator, minimum=1),
-    )
-    return _next_l2_gas_price(now, used, target, lowest, divisor, rise)
-
-
-def _next_l2_gas_price(
-    price: int, gas_used: int, gas_target: int, min_gas_price: int, denominator: int = DENOMINATOR,
-    rise_denominator: int = RISE_DENOMINATOR,
-) -> int:  # fmt: skip
-    if price < min_gas_price:
-        return min(price + price // rise_denominator, min_gas_price, UINT128_MAX)
-    change = price * abs(gas_used - gas_target) // (gas_target * denominator)
-    return min(max(price + change if gas_used > gas_target else price - change, min_gas_price), UINT128_MAX)
+    change = price * maximum(gas_used - gas_target, gas_target - gas_used) // (gas_target * denominator)
+    moved = maximum(where(gas_used > gas_target, price + change, price - change), min_gas_price)
+    raised = minimum(price + price // rise_denominator, min_gas_price)
+    return minimum(where(price < min_gas_price, raised, moved), UINT128_MAX)
 
 
 def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
@@ -330,7 +316,8 @@ def fri_to_wei(price: WeiPerGas, rate: Divisor) -> WeiPerGas:
     return price * WEI_PER_ETH // rate
 
 
-def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_data_gas_price: int) -> int:
+@formula
+def discounted_l1_gas(l1_gas: Gas, l1_data_gas: Gas, *, l1_gas_price: GasPrice, l1_data_gas_price: WeiPerGas) -> Gas:
     """Return the L1 gas of a transaction that sets a bound only for L1 gas, and so pays for data in L1 gas.
 
     The result is l1_gas + ⌈l1_data_gas · l1_data_gas_price / l1_gas_price⌉.
@@ -338,9 +325,7 @@ def discounted_l1_gas(l1_gas: int, l1_data_gas: int, *, l1_gas_price: int, l1_da
     >>> discounted_l1_gas(10, 1, l1_gas_price=10, l1_data_gas_price=1_000)
     110
     """
-    price = whole_scalar("l1_gas_price", l1_gas_price, minimum=1)
-    cost = whole_scalar("l1_data_gas", l1_data_gas) * whole_scalar("l1_data_gas_price", l1_data_gas_price)
-    return whole_scalar("l1_gas", l1_gas) + -(-cost // price)
+    return l1_gas + -(-l1_data_gas * l1_data_gas_price // l1_gas_price)
 
 
 def starknet_rule(parameters: Parameters) -> Rule:
@@ -374,7 +359,7 @@ def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     faster than SNIP-35 can raise its minimum.
     """
     terms = parameters.known("gas_target", "max_block_size", "min_gas_price")
-    used, target, minimum = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]
+    used, target, lowest = terms["max_block_size"], terms["gas_target"], terms["min_gas_price"]
     for _ in range(blocks):
-        base_fee = _next_l2_gas_price(base_fee, used, target, minimum)
+        base_fee = next_l2_gas_price.core(base_fee, used, gas_target=target, min_gas_price=lowest)
     return base_fee

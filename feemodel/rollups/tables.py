@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from feemodel._extras import need
 from feemodel.checks import (
     EMPTY,
+    RealArray,
     WholeArray,
     check_indexes,
     check_table,
@@ -250,7 +251,9 @@ def compare(
     [[8363200101, 83632000101]]
     """
     need("compare", "xarray")
-    chosen, table, samples = _inputs(transactions, l1_fees, rules, at, chains, parameters)
+    asked = _chosen(rules, at, chains, parameters)
+    table, samples = _table(transactions, asked), _samples(l1_fees)
+    chosen = _with_columns(asked, table, rules)
     shape = (_rows(table), len(chosen), _rows(samples))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
@@ -309,24 +312,17 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
-    base_fee = whole_scalar("base_fee", base_fee, unit="wei")
-    blob_base_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    fees_of_l1 = {"base_fee": [base_fee], "blob_base_fee": [blob_base_fee]}
-    asked, table, _ = _inputs(transactions, fees_of_l1, rules, at, more=["length"])
-    chosen = [one.rule for one in asked if isinstance(one.rule, Rule)]
+    fees = _of_l1(base_fee, blob_base_fee)
+    asked = _chosen(rules, at, CHAINS, EMPTY)
+    table = _table(transactions, asked, ["length"])
+    chosen = [one.rule for one in _with_columns(asked, table, rules) if isinstance(one.rule, Rule)]
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
     signed_bytes = int(table["length"].sum())
-    paid = {}
-    for one in chosen:
-        fees = one.fees(table, base_fee=base_fee, blob_base_fee=blob_base_fee)
-        shape = (_rows(table),)
-        paid[one.name] = tuple(int(np.broadcast_to(np.asarray(part, dtype=object), shape).sum()) for part in fees)
+    paid = {one.name: _paid(one, table, fees) for one in chosen}
     if reference is None:
         reference = "linea" if "linea" in paid else chosen[0].name
-    choice("reference", reference, paid)
-    totals_in_eth = {one.name: in_eth(sum(paid[one.name]), one) for one in chosen}
-    whole_reference = totals_in_eth[reference]
+    whole_reference = paid[choice("reference", reference, paid)].total_eth
     if whole_reference is None:
         raise InvalidInput("reference", "expected a rule whose token has a known price in ETH", reference)
     if not (signed_bytes and whole_reference):
@@ -335,13 +331,27 @@ def comparison(
             "expected transactions whose total length, and whose fee under the reference rule, are above 0",
             (signed_bytes, whole_reference),
         )
-    rows = []
-    for one in chosen:
-        l1_fee, l2_fee = paid[one.name]
-        total, eth = l1_fee + l2_fee, totals_in_eth[one.name]
-        ratio = None if eth is None else eth / whole_reference
-        rows.append(ComparisonRow(one.name, one.token, l1_fee, l2_fee, total, eth, total / signed_bytes, ratio))
-    return rows
+    return [
+        ComparisonRow(
+            *one, one.total / signed_bytes, None if one.total_eth is None else one.total_eth / whole_reference
+        )
+        for one in paid.values()
+    ]
+
+
+def _of_l1(base_fee: int, blob_base_fee: int) -> dict[str, int]:
+    fees = {"base_fee": base_fee, "blob_base_fee": blob_base_fee}
+    for name, fee in fees.items():
+        fees[name] = whole_scalar(name, fee, unit="wei")
+        _check_plausible(name, np.array([fees[name]], dtype=float))
+    return fees
+
+
+def _check_plausible(name: str, values: RealArray) -> None:
+    """Raise `InvalidInput` for L1 fees that are probably not in wei."""
+    blobs = np.where(values == 0, np.nan, values) if name == "blob_base_fee" else values  # 0: before blobs
+    if (wrong := implausible(name, blobs)) is not None:
+        raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
 
 
 def in_eth(total: int, one: Rule) -> int | None:
@@ -454,43 +464,41 @@ def _priced(one: Rule) -> Chosen:
     return Chosen(one.chain, one.upgrade, one.token, one)
 
 
-def _inputs(
-    transactions: Any,
-    l1_fees: Any,
-    rules: Sequence[str | Rule] | None,
-    at: When | None,
-    chains: Mapping[str, Chain] = CHAINS,
-    parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
-    more: Sequence[str] = (),
-) -> tuple[list[Chosen], dict[str, WholeArray], dict[str, Any]]:
-    chosen = _chosen(rules, at, chains, parameters)
+def _table(transactions: Any, chosen: Sequence[Chosen], more: Sequence[str] = ()) -> dict[str, WholeArray]:
+    """Return the columns that rules need, which are measured if the transactions have none."""
     used = [name for one in chosen if isinstance(one.rule, Rule) for name in one.rule.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
-    transactions, l1_fees = _plain(transactions), _plain(l1_fees)
+    transactions = _plain(transactions)
     if is_transaction_table(transactions):
         transactions = measured_sizes(transactions, columns=[name for name in needed if name in MEASURED])
     check_table("transactions", transactions)
-    table = {name: _column(name, transactions[name]) for name in needed if name in transactions}
-    samples = _samples(l1_fees)
-    for name, columns in (("transactions", table), ("l1_fees", samples)):
-        for column, values in columns.items():
-            if np.ndim(values) != 1:
-                raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
-        lengths = {column: len(values) for column, values in columns.items()}
-        if len(set(lengths.values())) != 1 or not _rows(columns):
-            raise InvalidInput(name, "expected columns of equal length, at least 1", lengths)
-    return [_with_columns(one, table, asked=rules is not None) for one in chosen], table, samples
+    return _of_one_length(
+        "transactions", {name: _column(name, transactions[name]) for name in needed if name in transactions}
+    )
 
 
-def _with_columns(one: Chosen, table: Mapping[str, WholeArray], *, asked: bool) -> Chosen:
-    """Replace the rule by the reason if the transactions lack its columns, or have a type that the chain does not."""
+def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
+    for column, values in columns.items():
+        if np.ndim(values) != 1:
+            raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
+    lengths = {column: len(values) for column, values in columns.items()}
+    if len(set(lengths.values())) != 1 or not _rows(columns):
+        raise InvalidInput(name, "expected columns of equal length, at least 1", lengths)
+    return columns
+
+
+def _with_columns(chosen: Sequence[Chosen], table: Mapping[str, WholeArray], asked: Any) -> list[Chosen]:
+    """Unless rules were asked for, replace each one that lacks columns, or does not carry a type, by the reason."""
+    return list(chosen) if asked is not None else [_if_complete(one, table) for one in chosen]
+
+
+def _if_complete(one: Chosen, table: Mapping[str, WholeArray]) -> Chosen:
     if not isinstance(one.rule, Rule):
         return one
-    missing = [name for name in one.rule.columns if name not in table]
-    if missing and not asked:
+    if missing := [name for name in one.rule.columns if name not in table]:
         return one._replace(rule=InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table]))
     types = table.get(TYPE_COLUMN)
-    if one.rule.no_set_code is not None and types is not None and (types == SET_CODE).any() and not asked:
+    if one.rule.no_set_code is not None and types is not None and (types == SET_CODE).any():
         reason = f"no fee rule for transactions of type 4 (EIP-7702): {one.rule.no_set_code}"
         return one._replace(rule=InvalidInput(TYPE_COLUMN, reason, SET_CODE))
     return one
@@ -507,14 +515,12 @@ def _plain(table: Any) -> Any:
 
 def _samples(l1_fees: Any) -> dict[str, Any]:
     """Return the L1 fees in whole wei, and the columns that say when they were."""
-    l1_fees = l1_table("l1_fees", l1_fees)
+    l1_fees = l1_table("l1_fees", _plain(l1_fees))
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     samples: dict[str, Any] = {}
     for name in ("base_fee", "blob_base_fee"):
         values = np.atleast_1d(np.asarray(real(name, l1_fees[name], unit="wei")))
-        blobs = np.where(values == 0, np.nan, values) if name == "blob_base_fee" else values  # 0: before blobs
-        if (wrong := implausible(name, blobs)) is not None:
-            raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
+        _check_plausible(name, values)
         given = np.asarray(l1_fees[name])
         whole_fees = given.dtype.kind in "iuO" and all(isinstance(value, (int, np.integer)) for value in given.flat)
         samples[name] = _column(name, l1_fees[name] if whole_fees else np.rint(values).astype(np.int64))
@@ -523,7 +529,7 @@ def _samples(l1_fees: Any) -> dict[str, Any]:
             samples[name] = _column(name, l1_fees[name])
     if "timestamp" in samples:
         samples["time"] = samples["timestamp"].astype("datetime64[s]").astype("datetime64[ns]")
-    return samples
+    return _of_one_length("l1_fees", samples)
 
 
 def _column(name: str, values: Any) -> WholeArray:
@@ -617,19 +623,18 @@ def payments(
     if not rules:
         raise InvalidInput("rules", "expected at least one rule", [])
     sizes = measured_sizes(transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec)
-    fees = {
-        "base_fee": whole_scalar("base_fee", base_fee, unit="wei"),
-        "blob_base_fee": whole_scalar("blob_base_fee", blob_base_fee, unit="wei"),
-    }
+    fees = _of_l1(base_fee, blob_base_fee)
     found = []
     for index, transaction in enumerate(transactions):
-        row = {name: int(column[index]) for name, column in sizes.items()}
+        row = {name: column[index : index + 1] for name, column in sizes.items()}
         carrying = [one for one in rules if transaction.type != SET_CODE or one.no_set_code is None]
-        paid = [(one, one.fees(row, **fees)) for one in carrying]
-        found.append(
-            [
-                Payment(one.name, one.token, fee.l1, fee.l2, fee.l1 + fee.l2, in_eth(fee.l1 + fee.l2, one))
-                for one, fee in paid
-            ]
-        )
+        found.append([_paid(one, row, fees) for one in carrying])
     return found
+
+
+def _paid(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) -> Payment:
+    """Return the sum of a rule's fees of all rows of a table."""
+    shape = (_rows(table),)
+    parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
+    l1_fee, l2_fee = (int(part.sum()) for part in parts)
+    return Payment(one.name, one.token, l1_fee, l2_fee, l1_fee + l2_fee, in_eth(l1_fee + l2_fee, one))

@@ -3,16 +3,14 @@
 The functions return Datasets with the inputs as coordinates.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._records import compared_by_value
 from feemodel.checks import (
-    Labelled,
     RealArray,
     WholeArray,
     check_fields,
@@ -41,8 +39,6 @@ from feemodel.sizes._lzss import packed_size
 if TYPE_CHECKING:
     import pandas
     import xarray
-
-Fees = TypeVar("Fees", bound=float | Labelled)  # L1 fees: numbers, arrays, Series or DataArrays
 
 
 @compared_by_value
@@ -166,7 +162,7 @@ class Submission:
         """
         return (base_fee + tip) * self.execution_gas + blob_base_fee * self.blob_gas
 
-    def cost_per_byte(self, base_fee: Fees, blob_base_fee: Fees) -> Fees:
+    def cost_per_byte(self, base_fee: Any, blob_base_fee: Any) -> Any:
         """Return the cost of posting a byte: cost of a submission / capacity [wei / byte].
 
         The coordinator's variable cost is slightly lower than the result, because the coordinator divides by
@@ -175,8 +171,7 @@ class Submission:
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
         """
-        price: Callable[..., Any] = variable_cost  # `variable_cost` has no overload for a union of types
-        cost = price(
+        return variable_cost(
             base_fee,
             self.tip,
             blob_base_fee,
@@ -185,7 +180,6 @@ class Submission:
             bytes_per_submission=self.capacity,
             margin=1.0,
         )
-        return cast("Fees", cost)
 
 
 def recovery_over_l1_fees(

@@ -12,7 +12,7 @@ from feemodel.ethereum._transaction import Transaction
 from feemodel.rollups import Now, max_send, optimism, rule, rules
 from feemodel.rollups import _balance as balance
 from feemodel.rollups import _sending as sending
-from feemodel.rollups._chain_files import parse_chain
+from feemodel.rollups._chain_files import ChainFile
 from feemodel.rollups._sending import _blobs_at
 from feemodel.rollups.chains import chain
 from feemodel.rollups.factors import Factors, Rule
@@ -264,7 +264,7 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
     family = rules.Family(own_rule, lambda parameters, base_fee, blocks: base_fee + 2 * blocks)
     for module in (rules, sending):
         monkeypatch.setattr(module, "FAMILIES", {**rules.FAMILIES, "own": family})
-    own = parse_chain("own", OWN_FAMILY, "own.toml")
+    own = ChainFile("own.toml", OWN_FAMILY).chain("own")
     now = sending.Now(base_fee=10, l1_base_fee=1_000, blob_base_fee=1)
     found = sending.max_send(own, 10**9, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000, blocks_ahead=3)
     row = {"gas": 21_000, "length": 97}

@@ -11,7 +11,7 @@ import pytest
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
-from feemodel.rollups._chain_files import parse_chain, read_chains
+from feemodel.rollups._chain_files import ChainFile, read_chains
 from feemodel.rollups.chains import CHAINS, UNKNOWN, UPGRADE_FIELDS, chain, rows_older_than, schema, timestamp
 from feemodel.rollups.rules import FAMILIES, rules_at
 from tests.helpers.optional import optional
@@ -421,7 +421,7 @@ def test_a_chain_of_a_known_family_is_one_file(tmp_path, capsys):
 def test_an_error_in_a_file_names_its_line(old, new, line, reason):
     assert old in OWN
     with pytest.raises(UnreadableFile) as refused:
-        parse_chain("mine", OWN.replace(old, new), "mine.toml")
+        ChainFile("mine.toml", OWN.replace(old, new)).chain("mine")
 
     assert str(refused.value).startswith(f"mine.toml, line {line}: {reason}")
 
