@@ -32,54 +32,46 @@ class Beyond(Exception):
 
 
 class Exact:
-    """Array of integers between two bounds: one word, or two words in two's complement, or an open product."""
+    """Array of integers between two bounds: one word, or two words in two's complement."""
 
     __array_ufunc__ = None  # so that NumPy arrays leave their operators to this class
-    __slots__ = ("_factors", "_upper", "_word", "high", "low")
+    __slots__ = ("high", "low", "upper", "word")
 
-    def __init__(self, word: Any, low: int, high: int, upper: Any = None, factors: Any = None) -> None:
-        self._word, self._upper, self._factors = word, upper, factors
+    def __init__(self, word: Any, low: int, high: int, upper: Any = None) -> None:
+        #: an int64 array; or, if there are upper words (int64), the lower words (uint64)
+        self.word, self.upper = word, upper
         self.low, self.high = low, high
 
     @property
     def narrow(self) -> bool:
         """Whether the array is one of int64."""
-        return self._upper is None and self._factors is None
-
-    @property
-    def word(self) -> NDArray[np.int64]:
-        """The int64 array; only if `narrow`."""
-        word: NDArray[np.int64] = self._word
-        return word
+        return self.upper is None
 
     def words(self) -> Words:
         """Return the upper words (int64) and lower words (uint64)."""
-        if self._factors is not None:
-            self._upper, self._word = _open_product(*self._factors)
-            self._factors = None
-        elif self._upper is None:
-            return ZERO if self.low >= 0 else self._word >> 63, self._word.view(np.uint64)
-        return self._upper, self._word
+        if self.upper is None:
+            return ZERO if self.low >= 0 else self.word >> 63, self.word.view(np.uint64)
+        return self.upper, self.word
 
     def __add__(self, other: Any) -> "Exact":
         low, high = _ends(other)
         low, high = self.low + low, self.high + high
         if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(self._word + _word(other), low, high)
+            return Exact(self.word + _word(other), low, high)
         return _exact(_plus(self.words(), _words(other)), low, high)
 
     def __sub__(self, other: Any) -> "Exact":
         low, high = _ends(other)
         low, high = self.low - high, self.high - low
         if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(self._word - _word(other), low, high)
+            return Exact(self.word - _word(other), low, high)
         return _exact(_minus(self.words(), _words(other)), low, high)
 
     def __rsub__(self, other: Any) -> "Exact":
         low, high = _ends(other)
         low, high = low - self.high, high - self.low
         if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(other - self._word, low, high)
+            return Exact(other - self.word, low, high)
         return _exact(_minus(_words(other), self.words()), low, high)
 
     def __neg__(self) -> "Exact":
@@ -88,11 +80,8 @@ class Exact:
     def __mul__(self, other: Any) -> "Exact":
         ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
         low, high = min(ends), max(ends)
-        if self.narrow and _narrow(other):
-            if _fits(low, high):
-                return Exact(self._word * _word(other), low, high)
-            if self.low >= 0 and low >= 0 and high < WIDEST:  # `_divided` needs no words of a product
-                return Exact(None, low, high, factors=(self, other))
+        if _fits(low, high) and self.narrow and _narrow(other):
+            return Exact(self.word * _word(other), low, high)
         return _exact(_times(self.words(), _words(other)), low, high)
 
     def __floordiv__(self, other: Any) -> "Exact":
@@ -104,20 +93,14 @@ class Exact:
     def __mod__(self, other: Any) -> "Exact":
         if self.narrow and _narrow(other) and self.low >= 0:
             _check_divisor(other)
-            return Exact(self._word % _word(other), 0, min(self.high, _ends(other)[1] - 1))
+            return Exact(self.word % _word(other), 0, min(self.high, _ends(other)[1] - 1))
         return self.__sub__(_divided(self, other) * other)
 
     def __lt__(self, other: Any) -> Any:
-        if self.narrow and _narrow(other):
-            return self._word < _word(other)
-        (a, b), (c, d) = self.words(), _words(other)
-        return (a < c) | ((a == c) & (b < d))
+        return _less(self, other)
 
     def __gt__(self, other: Any) -> Any:
-        if self.narrow and _narrow(other):
-            return self._word > _word(other)
-        (a, b), (c, d) = self.words(), _words(other)
-        return (a > c) | ((a == c) & (b > d))
+        return _less(other, self)
 
     def __le__(self, other: Any) -> Any:
         return ~(self > other)
@@ -365,14 +348,11 @@ def _times(one: Words, other: Words) -> Words:
     return upper, b * d
 
 
-def _open_product(one: Exact, other: Any) -> Words:
-    a, b = one.words()[1], _words(other)[1]
-    if one.high < 2**32:
-        a, b = b, a
-    elif _ends(other)[1] >= 2**32:
-        return _times((ZERO, a), (ZERO, b))
-    upper = ((a >> HALF) * b + ((a & LOW) * b >> HALF)) >> HALF
-    return upper.astype(np.int64), a * b
+def _less(one: Any, other: Any) -> Any:
+    if _narrow(one) and _narrow(other):
+        return _word(one) < _word(other)
+    (a, b), (c, d) = _words(one), _words(other)
+    return (a < c) | ((a == c) & (b < d))
 
 
 def _check_divisor(divisor: Any) -> None:
@@ -398,7 +378,8 @@ def _divided(value: Any, divisor: Any) -> Exact:
         return Exact(quotient, low, high)
     if least > -DIVIDEND and most < DIVIDEND and by_most < DIVISOR:
         by = _word(divisor)
-        estimate, word = _estimate(value, by)
+        words = _words(value)
+        estimate, word = _as_double(words) / by, words[1].view(np.int64)
         largest = float(estimate.max(initial=0.0))
         smallest = float(estimate.min(initial=0.0)) if low < 0 else 0.0
         if largest < QUOTIENT and smallest > -QUOTIENT:
@@ -413,16 +394,6 @@ def _divided(value: Any, divisor: Any) -> Exact:
     if by_most >= 2**32:
         raise Beyond
     return _exact(_short_division(_words(value), divisor), low, high)
-
-
-def _estimate(value: Any, divisor: Any) -> tuple[Any, Any]:
-    """Return a quotient in doubles, and the lower words of the dividend as int64."""
-    factors = value._factors if isinstance(value, Exact) else None
-    if factors is not None:
-        one, other = _word(factors[0]), _word(factors[1])
-        return np.multiply(one, other, dtype=np.float64) / divisor, one * other
-    words = _words(value)
-    return _as_double(words) / divisor, words[1].view(np.int64)
 
 
 def _as_double(words: Words) -> Any:

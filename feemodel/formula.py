@@ -92,9 +92,6 @@ def formula(function: Callable[P, object]) -> Formula[P]:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         if len(given) != len(args) + len(kwargs):
             return function(*args, **kwargs)  # raises TypeError
-        for name, value in given.items():
-            if name in limits and limits[name][0] is float and type(value) is int and 0 <= value <= 2**53:
-                given[name] = float(value)
         checked = {
             name: quantity
             for name, quantity in quantities.items()

@@ -51,16 +51,6 @@ class AverageFees(NamedTuple):
     blob_base_fee: float
 
 
-def weighted_average(fees: Sequence[float], ratios: Sequence[float]) -> float:
-    """Average of the fees of blocks, weighted by their gas used ratios, as in `average_fees`.
-
-    >>> weighted_average([100, 110, 120, 130, 140], [0.25, 0.5, 0.75, 0.9])
-    119.58333333333334
-    """
-    weights = _reals("ratios", ratios)
-    return _weighted(_of_blocks("fees", fees, weights), weights)
-
-
 def average_fees(
     base_fees: Sequence[float],
     priority_fees: Sequence[float],

@@ -343,7 +343,7 @@ def _of_l1(base_fee: int, blob_base_fee: int) -> dict[str, int]:
     fees = {"base_fee": base_fee, "blob_base_fee": blob_base_fee}
     for name, fee in fees.items():
         fees[name] = whole_scalar(name, fee, unit="wei")
-        _check_plausible(name, np.array([fees[name]], dtype=float))
+        _check_plausible(name, np.array([real(name, fee, unit="wei")]))
     return fees
 
 
