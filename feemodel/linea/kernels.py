@@ -141,22 +141,6 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
     return all_proven
 
 
-@cached_njit(nogil=True, error_model="numpy")
-def _fees_of_l1_points(  # type: ignore[no-untyped-def]
-    base_fee, tip, blob_base_fee, cost_margin, execution_gas, blob_gas, capacity, size, gas, fixed_cost, margin, out
-):
-    # Fees of one transaction at many L1 fees: one loop computes the cost and the fee, without an array of costs.
-    all_proven = True
-    for i in range(out.size):
-        cost, cost_proven = _recorded_cost(
-            base_fee[i], tip[i], blob_base_fee[i], cost_margin[i], execution_gas, blob_gas, capacity
-        )
-        fee, fee_proven = fee_per_gas(size, gas, cost, fixed_cost, margin)
-        out[i] = fee
-        all_proven &= cost_proven & fee_proven
-    return all_proven
-
-
 def priority_fee(
     compressed_size: WholeArray,
     gas: WholeArray,
@@ -258,13 +242,6 @@ def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bo
     fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
     submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
     l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
-    once = [*submission.values(), *fees.values()]
-    if all(np.size(value) == 1 for value in once) and _elements(*l1_fees) == out.size:
-        if not all(_is_whole(fees[name]) for name in ("compressed_size", "gas", "fixed_cost")):
-            return False
-        lanes = [np.ascontiguousarray(np.broadcast_to(fee, out.shape)).reshape(-1) for fee in l1_fees]
-        numbers = (np.asarray(value).reshape(-1)[0] for value in once)
-        return bool(_fees_of_l1_points(*lanes, *numbers, out.reshape(-1)))
     cost_inputs = [*l1_fees, *(np.asarray(value, np.float64) for value in submission.values())]
     cost = np.empty(np.broadcast_shapes(*map(np.shape, cost_inputs)), dtype=np.int64)
     return _in_runs(_recorded_costs, cost_inputs, cost) and sweep_priority_fee({**fees, "variable_cost": cost}, out)
