@@ -83,15 +83,17 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
     """
     quantities = _quantities(function)
-    parameters = inspect.signature(function).parameters
-    names, optional = tuple(parameters), {name for name, one in parameters.items() if one.default is None}
+    signature = inspect.signature(function)
+    names = tuple(signature.parameters)
+    optional = {name for name, one in signature.parameters.items() if one.default is None}
     limits: dict[str, tuple[Any, float, float]] = {name: _limits(quantity) for name, quantity in quantities.items()}
     in_order = [limits.get(name) for name in names]
 
     def in_general(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        if len(given) != len(args) + len(kwargs):
-            return function(*args, **kwargs)  # raises TypeError
+        try:
+            given = dict(signature.bind(*args, **kwargs).arguments)
+        except TypeError:
+            return function(*args, **kwargs)  # raises the same error with the name of the formula
         checked = {
             name: quantity
             for name, quantity in quantities.items()

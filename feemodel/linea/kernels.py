@@ -226,25 +226,19 @@ def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
 
 
-# NaN marks an input without a default. The kernel does not accept NaN, so the formula is called, which raises an error
-# that names the missing input.
-_L1_INPUTS: dict[str, Any] = {
-    "base_fee": np.nan, "tip": 0.0, "blob_base_fee": np.nan, "cost_margin": COORDINATOR.margin,
+COST_DEFAULTS: Mapping[str, float] = {
+    "tip": 0.0, "cost_margin": COORDINATOR.margin,
+    **{name: getattr(COORDINATOR, name) for name in ("execution_gas", "blob_gas", "bytes_per_submission")},
 }  # fmt: skip
-_SUBMISSION_INPUTS: dict[str, Any] = {
-    name: getattr(COORDINATOR, name) for name in ("execution_gas", "blob_gas", "bytes_per_submission")
-}
-_FEE_INPUTS: dict[str, Any] = {"compressed_size": np.nan, "gas": np.nan, "fixed_cost": 0, "margin": 1.0}
+COST_INPUTS = ("base_fee", "tip", "blob_base_fee", "cost_margin", "execution_gas", "blob_gas", "bytes_per_submission")
 
 
 def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     """Compute `feemodel.priority_fee_from_l1` of inputs that broadcast to `out`, see `sweep_priority_fee`."""
-    fees = {name: inputs.get(name, default) for name, default in _FEE_INPUTS.items()}
-    submission = {name: inputs.get(name, default) for name, default in _SUBMISSION_INPUTS.items()}
-    l1_fees = [np.asarray(inputs.get(name, default), np.float64) for name, default in _L1_INPUTS.items()]
-    cost_inputs = [*l1_fees, *(np.asarray(value, np.float64) for value in submission.values())]
-    cost = np.empty(np.broadcast_shapes(*map(np.shape, cost_inputs)), dtype=np.int64)
-    return _in_runs(_recorded_costs, cost_inputs, cost) and sweep_priority_fee({**fees, "variable_cost": cost}, out)
+    given = {**COST_DEFAULTS, **inputs}
+    costs = [np.asarray(given.pop(name), np.float64) for name in COST_INPUTS]
+    cost = np.empty(np.broadcast_shapes(*map(np.shape, costs)), dtype=np.int64)
+    return _in_runs(_recorded_costs, costs, cost) and sweep_priority_fee({**given, "variable_cost": cost}, out)
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:

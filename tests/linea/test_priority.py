@@ -314,3 +314,11 @@ def test_the_size_adjustment_of_the_first_version_is_a_signed_64_bit_integer():
         assert np.all(verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63)) == np.inf)
         with pytest.raises(InvalidInput, match=f"size_adjustment: .* got {-(2**63) - 1}"):
             verification_margin(1, size, 1, min_gas_price=1, size_adjustment=-(2**63) - 1)
+
+
+@pytest.mark.parametrize("missing", ["compressed_size", "gas", "variable_cost"])
+def test_an_argument_that_is_missing_is_not_read_as_0(missing):
+    sizes, gas = np.full((2, KERNEL_THRESHOLD), [[128], [21_000]])
+    arguments = {"compressed_size": sizes, "gas": gas, "variable_cost": 10**9}
+    with pytest.raises(TypeError, match=rf"priority_fee\(\) missing 1 required .* '{missing}'"):
+        priority_fee(**{name: value for name, value in arguments.items() if name != missing})
