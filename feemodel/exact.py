@@ -55,34 +55,22 @@ class Exact:
 
     def __add__(self, other: Any) -> "Exact":
         low, high = _ends(other)
-        low, high = self.low + low, self.high + high
-        if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(self.word + _word(other), low, high)
-        return _exact(_plus(self.words(), _words(other)), low, high)
+        return _combined(np.add, _plus, self, other, self.low + low, self.high + high)
 
     def __sub__(self, other: Any) -> "Exact":
         low, high = _ends(other)
-        low, high = self.low - high, self.high - low
-        if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(self.word - _word(other), low, high)
-        return _exact(_minus(self.words(), _words(other)), low, high)
+        return _combined(np.subtract, _minus, self, other, self.low - high, self.high - low)
 
     def __rsub__(self, other: Any) -> "Exact":
         low, high = _ends(other)
-        low, high = low - self.high, high - self.low
-        if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(other - self.word, low, high)
-        return _exact(_minus(_words(other), self.words()), low, high)
+        return _combined(np.subtract, _minus, other, self, low - self.high, high - self.low)
 
     def __neg__(self) -> "Exact":
         return self.__rsub__(0)
 
     def __mul__(self, other: Any) -> "Exact":
         ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
-        low, high = min(ends), max(ends)
-        if _fits(low, high) and self.narrow and _narrow(other):
-            return Exact(self.word * _word(other), low, high)
-        return _exact(_times(self.words(), _words(other)), low, high)
+        return _combined(np.multiply, _times, self, other, min(ends), max(ends))
 
     def __floordiv__(self, other: Any) -> "Exact":
         return _divided(self, other)
@@ -283,14 +271,20 @@ def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
     low, high = (best(one, two) for one, two in zip(ends, bounds, strict=True))
     if _narrow(value) and _narrow(other):
         return Exact(of_doubles(_word(value), _word(other)), low, high)
-    larger = where(value > other if isinstance(value, Exact) else other < value, value, other)
-    smaller = where(value > other if isinstance(value, Exact) else other < value, other, value)
-    found = larger if sign > 0 else smaller
+    first = _less(other, value) if sign > 0 else _less(value, other)
+    found = where(first, value, other)
     return _exact(found.words(), low, high) if isinstance(found, Exact) else found
 
 
 def _fits(low: int, high: int) -> bool:
     return low >= INT64_MIN and high <= INT64_MAX
+
+
+def _combined(in_one_word: Any, in_words: Any, one: Any, other: Any, low: int, high: int) -> Exact:
+    """Return the result of an operation, whose bounds are known, in as few words as they need."""
+    if _fits(low, high) and _narrow(one) and _narrow(other):
+        return Exact(in_one_word(_word(one), _word(other)), low, high)
+    return _exact(in_words(_words(one), _words(other)), low, high)
 
 
 def _exact(words: Words, low: int, high: int) -> Exact:

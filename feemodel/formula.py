@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
-from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
+from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.exact import NO_ROOM, Beyond, Exact, element, exact
 from feemodel.quantities import Quantity, quantity_of
 
@@ -118,7 +118,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
         try:
             return function(*args, **kwargs)
         except OverflowError as error:
-            raise _named(error, function, {**dict(zip(names, args, strict=False)), **kwargs}) from None
+            raise _overflow(error, function, {**dict(zip(names, args, strict=False)), **kwargs}) from None
 
     made = cast("Formula[P]", public)
     made.core, made.quantities = function, quantities
@@ -155,10 +155,6 @@ def _limits(quantity: Quantity) -> tuple[type, float, float]:
     return float if quantity.double else int, lowest, highest if quantity.maximum is None else quantity.maximum
 
 
-def _named(error: OverflowError, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Exception:
-    return error if isinstance(error, FeeModelError) else _overflow(function.__name__, arguments)
-
-
 def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
     """Check the arguments of a function that is written as a formula, and compute it, as `formula` says."""
     out = given.pop("out", None)
@@ -182,7 +178,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
             raise
         raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
     except OverflowError as error:
-        raise _named(error, function, given) from None
+        raise _overflow(error, function, given) from None
     return result if wrap is None or out is not None else _each(wrap, result)
 
 
@@ -307,8 +303,8 @@ def _by_elements(
             like = function(**{**arguments, **numbers})
         except InvalidInput as error:
             raise type(error)(error.name, error.reason, error.value, index) from None
-        except OverflowError:
-            large = _overflow(function.__name__, numbers)
+        except OverflowError as error:
+            large = _overflow(error, function, numbers)
             raise Int64Overflow(large.name, large.reason, large.value, index) from None
         rows.append(_leaves(like))
         for leaf in rows[-1]:
@@ -378,18 +374,16 @@ def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _overflow(name: str, arguments: Mapping[str, Any]) -> InvalidInput:
+def _overflow(error: OverflowError, function: Callable[..., Any], arguments: Mapping[str, Any]) -> InvalidInput:
     """Return the error for an integer that is too large, with the name of the argument."""
-    arrays = _shapes(arguments)
-    reason = (
-        "expected an integer that fits 64 bits together with arrays"
-        if arrays
-        else "expected a number that fits a double"
-    )
+    if isinstance(error, InvalidInput):
+        return error
     large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
-    for key in sorted(large, key=large.__getitem__, reverse=True):
-        return Int64Overflow(key, reason, large[key])
-    return Int64Overflow(name, "expected a result that fits a double", dict(arguments))
+    if not large:
+        return Int64Overflow(function.__name__, "expected a result that fits a double", dict(arguments))
+    largest = max(large, key=large.__getitem__)
+    kind = "an integer that fits 64 bits together with arrays" if _shapes(arguments) else "a number that fits a double"
+    return Int64Overflow(largest, f"expected {kind}", large[largest])
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
