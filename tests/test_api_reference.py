@@ -24,7 +24,6 @@ LISTED = (
 )  # those with a list of public names
 BY_MODULE = ("feemodel.simulation", "feemodel.sizes")
 INSIDE = {  # modules whose names nobody outside their room calls
-    "feemodel.rollups._balance",
     "feemodel.simulation._l1_columns", "feemodel.simulation._metadata", "feemodel.simulation.draws",
     "feemodel.simulation.run",
     "feemodel.simulation.forecast.methods",

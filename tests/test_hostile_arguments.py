@@ -14,7 +14,7 @@ from tests.helpers.hostile import calls_of, hostile_calls, modules_of, public_na
 from tests.test_api_reference import INSIDE
 
 #: Private: their callers check the arguments.
-UNCHECKED = {"feemodel.rollups._balance", "feemodel.rollups._arbitrum_kernels"}
+UNCHECKED = {"feemodel.rollups._arbitrum_kernels"}
 MODULES = {
     module.__name__: module
     for package in ("feemodel.simulation", "feemodel.rollups")

@@ -16,7 +16,7 @@ from feemodel.cli.parameters import (
 )
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH
-from feemodel.rollups._sending import max_send
+from feemodel.rollups.sending import max_send
 
 
 @verb(out=TABLES)
@@ -40,9 +40,9 @@ def command(
     """Compute the largest value that a balance can send on a rollup, and the amount reserved for fees."""
     from feemodel.io.files import parse_json
     from feemodel.rollups import Now
-    from feemodel.rollups._sending import needs_l1_fees
     from feemodel.rollups.factors import token_per_eth
     from feemodel.rollups.rules import parameters_of
+    from feemodel.rollups.sending import needs_l1_fees
 
     document = parse_json(call, "call")
     if needs_l1_fees(chain, price_per_unit):

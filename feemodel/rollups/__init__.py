@@ -28,10 +28,10 @@ from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
     from feemodel.rollups._chain_files import read_chains as read_chains
-    from feemodel.rollups._sending import Now as Now
-    from feemodel.rollups._sending import max_send as max_send
     from feemodel.rollups.rules import rule as rule
     from feemodel.rollups.rules import rules_at as rules_at
+    from feemodel.rollups.sending import Now as Now
+    from feemodel.rollups.sending import max_send as max_send
     from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
     from feemodel.rollups.tables import comparison as comparison

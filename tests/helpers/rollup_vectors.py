@@ -10,13 +10,11 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._quantities import from_hex
 from feemodel.rollups import (
-    _balance as balance,
-)
-from feemodel.rollups import (
     arbitrum_l1_pricing,
     mantle,
     optimism,
     scroll,
+    sending,
     starknet,
     zksync,
     zksync_os,
@@ -359,24 +357,24 @@ def _predicted_blob_fee(inputs: Inputs) -> int:
 # What a balance can send
 
 
-def _sent(found: balance.Sendable, *names: str) -> dict[str, Any]:
+def _sent(found: sending.Sendable, *names: str) -> dict[str, Any]:
     return {name: getattr(found, name) for name in (*names, "held", "max_value")}
 
 
 def _plain_max_send(inputs: Inputs) -> dict[str, Any]:
-    return _sent(balance.sendable(**inputs))
+    return _sent(sending._sendable(**inputs))
 
 
 def op_stack_sendable(
     balance_wei: int, *, upgrade: str, gas_limit: int, max_fee_per_gas: int, fastlz_size: int,
     operator_fee_scalar: int = 0, operator_fee_constant: int = 0, **l1: int,
-) -> balance.Sendable:  # fmt: skip
+) -> sending.Sendable:  # fmt: skip
     """What can be sent of a transaction of this FastLZ length, from the formulas of the chain's two further fees."""
     l1_fee = optimism.fjord_l1_fee(fastlz_size, **l1)
     terms = {"scalar": operator_fee_scalar, "constant": operator_fee_constant}
     operator = int(optimism.operator_fee(gas_limit, **terms, upgrade=upgrade))
     fees = {"l1_fee": l1_fee, "operator_fee": operator}
-    return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, **fees)
+    return sending._sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=max_fee_per_gas, **fees)
 
 
 def _op_stack_max_send(inputs: Inputs) -> dict[str, Any]:
@@ -386,7 +384,7 @@ def _op_stack_max_send(inputs: Inputs) -> dict[str, Any]:
 
 
 def _arbitrum_max_send(inputs: Inputs) -> dict[str, Any]:
-    return _sent(balance.arbitrum_sendable(**inputs), "gas_limit")
+    return _sent(sending._arbitrum_sendable(**inputs), "gas_limit")
 
 
 def _total_rollup_cost(inputs: Inputs) -> int:

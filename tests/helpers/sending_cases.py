@@ -7,12 +7,11 @@ import numpy as np
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import Transaction
-from feemodel.rollups import Now, max_send, optimism, rule, taiko, zksync_os
-from feemodel.rollups import _balance as balance
-from feemodel.rollups._sending import _blobs_at
+from feemodel.rollups import Now, max_send, optimism, rule, sending, taiko, zksync_os
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
 from feemodel.rollups.chains import chain
+from feemodel.rollups.sending import _blobs_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
 
 #: Chain → day whose rule holds. Unichain: before Isthmus, since when its parameters are in no source.
@@ -60,7 +59,7 @@ def check_case(name: str, rng: np.random.Generator) -> list[str]:
         return ["too little for the fees"]
     value = found.max_value
     signed, unsigned = signed_transfer(name, found, data, value, rng)
-    worst = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks(parameters, ahead), blobs)
+    worst = sending._l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks(parameters, ahead), blobs)
     fees = moved_l1_fees(excess, l1_base_fee, l1_blocks(parameters, ahead), blobs)
     assert fees[0] <= worst[0], "L1 base fee above its bound"
     assert fees[1] <= worst[1], "blob base fee above its bound"

@@ -9,13 +9,11 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import Transaction
-from feemodel.rollups import Now, max_send, optimism, rule, rules
-from feemodel.rollups import _balance as balance
-from feemodel.rollups import _sending as sending
+from feemodel.rollups import Now, max_send, optimism, rule, rules, sending
 from feemodel.rollups._chain_files import ChainFile
-from feemodel.rollups._sending import _blobs_at
 from feemodel.rollups.chains import chain
 from feemodel.rollups.factors import Factors, Rule
+from feemodel.rollups.sending import _blobs_at
 from feemodel.sizes._codecs import Brotli, FastLz
 from tests.helpers.rollup_vectors import op_stack_sendable
 from tests.helpers.sending_cases import CHAINS, check_cases, depends_on_bytes
@@ -55,7 +53,7 @@ ARBITRUM = [
 
 @pytest.mark.parametrize(("have", "size", "price", "lowest", "fee", "limit", "held", "most"), ARBITRUM)
 def test_arbitrum_s_gas_limit_is_sized_at_the_lowest_fee(have, size, price, lowest, fee, limit, held, most):
-    found = balance.arbitrum_sendable(
+    found = sending._arbitrum_sendable(
         have, execution_gas=21_000, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price, lowest_base_fee=lowest
     )
 
@@ -74,7 +72,7 @@ def test_the_largest_base_fees_are_those_of_full_blocks():
 def test_no_sequence_of_l1_blocks_passes_the_bound(base_fee, excess, blocks, data):
     rules = fee_market.MAINNET.rows[-1]
     blob = fee_market.blob_base_fee(excess, rules.timestamp)
-    most = balance.l1_fee_bounds(base_fee, blob, blocks)
+    most = sending._l1_fee_bounds(base_fee, blob, blocks)
     for _ in range(blocks):
         used = data.draw(st.integers(0, rules.maximum)) * fee_market.GAS_PER_BLOB
         excess = fee_market.next_excess_blob_gas(excess, used, base_fee, rules.timestamp)
@@ -133,7 +131,7 @@ def test_the_amount_is_valid_however_fees_move(name):
         fee = (have - found.max_value - found.l1_fee - found.operator_fee) // gas
         blocks = 1 + ahead * chain(name).at(DAYS[name]).get("block_milliseconds", 12_000) // 12_000
         blobs = _blobs_at(fee_market.MAINNET, DAYS[name])
-        fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, blocks, blobs)
+        fees = sending._l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, blocks, blobs)
         transaction = Transaction(
             type=2, chain_id=chain(name).chain_id, max_fee=fee, gas_limit=gas, to=b"\x11" * 20, value=found.max_value,
             data=data,
@@ -205,7 +203,9 @@ def test_a_wallet_that_forgets_the_l1_fee_is_short_by_exactly_it():
 
 def test_a_wallet_that_sizes_arbitrum_s_gas_at_the_fee_of_now_is_short_when_it_falls():
     now = {"execution_gas": 21_000, "max_fee_per_gas": 4 * 10**7, "brotli_size": 110, "price_per_unit": 10**9}
-    at_now, at_floor = (balance.arbitrum_sendable(10**16, **now, lowest_base_fee=fee) for fee in (4 * 10**7, 2 * 10**7))
+    at_now, at_floor = (
+        sending._arbitrum_sendable(10**16, **now, lowest_base_fee=fee) for fee in (4 * 10**7, 2 * 10**7)
+    )
 
     assert at_now.gas_limit < at_floor.gas_limit
     assert at_now.max_value > at_floor.max_value
@@ -284,13 +284,13 @@ def test_no_blob_base_fee_passes_its_bound(rules, exponent, blocks, base_fee):
     excess = int(exponent * rules.update_fraction)
     later = excess + blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
     now, then = (fee_market.fake_exponential(1, gas, rules.update_fraction) for gas in (excess, later))
-    bound = balance.l1_fee_bounds(base_fee, now, blocks, rules)[1]
+    bound = sending._l1_fee_bounds(base_fee, now, blocks, rules)[1]
 
     assert then <= bound
-    most = balance.largest_excess(now, rules)
+    most = sending._largest_excess(now, rules)
     assert fee_market.fake_exponential(1, most, rules.update_fraction) == now
     assert fee_market.fake_exponential(1, most + 1, rules.update_fraction) > now
-    assert bound == balance.blob_base_fee_bound(most, blocks, rules)
+    assert bound == sending._blob_base_fee_bound(most, blocks, rules)
 
 
 def test_the_bound_by_the_price_alone_was_none():
@@ -302,4 +302,4 @@ def test_the_bound_by_the_price_alone_was_none():
 
     assert (now, then) == (3_835_626_281, 4_854_464_497)
     assert fee_market.fake_exponential(now + 1, risen, rules.update_fraction) + 1 < then
-    assert then <= balance.l1_fee_bounds(1, now, 3)[1]
+    assert then <= sending._l1_fee_bounds(1, now, 3)[1]

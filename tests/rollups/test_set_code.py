@@ -39,10 +39,8 @@ from feemodel.rollups import (
     max_send,
     optimism,
     scroll,
+    sending,
     sizes_table,
-)
-from feemodel.rollups import (
-    _balance as balance,
 )
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import all_rules, rule, rules_at
@@ -276,7 +274,7 @@ def test_max_send_holds_back_what_the_list_costs(name):
             type=4, chain_id=chain(name).chain_id, max_fee=10**8, gas_limit=GAS, to=b"\x11" * 20,
             value=found.max_value, authorizations=PARSED.authorizations,
         )  # fmt: skip
-        bounds = balance.l1_fee_bounds(10**9, 10**8, 1)
+        bounds = sending._l1_fee_bounds(10**9, 10**8, 1)
         paid = rule(name).fees(sizes_table([signed(one)]), base_fee=bounds[0], blob_base_fee=bounds[1])
         assert found.l1_fee >= int(paid.l1.iloc[0])
 

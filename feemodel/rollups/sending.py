@@ -1,16 +1,34 @@
-"""Largest value that a call can send on a chain if the call is included some blocks later."""
+"""Largest value that a call can send on a chain if the call is included some blocks later, and bounds of future fees.
+
+A transaction is valid in a block if the block's base fee is at most the transaction's `maxFeePerGas`, and if the
+sender's balance is at least
+
+    OP Stack              gas limit · max fee + L1 data fee + operator fee for the gas limit + value
+    Scroll                gas limit · max fee + L1 data fee + value
+    Arbitrum              gas limit · max fee + value, where the gas limit includes the gas that pays for L1
+    Linea, zkSync, Taiko  gas limit · max fee + value
+
+The largest value that can be sent is the balance minus the amount held back for fees. The sender gets a refund for
+unused gas, but not for the L1 data fee. An `eth_call` charges neither the L1 data fee nor the operator fee, so an
+`eth_call` can succeed with a value that is too large for a transaction.
+
+Sources: ethereum-optimism/op-geth at 7b56c73, core/state_transition.go and core/txpool/validation.go;
+OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, core/state_transition.go;
+matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from feemodel._records import printed_as_table
 from feemodel.checks import EMPTY, UINT256_MAX, check_limit, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.ethereum import fee_market
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
 from feemodel.ethereum.fee_market import MAINNET, BlobRules, Schedule
-from feemodel.rollups import _balance as balance
-from feemodel.rollups._balance import Sendable
+from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l1_pricing import BATCH, batch_price
 from feemodel.rollups.chains import Chain, Parameters, When, timestamp
 from feemodel.rollups.rules import FAMILIES, parameters_of
@@ -21,6 +39,25 @@ L1_BLOCK_MILLISECONDS = 12_000
 SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length prefixes
 
 Sign = Callable[[Transaction], bytes]
+
+
+@printed_as_table
+class Sendable(NamedTuple):
+    """Largest value that can be sent, and the amount held back for fees."""
+
+    max_value: int | None  #: largest value that can be sent; `None` if the balance does not cover the fees [wei]
+    held: int  #: amount held back for fees [wei]
+    gas_limit: int  #: [gas]
+    l1_fee: int  #: L1 data fee, a part of `held` [wei]
+    operator_fee: int  #: operator fee, a part of `held` [wei]
+    max_fee_per_gas: int  #: max fee of the transaction [wei / gas]
+
+    def as_dict(self) -> dict[str, int | None]:
+        """Return the fields with their names in JSON."""
+        return {
+            "maxValue": self.max_value, "held": self.held, "gasLimit": self.gas_limit,
+            "maxFeePerGas": self.max_fee_per_gas, "l1Fee": self.l1_fee, "operatorFee": self.operator_fee,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,22 +153,92 @@ def max_send(
         fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
     unsigned = _transaction(call, terms, gas_limit, fee, tip)
     blobs = _blobs_at(instance("schedule", schedule, Schedule), at)
-    l1_fees = balance.l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
+    l1_fees = _l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
     if family.data_fee == "as gas":
         return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
-        return balance.sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
+        return _sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
     # The max fee pays for the L2 gas. With a gas price of 0, the rule's L2 fee is the operator fee alone.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
 
     def held(value: int) -> Sendable:
         columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
         fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
-        return balance.sendable(
+        return _sendable(
             balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
         )
 
     return _largest(balance_wei, held)
+
+
+def _sendable(
+    balance: int, *, gas_limit: int, max_fee_per_gas: int, l1_fee: int = 0, operator_fee: int = 0
+) -> Sendable:
+    """Return the largest value that can be sent: balance − gas limit · max fee − L1 data fee − operator fee.
+
+    >>> _sendable(10**15, gas_limit=160_000, max_fee_per_gas=50_000_000, l1_fee=40_000_000_000_123)[:2]
+    (951999999999877, 48000000000123)
+    """
+    held = gas_limit * max_fee_per_gas + l1_fee + operator_fee
+    left = balance - held
+    return Sendable(left if left >= 0 else None, held, gas_limit, l1_fee, operator_fee, max_fee_per_gas)
+
+
+def _arbitrum_sendable(
+    balance: int, *, execution_gas: int, max_fee_per_gas: int, brotli_size: int, price_per_unit: int,
+    lowest_base_fee: int,
+) -> Sendable:  # fmt: skip
+    """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
+
+    This gas grows when the base fee falls, so the gas limit is that at the lowest possible base fee, at least 1 wei,
+    and the max fee should cover the highest possible one.
+
+    >>> _arbitrum_sendable(10**16, execution_gas=21_000, max_fee_per_gas=22_000_000, brotli_size=110,
+    ...                    price_per_unit=10**9, lowest_base_fee=20_000_000)[:3]
+    (9997602000000000, 2398000000000, 109000)
+    """
+    charge = poster_charge.core(brotli_size, price_per_unit=price_per_unit, gas_price=lowest_base_fee)
+    return _sendable(balance, gas_limit=execution_gas + int(charge.gas), max_fee_per_gas=max_fee_per_gas)
+
+
+def _l1_fee_bounds(
+    l1_base_fee: int, blob_base_fee: int, l1_blocks: int, rules: BlobRules = MAINNET.rows[-1]
+) -> tuple[int, int]:
+    """Return the largest possible base fee and blob base fee of L1 after `l1_blocks` blocks [wei / gas].
+
+    Several values of the excess blob gas give the same blob base fee; the function assumes the largest of these values.
+
+    >>> _l1_fee_bounds(10**9, 10**9, 2)
+    (1265625000, 1170047112)
+    """
+    if not l1_blocks:
+        return l1_base_fee, blob_base_fee
+    elasticity, denominator = fee_market.ELASTICITY, fee_market.BASE_FEE_CHANGE_DENOMINATOR
+    full = fee_market.base_fee_bound(
+        l1_base_fee, l1_blocks, gas_limit=elasticity, elasticity=elasticity, denominator=denominator
+    )
+    return full[-1], _blob_base_fee_bound(_largest_excess(blob_base_fee, rules), l1_blocks, rules)
+
+
+def _largest_excess(blob_base_fee: int, rules: BlobRules) -> int:
+    """Return the largest excess blob gas at which the blob base fee does not exceed `blob_base_fee` [gas].
+
+    The blob base fee reaches 2 wei at an excess of 8,099,199 gas:
+
+    >>> _largest_excess(1, MAINNET.rows[-1])
+    8099198
+    """
+    return max(0, fee_market.excess_behind(blob_base_fee + 1, rules.update_fraction) - 1)
+
+
+def _blob_base_fee_bound(excess: int, l1_blocks: int, rules: BlobRules) -> int:
+    """Return the largest blob base fee after some L1 blocks full of blobs, given the current excess [wei / gas].
+
+    >>> _blob_base_fee_bound(8_099_198, 1, MAINNET.rows[-1])
+    2
+    """
+    reached = excess + l1_blocks * (rules.maximum - rules.target) * fee_market.GAS_PER_BLOB
+    return int(fee_market.fake_exponential.core(fee_market.MIN_BLOB_BASE_FEE, reached, rules.update_fraction))
 
 
 def _blobs_at(schedule: Schedule, at: When | None = None) -> BlobRules:
@@ -194,7 +301,7 @@ def _on_arbitrum(
     # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
-    return balance.arbitrum_sendable(
+    return _arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
         lowest_base_fee=whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1),
     )  # fmt: skip
