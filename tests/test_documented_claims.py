@@ -6,7 +6,6 @@ import re
 import shlex
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 from feemodel.cli import parser, verb_of
@@ -35,20 +34,6 @@ def test_the_table_of_sizes_is_that_of_the_transactions_that_ship(row):
         known = table[table["set"] == group][[NAMES[name], "lzss_packed"]].dropna()
         if said:
             assert said == f"{known[NAMES[name]].sum() / known['lzss_packed'].sum() - 1:+.1%}"
-
-
-@pytest.mark.parametrize("kind", ["pdf", "svg"])
-def test_a_figure_without_a_date_is_the_same_file_each_time(tmp_path, kind):
-    date = "CreationDate" if kind == "pdf" else "Date"
-    for name in ("one", "other"):
-        with plt.rc_context({"pdf.fonttype": 42, "svg.hashsalt": "feemodel"}):
-            fig, ax = plt.subplots()
-            ax.plot([1, 2], label="fees")
-            ax.legend()
-            fig.savefig(tmp_path / f"{name}.{kind}", metadata={date: None})
-            plt.close(fig)
-
-    assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
 
 
 def test_every_codec_of_the_table_of_sizes_is_tested():

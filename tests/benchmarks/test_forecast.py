@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import forecast
 from feemodel.simulation.forecast.methods import METHODS
 from tests.conftest import ROOT
 
@@ -88,56 +87,3 @@ def test_the_operators_loss_is_a_curve_for_each_method(written):
 
     assert len(rows) == 4 * len(METHODS) * 5
     assert (rows[["under_recovered", "overcharged", "losing_days"]] >= 0).all(axis=None)
-
-
-def test_coverage_is_back_on_the_first_day_on_which_enough_targets_lie_within():
-    change = next(rules for rules in forecast.MAINNET.rows if rules.name == "BPO2")
-    later = forecast.MAINNET.rows[1:]
-    first = later[0].timestamp // 600 * 600 - 600
-    count = (change.timestamp - first) // 600 + 3 * forecast.DAY
-    origins = (first + 600 * np.arange(count)).astype("datetime64[s]")
-    targets = np.zeros(count)
-    seconds = origins.astype(np.int64) + 600.0
-    targets[(seconds >= change.timestamp) & (seconds < change.timestamp + 86_400)] = 9.0  # all of one day outside
-    found = forecast.recovery_rows([forecast.Run("auto", "10min", origins, targets, np.tile([-1.0, 1.0], (count, 1)))])
-
-    assert [(row["change"], row["first_day"], row["days"]) for row in found] == [
-        (rules.name, 0.0 if rules is change else 1.0, 1 if rules is change else 0) for rules in later
-    ]
-
-
-@pytest.fixture
-def any_table(fees, tmp_path):
-    """Writes eight days of fees under other names of columns."""
-
-    def write(**columns):
-        table, path = pd.read_csv(fees), tmp_path / "fees.csv"
-        given = {name: (table["base_fee_per_gas"] * scale).astype(np.int64) for name, scale in columns.items()}
-        pd.DataFrame({"timestamp": table["timestamp"]} | given).to_csv(path, index=False)
-        return path
-
-    return write
-
-
-@pytest.mark.parametrize(
-    ("columns", "fee"),
-    [
-        ({"base_fee": 1.0}, None),
-        ({"blob_base_fee": 1.0}, None),
-        ({"base_fee": 1.0, "blob_base_fee": 2.0}, None),
-        ({"base_fee": 2.0, "blob_base_fee": 1.0}, "blob_base_fee"),
-    ],
-    ids=["base alone", "blobs alone", "both", "blobs of both"],
-)
-def test_the_base_fee_is_forecast_or_the_only_fee_there_is(any_table, fees, columns, fee):
-    found = forecast.series_of(any_table(**columns), fee)
-
-    assert found.means == pytest.approx(forecast.series_of(fees).means)
-
-
-def test_a_file_of_excess_blob_gas_alone_is_forecast(tmp_path):
-    path, seconds = tmp_path / "excess.csv", 1_770_000_000 + 600 * np.arange(3)
-    pd.DataFrame({"timestamp": seconds, "excess_blob_gas": [0, 2 * 10**8, 0]}).to_csv(path, index=False)
-
-    assert forecast.series_of(path).means[[0, 2]].tolist() == [0.0, 0.0]
-    assert forecast.series_of(path).means[1] > 10.0

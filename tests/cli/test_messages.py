@@ -147,14 +147,6 @@ simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 simulate --window 999999999
   2 --window: expected at most 134,217,728, got 999999999
-fee --size 1 --gas 1 --record 0x02
-  2 --record: expected 32 bytes, counted 1, got '0x02'
-fee --size 1 --gas 1 --min-gas-price 5
-  2 --min-gas-price: expected only with --pricing verification-cost, got 5
-explain 0x02f
-  2 transaction: expected an even number of hexadecimal digits, counted 3, got '0x02f'
-explain {"data":"0x12"}
-  2 --gas: required, because the call has data or no recipient and is not executed
 explain {} --dictionary x --codec brotli
   2 --dictionary: expected only with --codec lzss or zstd, got 'x'
 explain {} --dictionary no-such-file

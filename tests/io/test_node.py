@@ -2,7 +2,6 @@
 
 import gc
 import json
-import pickle
 import subprocess
 import sys
 import threading
@@ -91,11 +90,6 @@ def test_error_within_a_batch_is_raised(node: Node) -> None:
     with pytest.raises(NodeError, match="the method nonsense does not exist") as caught:
         node.batch([("echo", [1]), ("nonsense", [])])
     assert (caught.value.method, caught.value.code, caught.value.data) == ("nonsense", -32601, None)
-
-
-def test_node_error_survives_pickling() -> None:
-    error = pickle.loads(pickle.dumps(NodeError("eth_call", 3, "reverted", "0x")))
-    assert (error.method, error.code, error.message, error.data) == ("eth_call", 3, "reverted", "0x")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """A run that keeps its finished parts in a folder goes on where it stopped, with the same result to the bit."""
 
-import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from scipy import stats
 
 from feemodel import grid, monte_carlo, over, priority_fee, sweep
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, Fixed, simulate
 from feemodel.simulation.scenarios import replay
@@ -101,33 +99,6 @@ def test_parts_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, n
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 
-def factor(by):
-    return lambda gas: gas * by
-
-
-FUNCTIONS = {
-    "a value closed over": (factor(2), factor(3), grid(gas=[1, 2])),
-    "an argument set before": (partial(fees, margin=1), partial(fees, margin=2), grid(gas=[1, 2], size=3)),
-}
-
-
-@pytest.mark.parametrize(("one", "other", "samples"), FUNCTIONS.values(), ids=FUNCTIONS)
-def test_a_function_that_differs_in_a_value_is_refused(tmp_path, one, other, samples):
-    sweep(one, samples, finished=FinishedFolder(tmp_path))
-
-    with pytest.raises(InvalidInput, match=r"expected a folder of this run: function"):
-        sweep(other, samples, finished=FinishedFolder(tmp_path))
-
-
-def test_parts_of_another_version_are_refused(tmp_path):
-    sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
-    described = json.loads((tmp_path / "experiment.json").read_text())
-    (tmp_path / "experiment.json").write_text(json.dumps(described | {"versions.numpy": "'1.0'"}))
-
-    with pytest.raises(InvalidInput, match=r"versions\.numpy is '1\.0' in the folder, "):
-        sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
-
-
 def test_the_built_in_formulas_are_kept_too(tmp_path):
     samples = grid(compressed_size=range(100, 200), gas=21_000, variable_cost=10**9, margin=[1.0, 1.2])
     found = [sweep(priority_fee, samples, chunk=50, finished=FinishedFolder(tmp_path)) for _ in range(2)]
@@ -168,16 +139,3 @@ def test_what_cannot_be_kept_is_named(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(InvalidInput, match="folder: expected an empty folder"):
         sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))
-
-
-@pytest.mark.parametrize("damage", ["cut", "emptied", "overwritten"])
-def test_a_damaged_part_is_named(tmp_path, damage):
-    sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
-    file = tmp_path / "part-0000002.npz"
-    whole = file.read_bytes()
-    file.write_bytes({"cut": whole[: len(whole) // 2], "emptied": b"", "overwritten": b"x" * len(whole)}[damage])
-
-    with pytest.raises(UnreadableFile, match=r"part-0000002\.npz: not a finished part .*; remove this file"):
-        sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path))
-    file.unlink()
-    assert sweep(fees, SAMPLES, chunk=30, finished=FinishedFolder(tmp_path)).identical(sweep(fees, SAMPLES))

@@ -3,7 +3,6 @@
 import gzip
 import json
 import pickle
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -172,20 +171,6 @@ def test_only_some_chunks_are_taken_ahead() -> None:
     assert len(compressed_sizes(stream(), threads=2, progress=count)) == 100_000
     assert done == 100_000
     assert lead <= 6 * 2048
-
-
-def test_a_progress_bar_is_silent_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compressed_sizes([bytes(1000)], progress=True).tolist() == [14]
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_progress_bar_counts_the_payloads_on_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    compressed_sizes([bytes(1000)] * 30, progress=True)
-
-    assert "30/30" in capsys.readouterr().err
 
 
 def test_codecs_are_values() -> None:
