@@ -52,9 +52,9 @@ class NodeClient(ABC):
     def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
         """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
 
-    @abstractmethod
     def refused(self, reason: str, gas_limit: int) -> str:
         """Return the error message for a call that the node does not execute with this gas limit."""
+        return reason
 
     def prepare(self, call: Call, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
@@ -238,10 +238,6 @@ class Besu(NodeClient):
             f"for sender {to_hex(call.sender or ZERO_ADDRESS)}"
         )
 
-    def refused(self, reason: str, gas_limit: int) -> str:
-        """Return the reason unchanged."""
-        return reason
-
 
 class Intact(Besu):
     """Besu's gas price, so that a call is executed at the price that it will pay; and an own upper bound."""
@@ -303,8 +299,7 @@ def checksummed(address: bytes) -> str:
 def _have_and_want(message: Message, call: Call, call_state: CallState, gas_limit: int) -> tuple[int, int]:
     """Return the sender's balance, and the maximum cost of the call with the given gas limit [wei]."""
     price = (call.max_fee or message.gas_price) if message.pays else 0
-    blobs = _blob_cost(call) if call.blob_hashes else 0
-    return call_state.account(message.sender).balance, gas_limit * price + message.value + blobs
+    return call_state.account(message.sender).balance, gas_limit * price + message.value + _blob_cost(call)
 
 
 def message_of(call: Call, *, gas_price: int = 0, base_fee: int = 0, pays: bool = True) -> Message:
@@ -341,9 +336,7 @@ def check_chain(node: NodeClient, call: Call, call_state: CallState) -> None:
 
 def _check_blob_fee(call: Call, call_state: CallState) -> None:
     cap = call.max_fee_per_blob_gas or 0
-    if not call.blob_hashes or not cap:
-        return
-    if cap < blob_base_fee(call_state):
+    if cap and cap < blob_base_fee(call_state):
         raise ExecutionFailed(
             f"max fee per blob gas less than block blob gas fee: {named(call)} "
             f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"

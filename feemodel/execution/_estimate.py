@@ -107,14 +107,9 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     if found.gas_limit is None:
         raise prepared.failure(found.outcome)
     return GasEstimate(
-        found.gas_limit,
-        found.outcome.charged,
-        found.executed,
-        name,
-        found.proven,
-        found.intact,
-        found.prevented_by,
-    )
+        gas_limit=found.gas_limit, gas_used=found.outcome.charged, executions=found.executed, engine=name,
+        proven=found.proven, intact=found.intact, prevented_by=found.prevented_by,
+    )  # fmt: skip
 
 
 def execute_call(

@@ -66,7 +66,6 @@ BESU = SearchRules(
     skewed=False,
     transfer_to_code=True,
 )
-SEARCHES = {rules.name: rules for rules in (GETH, BESU)}
 #: The smallest gas limit with which every frame ends as with the upper bound; `used` and `optimistic` are not used.
 INTACT = replace(BESU, name="intact")
 
@@ -80,7 +79,6 @@ class Search(NamedTuple):
     tolerance: float  #: maximum of (result − smallest sufficient gas limit) / result, see `estimate_gas` [1]
     transfer: bool  #: whether the message may be a plain transfer
     limits: Limits  #: limits on the search; only `total_gas` and `seconds` are used
-    inline_gas: int | None = None  #: gas for all executions together, see `Unproven` [gas]
     sender_has_code: bool = False  #: whether the sender has code, which may spend the balance that pays for gas
 
 

@@ -137,9 +137,9 @@ class Native:
         ----------
         call_state : the state on which messages are executed.
         task : function that takes an executor for the state; `run` returns the function's result.
-        inline_gas : gas for all executions of the task together; `None` for no limit [gas]. If the gas limit of an
-            execution exceeds the gas that is left, the execution runs with the gas that is left. The trace of such an
-            execution must prove that the full limit gives the same outcome.
+        inline_gas : gas for each execution, and for all executions of a search together; `None` for no limit [gas]. If
+            a gas limit exceeds it, the execution runs with `inline_gas`, and its trace must prove that the full limit
+            gives the same outcome.
         stop : a `feemodel_native.Stop`; after another thread calls its method `set`, the executions end.
 
         Raises `LimitExceeded` if the executions take longer than the engine's time limit or are stopped, and `Unproven`
@@ -183,7 +183,7 @@ class _NativeMachine:
         self._state, self._block, self._call_state = state, block, call_state
         self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
         self._stop = stop
-        self._inline_gas = inline_gas  # part of `inline_gas` that is left [gas]
+        self._inline_gas = inline_gas
         self._message: Message | None = None  # last message converted for the package
         self._given: native.Message
         self._blob_cost, self._proves = 0, False
@@ -193,17 +193,14 @@ class _NativeMachine:
 
     def trace(self, message: Message, gas_limit: int, *, frames: bool = False) -> Traced:
         """Return the outcome, the range of gas limits for which this outcome is proven, and on request the frames."""
-        left = self._inline_gas
-        if left is None or gas_limit <= left:
-            traced = self._traced(message, gas_limit, frames=frames)
-        else:
-            if message.pays and message.gas_price and self._call_state.account(message.sender).code:
-                raise Unproven("the sender's code may spend the rest of the sender's balance")
-            traced = self._traced(message, left, frames=frames)
-            if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
-                raise Unproven(f"an execution with {left:,} gas does not prove the outcome with {gas_limit:,} gas")
-        if left is not None:
-            self._inline_gas = left - traced.outcome.gas_used
+        given = self._inline_gas
+        if given is None or gas_limit <= given:
+            return self._traced(message, gas_limit, frames=frames)
+        if message.pays and message.gas_price and self._call_state.account(message.sender).code:
+            raise Unproven("the sender's code may spend the rest of the sender's balance")
+        traced = self._traced(message, given, frames=frames)
+        if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
+            raise Unproven(f"an execution with {given:,} gas does not prove the outcome with {gas_limit:,} gas")
         return traced
 
     def _traced(self, message: Message, gas_limit: int, *, frames: bool) -> Traced:
@@ -224,14 +221,14 @@ class _NativeMachine:
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, see `feemodel.execution._search.search_message`."""
         given, limits = self._prepared(message), search.limits
-        inline_gas = search.inline_gas if self._inline_gas is None else self._inline_gas
         try:
             gas_limit, answer, executed, proven, spent, intact = native.search(
                 self._state, self._block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
                 proves=self._proves, total_gas=limits.total_gas, seconds=limits.seconds,
                 left=None if self._until is None else max(self._until - monotonic(), 0.0),
-                inline_gas=inline_gas, sender_acts=search.sender_has_code and bool(message.gas_price), stop=self._stop,
+                inline_gas=self._inline_gas, stop=self._stop,
+                sender_acts=search.sender_has_code and bool(message.gas_price),
             )  # fmt: skip
         except native.SpentGas:
             raise too_much_gas(limits.total_gas) from None
@@ -244,8 +241,6 @@ class _NativeMachine:
         except _faults() as error:
             check_executable(self._call_state, message, 0, blob_cost(self._call_state, message))
             raise self._failure(error) from None
-        if self._inline_gas is not None:
-            self._inline_gas -= spent
         outcome = REFUSED if answer is None else _outcome(answer)
         found = Searched(gas_limit, outcome, executed, proven, spent)
         return found if intact is None else found._replace(**_intact(*intact))

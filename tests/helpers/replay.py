@@ -17,7 +17,7 @@ from feemodel.estimates.codec_file import read_codec
 from feemodel.ethereum._transaction import FORMS
 from feemodel.execution._engines import ENGINES
 from feemodel.execution._forks import FORKS, fork_named
-from feemodel.execution._search import SEARCHES, TOLERANCE
+from feemodel.execution._search import TOLERANCE
 from tests.helpers.captures import Replay, read_replay
 from tests.helpers.replay_comparison import Comparison, compare_transactions, pricing_form, reproducing_forks
 from tests.helpers.replays import offered
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--fork", type=str.lower, choices=tuple(FORKS), metavar="NAME", help="rules (default: the file's)"
     )
     parser.add_argument("--engine", default="auto", choices=ENGINES)
-    parser.add_argument("--search", default="besu", choices=tuple(SEARCHES))
+    parser.add_argument("--search", default="besu", choices=("geth", "besu"))
     parser.add_argument("--exact", action="store_true", help="find the exact gas limit (default: within 1.5 %%)")
     parser.add_argument("--form", default="signed", choices=FORMS, help="encoding of which the chain measured the size")
     parser.add_argument("--codec", default="zstd")
