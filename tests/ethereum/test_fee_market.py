@@ -37,11 +37,6 @@ CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
 
 BLOCK_EDGES = [0, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE]
 
-# ethereum/go-ethereum at 02b73d4: consensus/misc/eip4844/eip4844_test.go
-EXPONENTIALS = [
-    (38_493, 0, 1_000, 38_493), (1, 4, 2, 6), (1, 3, 1, 16), (1, 4, 1, 49), (1, 8, 2, 50), (11, 8, 2, 596),
-    (1, 5, 1, 136), (1, 5, 2, 11), (2, 5, 2, 23), (1, 2_314_057, 3_338_477, 1), (1, 2_314_058, 3_338_477, 2),
-]  # fmt: skip
 # excess, blobs, next excess under Cancun; the same file
 CANCUN_EXCESS = [(0, 4, 131_072), (1, 4, 131_073), (393_216, 3, 393_216), (393_216, 2, 262_144), (131_071, 2, 0)]
 # excess, used, target, maximum, fraction, base fee, next excess under EIP-7918; the same file
@@ -73,12 +68,6 @@ def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserv
             ),
         )
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(("factor", "numerator", "denominator", "expected"), EXPONENTIALS)
-def test_fake_exponential_is_the_published_one(factor: int, numerator: int, denominator: int, expected: int) -> None:
-    assert fake_exponential(factor, numerator, denominator) == expected
-    assert fake_exponential([factor], [numerator], denominator).tolist() == [expected]
 
 
 @pytest.mark.parametrize("place", BLOCK_EDGES)

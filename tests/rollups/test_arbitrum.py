@@ -124,13 +124,6 @@ def test_a_batch_is_reported_with_its_bookkeeping() -> None:
         arbitrum.batch_gas(0, 1, version="arbos-7")
 
 
-@pytest.mark.parametrize(("bips", "value"), [(0, 10_000), (2_000, 12_214), (10_000, 27_083), (20_000, 70_000)])
-def test_exponential_is_the_published_one(bips: int, value: int) -> None:
-    """util/arbmath/math_test.go, accuracy 4."""
-    assert arbitrum_l2_pricing.approx_exp_basis_points(bips) == value
-    assert arbitrum_l2_pricing.approx_exp_basis_points([bips, -bips]).tolist() == [value, 10**8 // value]
-
-
 @pytest.mark.parametrize(("backlog", "fee"), [
     (0, 10**7), (70_000_000, 10**7), (70_000_000 + 142_800_000, 12_214_000), ([0, 784_000_000], [10**7, 27_083_000]),
 ])  # fmt: skip

@@ -22,43 +22,6 @@ TO = {"to": "0x" + "11" * 20}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
 L1 = {"l1_base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
 
-# upgrade, balance, gas limit, max fee, FastLZ length, operator fee -> held, largest value: derived from op-geth
-OP_STACK = [
-    ("fjord", 10**15, 21_000, 1_000_252, 120, (0, 0), 50_409_354_500, 999_949_590_645_500),
-    ("isthmus", 10**15, 21_000, 10**6, 171, (5_000_000, 10**9), 51_538_220_620, 999_948_461_779_380),
-    ("jovian", 10**15, 21_000, 10**6, 400, (100, 123_456), 107_074_220_141, 999_892_925_779_859),
-    ("jovian", 10**10, 21_000, 10**6, 120, (0, 0), 50_404_062_500, None),
-    ("holocene", 2 * 10**14, 53_000, 2 * 10**6, 260, (9, 9), 157_428_999_091, 199_842_571_000_909),
-    ("jovian", 50_404_062_500, 21_000, 10**6, 120, (0, 0), 50_404_062_500, 0),
-]
-
-
-@pytest.mark.parametrize(("upgrade", "have", "gas", "fee", "size", "operator", "held", "most"), OP_STACK)
-def test_op_stack_holds_gas_l1_fee_and_operator_fee(upgrade, have, gas, fee, size, operator, held, most):
-    found = op_stack_sendable(
-        have, upgrade=upgrade, gas_limit=gas, max_fee_per_gas=fee, fastlz_size=size, **SCALARS, **L1,
-        operator_fee_scalar=operator[0], operator_fee_constant=operator[1],
-    )  # fmt: skip
-
-    assert (found.held, found.max_value) == (held, most)
-
-
-# balance, brotli size, price per unit, lowest base fee, max fee -> gas limit, held, largest value: derived from nitro
-ARBITRUM = [
-    (10**16, 110, 10**9, 2 * 10**7, 22_000_000, 109_000, 2_398_000_000_000, 9_997_602_000_000_000),
-    (5 * 10**11, 110, 10**9, 2 * 10**7, 2 * 10**7, 109_000, 2_180_000_000_000, None),
-    (3 * 10**15, 97, 7_777_777_777, 10**7, 25_000_000, 1_228_111, 30_702_775_000_000, 2_969_297_225_000_000),
-]
-
-
-@pytest.mark.parametrize(("have", "size", "price", "lowest", "fee", "limit", "held", "most"), ARBITRUM)
-def test_arbitrum_s_gas_limit_is_sized_at_the_lowest_fee(have, size, price, lowest, fee, limit, held, most):
-    found = sending._arbitrum_sendable(
-        have, execution_gas=21_000, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price, lowest_base_fee=lowest
-    )
-
-    assert (found.gas_limit, found.held, found.max_value) == (limit, held, most)
-
 
 def test_the_largest_base_fees_are_those_of_full_blocks():
     """Base on 2026-01-22: 2.5 % … a tenth in ten blocks would be wrong; each block may add (6 − 1) / 50."""

@@ -12,30 +12,6 @@ EMPTY = {"l1_base_fee": 10**9, "blob_base_fee": 10**7, "base_fee_scalar": 2, "bl
 PARITY = {"l1_base_fee": 2_000_000, "blob_base_fee": 3_000_000, "base_fee_scalar": 20, "blob_base_fee_scalar": 15}
 
 
-@pytest.mark.parametrize(("size", "prices", "fee", "gas"), [
-    (31, EMPTY, 3_203_000, 1_600), (150, EMPTY, 3_203_000, 1_600), (170, EMPTY, 3_203_000, 1_600),
-    (171, EMPTY, 3_217_602, 1_607), (200, EMPTY, 3_994_602, 1_995), (235, PARITY, 105_484, 2_463),
-])  # fmt: skip
-def test_fjord_is_the_published_one(size: int, prices: dict[str, int], fee: int, gas: int) -> None:
-    """ethereum-optimism/op-geth at 7b56c73: core/types/rollup_cost_test.go."""
-    assert (optimism.fjord_l1_fee(size, **prices), optimism.fjord_l1_gas(size)) == (fee, gas)
-    assert optimism.fjord_l1_fee([size], **prices).tolist() == [fee]
-
-
-@pytest.mark.parametrize(("prices", "fee"), [
-    ((401_448_161, 9_736, 23_248_065, 1_540_079), 9_833_984_542),
-    ((40_583_973_580, 5_227, 111_685_752, 1_014_213), 350_739_202_003),
-    ((215_715_704, 5_227, 11_087_811, 1_014_213), 2_928_613_781),
-    ((12_822, 1_368, 1, 0), 28_064),
-])  # fmt: skip
-def test_fjord_explains_real_receipts(prices: tuple[int, int, int, int], fee: int) -> None:
-    """Receipts of four chains, all at the floor of 100 bytes."""
-    base_fee, scalar, blob_fee, blob_scalar = prices
-    assert fee == optimism.fjord_l1_fee(
-        0, l1_base_fee=base_fee, base_fee_scalar=scalar, blob_base_fee=blob_fee, blob_base_fee_scalar=blob_scalar
-    )
-
-
 def test_bedrock_and_ecotone_are_the_published_ones() -> None:
     """The empty transaction of rollup_cost_test.go has 30 bytes, none of them zero."""
     terms = {"l1_base_fee": 10**9, "overhead": 50, "scalar": 7_000_000}
@@ -56,26 +32,6 @@ def test_operator_fee_by_upgrade() -> None:
 def test_footprint_counts_whole_estimated_bytes() -> None:
     assert optimism.da_footprint([31, 235], gas_scalar=400).tolist() == [40_000, 61_200]
     assert optimism.da_footprint(235, gas_scalar=[0, 1]).tolist() == [61_200, 153]
-
-
-@pytest.mark.parametrize(("block", "terms", "expected"), [
-    ((10**9, 4_000_000), {"upgrade": "bedrock"}, 996_000_000),
-    ((10**9, 10_000_000), {"upgrade": "bedrock"}, 1_020_000_000),
-    ((10**9, 4_000_000), {"upgrade": "canyon"}, 999_200_000),
-    ((10**7, 10_000_000), {"upgrade": "holocene", "denominator": 10, "elasticity": 2}, 9_666_667),
-    ((10**7, 1_000_000), {"upgrade": "holocene", "denominator": 2, "elasticity": 10}, 6_666_667),
-    ((1, 10_000_000), {"upgrade": "jovian", "denominator": 50, "elasticity": 3, "min_base_fee": 10**9}, 10**9),
-    ((10_000, 10_000_000),
-     {"upgrade": "jovian", "denominator": 50, "elasticity": 3, "footprint": 10_000_001, "min_base_fee": 10_000},
-     10_001),
-    ((10_000, 10_000_000),
-     {"upgrade": "isthmus", "denominator": 50, "elasticity": 3, "footprint": 30_000_000, "min_base_fee": 10**6},
-     10_000),
-])  # fmt: skip
-def test_l2_base_fee_by_upgrade(block: tuple[int, int], terms: dict[str, Any], expected: int) -> None:
-    """op-geth's eip1559_test.go, a gas limit of 30 million."""
-    assert optimism.next_base_fee(*block, 30_000_000, **terms) == expected
-    assert optimism.next_base_fee([block[0]], block[1], 30_000_000, **terms).tolist() == [expected]
 
 
 # ethereum-optimism/superchain-registry: superchain/configs/mainnet/op.toml and the announcements of the upgrades

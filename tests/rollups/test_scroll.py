@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.rollups import Now, max_send, scroll
 from feemodel.rollups.chains import chain
 
 GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
-CURIE = {"commit_scalar": 230_759_955_285, "blob_scalar": 417_565_260}
 ONE_GWEI = {"l1_base_fee": 10**9, "blob_base_fee": 10**9}
-
-FEES = st.integers(0, 10**13)
 
 
 def test_first_rules_are_the_published_ones() -> None:
@@ -20,14 +16,6 @@ def test_first_rules_are_the_published_ones() -> None:
     assert scroll.pre_curie_l1_fee(2, 2, l1_base_fee=15_000_000, overhead=100, scalar=10) == 30
     fees = {"l1_base_fee": 1_500_000_000, "blob_base_fee": 150_000_000}
     assert scroll.curie_l1_fee(4, **fees, commit_scalar=10, blob_scalar=10) == 21
-
-
-@pytest.mark.parametrize(("size", "fee"), [
-    (100, 344_821_983_141), (1_024, 3_854_009_072_433), (10_240, 70_759_382_824_796), (0, 0),
-])  # fmt: skip
-def test_galileo_is_the_published_one(size: int, fee: int) -> None:
-    assert scroll.galileo_l1_fee(size, **ONE_GWEI, **GALILEO) == fee
-    assert scroll.galileo_l1_fee([size], **ONE_GWEI, **GALILEO).tolist() == [fee]
 
 
 def test_galileo_without_penalty_factor_counts_one() -> None:
@@ -89,21 +77,6 @@ def test_the_l2_base_fee_of_curie(l1_base_fee, expected):
     """scroll-tech/reth at 0504d4e, CURIE_PARAMS_TEST_CASES; at most 10 gwei."""
     assert scroll.curie_l2_base_fee(l1_base_fee) == expected
     assert scroll.curie_l2_base_fee([l1_base_fee]).tolist() == [expected]
-
-
-def test_the_l2_base_fee_of_feynman():
-    """scroll-tech/reth at 0504d4e, EIP_1559_TEST_CASES; the first block; the bound; where an empty chain settles."""
-    fee = scroll.feynman_l2_base_fee
-    assert fee(1_000_000_001, 11_000_000, 20_000_000, overhead=1) == 1_012_500_001
-    assert fee(16_000_000, 0, 20_000_000, overhead=15_680_000, first=True) == 31_680_000
-    assert fee(9_990_000_000, 20_000_000, 20_000_000, overhead=15_680_000) == 10**10
-    now = 20_000_000
-    for _ in range(200):
-        now = fee(now, 0, 20_000_000, overhead=15_680_000)
-    assert now == 15_680_000 + 7
-    assert fee([now, 10**9], 20_000_000, 20_000_000, overhead=15_680_000).tolist() == [
-        fee(now, 20_000_000, 20_000_000, overhead=15_680_000), fee(10**9, 20_000_000, 20_000_000, overhead=15_680_000),
-    ]  # fmt: skip
 
 
 def test_what_can_be_sent_on_scroll_has_the_bound_of_its_base_fee():

@@ -8,30 +8,6 @@ from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.ethereum.fee_market import fake_exponential
 from feemodel.rollups import zksync
 
-PRICE = st.integers(0, 10**15)
-
-
-@pytest.mark.parametrize(("model", "prices", "clip", "expected"), [
-    (zksync.FeeModel(minimal_l2_gas_price=1, pubdata_overhead_part=0.0, batch_overhead_l1_gas=0,
-                     max_gas_per_batch=50_000_000), (1, 1), True, (1, 1, 1)),
-    (zksync.FeeModel(minimal_l2_gas_price=10**11, batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
-     (10**14, 10**14), True, (10**14, 10**11, 8 * 10**14)),
-    (zksync.FeeModel(minimal_l2_gas_price=10**11, compute_overhead_part=1.0, pubdata_overhead_part=0.0,
-                     batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
-     (10**14, 10**14), False, (10**14, 240 * 10**9, 10**14)),
-    (zksync.FeeModel(minimal_l2_gas_price=10**11, compute_overhead_part=0.5, pubdata_overhead_part=0.5,
-                     batch_overhead_l1_gas=700_000, max_gas_per_batch=500_000_000),
-     (10**18, 10**14), True, (10**18, 10**13, 10**15)),
-])  # fmt: skip
-def test_batch_fee_input_is_the_published_one(
-    model: zksync.FeeModel, prices: tuple[int, int], clip: bool, expected: tuple[int, int, int]
-) -> None:
-    """matter-labs/zksync-era at 3e29e4a, core/lib/types/src/fee_model.rs."""
-    assert zksync.batch_fee_input(*prices, model=model, clip=clip) == expected
-    if prices[0] < 10**18:
-        arrays = zksync.batch_fee_input([prices[0]], [prices[1]], model=model, clip=clip)
-        assert tuple(price.tolist()[0] for price in arrays) == expected
-
 
 def test_a_pubdata_byte_never_takes_more_than_50000_gas() -> None:
     assert zksync.base_fee(10**8, 10**13) == (2 * 10**8, 50_000)
@@ -82,13 +58,6 @@ def test_excess_is_the_least_that_costs_as_much(fee: int, fraction: int) -> None
     excess = zksync.excess_behind(fee, fraction)
     assert fake_exponential(1, excess, fraction) >= fee
     assert excess == 0 or fake_exponential(1, excess - 1, fraction) < fee
-
-
-@pytest.mark.parametrize(("numerator", "denominator", "price", "expected"), [
-    (2, 1, 1_000, 2_000), (1, 2, 3_000, 1_500), (2**64 - 1, 1, 2, 2**64 - 1), (1, 1, 7, 7),
-])  # fmt: skip
-def test_base_token_prices(numerator: int, denominator: int, price: int, expected: int) -> None:
-    assert zksync.in_base_token(price, numerator=numerator, denominator=denominator) == expected
 
 
 def test_base_token_ratio_needs_a_denominator() -> None:
