@@ -95,26 +95,6 @@ def test_the_legacy_rule_is_one_constraint(backlog: int, seconds: int) -> None:
     assert legacy == one
 
 
-def test_multi_gas_prices_each_kind_and_refunds_the_rest() -> None:
-    """nitro's TestMultiDimensionalPriceForRefund, its state after the growth of the backlogs."""
-    constraints = [
-        MultiGasConstraint(100_000, 10, {"computation": 1, "storage_access_read": 2}),
-        MultiGasConstraint(50_000, 5, {"computation": 2, "storage_access_read": 1}),
-    ]
-    update = l2_pricing.update_multi_gas_pricing(
-        [3_520_000, 2_515_000], 10, constraints=constraints, min_base_fee=10**8
-    )
-    used = {"computation": 50_000, "storage_access_read": 15_000}
-    refund = l2_pricing.multi_gas_refund(
-        used, gas_used=65_000, base_fee=update.base_fee, next_base_fee=update.base_fee, fees=update.fees
-    )
-
-    assert (update.base_fee, update.backlogs) == (50_305_530_000, (2_520_000, 2_015_000))
-    weighed = {"computation": 50_305_530_000, "storage_access_read": 15_252_770_000}
-    assert update.fees == dict.fromkeys(l2_pricing.RESOURCE_KINDS, 10**8) | weighed
-    assert refund == 525_791_400_000_000
-
-
 # amounts by kind, gas used, fees of kinds -> refund at a base fee of 10 wei and a next one of 10 wei
 REFUNDS = [
     ({"computation": 100}, 300, {"computation": 8}, 2_200), ({"computation": 100}, 79, {"computation": 8}, 0),
