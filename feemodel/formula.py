@@ -44,7 +44,7 @@ Locate = Callable[[tuple[int, ...]], str]
 Tile = tuple[slice, ...]
 
 NAMED = 1 << 22  # number of elements up to which an error is that of the formula's first step that fails
-PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
+PIECE = 1 << 14  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 PLAIN = (np.ndarray, np.memmap)
