@@ -130,11 +130,6 @@ class Parameters(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Parameters({self.chain.name!r}, {self.as_dict()})"
 
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """Names of the parameters that are unknown."""
-        return tuple(name for name, one in self.entries.items() if one.status == "unknown")
-
     def known(self, *names: str) -> dict[str, Any]:
         """Return the values of some parameters; raises `UnknownParameter`, which names all parameters that are unknown.
 
