@@ -36,11 +36,6 @@ def estimate(call_state, **call):
     return estimate_gas(request, call_state, search="intact", tolerance=0)
 
 
-def both_limits(call_state):
-    request = {"from": to_hex(SENDER), "to": to_hex(TARGET), "data": "0x00"}
-    return {name: estimate_gas(request, call_state, search=name, tolerance=0).gas_limit for name in ("geth", "intact")}
-
-
 def frames_at(call_state, message, limits):
     """How every frame ends with each limit."""
 

@@ -34,7 +34,6 @@ CHOICES: dict[str, list[Any]] = {
 # Where arguments exclude each other: those that are given together.
 TOGETHER = {"offered_price": [("gas_price",), ("max_fee", "max_priority_fee", "base_fee")]}
 TYPICAL = {"timestamp": 1_764_800_000}  # others: 8
-NOT_BROADCAST = {"out"}
 NO_FORMULAS = {  # bytes, calls, transactions and tables of them in
     "feemodel.ethereum._call", "feemodel.ethereum._hashes", "feemodel.ethereum._quantities",
     "feemodel.ethereum._transaction", "feemodel.ethereum._transaction_fields", "feemodel.ethereum._transaction_table",

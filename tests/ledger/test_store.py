@@ -21,7 +21,6 @@ GENESIS = [
     GenesisAccount(address(2), nonce=3, balance=5),
     GenesisAccount(address(CONTRACT), 1, 0, CODE, {slot(1): 11, slot(2): 22}),
 ]
-LOCAL_STACK_ACCOUNTS = 30  # of the published genesis
 
 
 @pytest.fixture(params=["poseidon2", "mimc"])

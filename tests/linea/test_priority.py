@@ -3,8 +3,6 @@
 `tests/test_formulas.py` shows that scalars and arrays are one function.
 """
 
-from decimal import Decimal
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,26 +24,11 @@ from tests.helpers.optional import optional
 kernels = optional("feemodel.linea.kernels")
 BLOCK = kernels.BLOCK if has_numba() else 1 << 18
 
-# Linea mainnet, January 2026: fee of the estimate that a wallet scaled by 1.05 to what stands on chain
-# (Consensys/linea-monorepo at cb180134, replay incident-1445-28279135-28279249): gas estimate, size, fee, on chain
-ON_CHAIN = [
-    (168_595, 224, 37_594_352, 39_474_069),
-    (56_830, 256, 41_405_595, 43_475_874),
-    (1_552_682, 3_744, 38_893_573, 40_838_251),
-]
-
 sizes = st.integers(0, 262_144)
 gases = st.integers(1, 30_000_000)
 variable_costs = st.integers(0, 10**13)
 fixed_costs = st.integers(0, 10**12)
 margins = st.floats(0, 10, allow_subnormal=False)
-
-
-@pytest.mark.parametrize(("gas", "size", "fee", "on_chain"), ON_CHAIN)
-def test_what_wallets_paid_on_mainnet_comes_out_to_the_wei(gas, size, fee, on_chain):
-    estimate = priority_fee(size, gas, variable_cost=10**9, fixed_cost=30_000_000, margin=1.2)
-
-    assert (estimate, int(Decimal("1.05") * estimate)) == (fee, on_chain)
 
 
 def test_integers_give_a_python_int():

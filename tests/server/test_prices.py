@@ -10,7 +10,7 @@ from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.server.settings import Settings
-from tests.estimates.test_prices import FLAT, history
+from tests.estimates.test_prices import FLAT
 from tests.helpers import node_server
 from tests.server.parts import PATIENCE, answering, gauge, head_block, opened
 from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
@@ -136,8 +136,6 @@ def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old(
 
 
 # L1 fees, whose averages tests/estimates/test_prices.py computes by hand
-
-DOUBLED = history([140_000_000] * 2, [0.5, 0.5], [8_000_000] * 2, [0.5, 0.5], [2 * 10**8] * 2)
 
 
 def answering_l1(node, **results):

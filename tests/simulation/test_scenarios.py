@@ -12,9 +12,8 @@ from scipy.special import ndtri
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
-from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
+from feemodel.io import read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation import l1_demand
-from feemodel.simulation._metadata import versions
 from feemodel.simulation.l1_demand import drive
 from feemodel.simulation.scenarios import (
     autocorrelation,
@@ -312,19 +311,6 @@ def test_a_column_that_stands_twice_is_refused():
     table = pd.DataFrame([[0, 1, 2], [12, 1, 2]], columns=["timestamp", "base_fee", "base_fee"])
     with pytest.raises(InvalidInput, match="table: expected unique column names, got 'base_fee'"):
         replay(table, source="wrong")
-
-
-def test_a_fee_history_is_replayed_with_its_tips_and_ratios():
-    history = FeeHistory(16, (7, 8, 9), (0.5, 0.75), (1, 1, 1), (0.0, 1.0), ((3,), (4,)))
-    found = replay(history)
-
-    assert [found[name].values.tolist() for name in ("base_fee", "tip", "gas_used_ratio")] == [
-        [[7.0, 8.0]],
-        [[3.0, 4.0]],
-        [[0.5, 0.75]],
-    ]
-    said = {"assumed": "blocks 12 s apart", "gaps": "none", "fees_unit": "wei"}
-    assert found.attrs == {"source": "FeeHistory of 2 blocks"} | said | versions()
 
 
 def test_units_of_another_scale_are_refused_and_the_order_of_the_dimensions_is_said(history):
