@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 996,
     "top level": 2_132,
     "package": 40_622,
-    "tests": 41_522,
+    "tests": 41_500,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 215,

@@ -107,11 +107,6 @@ def test_fake_exponential_refuses_what_no_header_holds() -> None:
         fake_exponential(1, 1, 0)
 
 
-def test_fake_exponential_broadcasts() -> None:
-    fees = fake_exponential(1, np.array([[0], [10_000_000]]), np.array([3_338_477, 5_007_716, 8_346_193]))
-    assert fees.tolist() == [[1, 1, 1], [19, 7, 3]]
-
-
 @pytest.mark.parametrize(("base_fee", "gas_limit", "gas_used", "expected"), [
     (10**9, 20_000_000, 10_000_000, 10**9), (10**9, 20_000_000, 9_000_000, 987_500_000),
     (10**9, 20_000_000, 11_000_000, 1_012_500_000), (7, 2, 2, 8), (7, 2, 0, 7), (8, 2, 0, 7), (0, 2, 2, 1),

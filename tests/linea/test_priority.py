@@ -1,6 +1,6 @@
-"""The priority fee in both forms: published numbers, limits, and what the kernel leaves to the formula.
+"""The priority fee in both forms: limits, and what the kernel leaves to the formula.
 
-`tests/test_formulas.py` shows that scalars and arrays are one function.
+`tests/test_formulas.py` shows that scalars and arrays are one function, `tests/test_vectors.py` the published fees.
 """
 
 import numpy as np

@@ -1,6 +1,5 @@
 """Scroll's fees against published vectors; arrays against Python ints, also where 64 bits are too few."""
 
-import numpy as np
 import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
@@ -55,14 +54,6 @@ def test_a_fee_ends_at_64_bits() -> None:
     assert scroll.curie_l1_fee(4, **terms) == 2**64 - 1
     with pytest.raises(Int64Overflow):
         scroll.curie_l1_fee([4], **terms)
-
-
-def test_moments_and_transactions_broadcast() -> None:
-    fees = scroll.galileo_l1_fee(
-        np.array([[100], [1_024]]), l1_base_fee=np.array([10**9, 30 * 10**9, 10**12]), blob_base_fee=10**9, **GALILEO
-    )
-    assert fees[:, 0].tolist() == [344_821_983_141, 3_854_009_072_433]
-    assert fees[1, 2] == scroll.galileo_l1_fee(1_024, l1_base_fee=10**12, blob_base_fee=10**9, **GALILEO)
 
 
 def test_upgrades_are_found_by_time() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from feemodel import grid, monte_carlo, over, priority_fee, sweep
+from feemodel import grid, monte_carlo, over, sweep
 from feemodel.errors import InvalidInput
 from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, Fixed, simulate
@@ -97,14 +97,6 @@ def test_parts_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, n
 
     with pytest.raises(InvalidInput, match=rf"expected a folder of this run: .*{named}"):
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
-
-
-def test_the_built_in_formulas_are_kept_too(tmp_path):
-    samples = grid(compressed_size=range(100, 200), gas=21_000, variable_cost=10**9, margin=[1.0, 1.2])
-    found = [sweep(priority_fee, samples, chunk=50, finished=FinishedFolder(tmp_path)) for _ in range(2)]
-
-    assert found[0].identical(found[1])
-    assert found[0].identical(sweep(priority_fee, samples))
 
 
 FEES = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
