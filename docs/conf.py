@@ -12,10 +12,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import matplotlib.style
+import nbformat
+from nbconvert import MarkdownExporter
 from sphinx.application import Sphinx
+from sphinx_gallery.scrapers import matplotlib_scraper
 
 import feemodel
+from docs.colours import check_colours
 from feemodel.cli import VERBS, main
 
 HERE = Path(__file__).parent
@@ -29,7 +34,8 @@ ROOMS = (
 project = "feemodel"
 author = copyright = "the feemodel authors"
 release = version = feemodel.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
 default_role = "literal"  # one pair of backticks, as docstrings have it
 autodoc_typehints = "none"  # the signature has them
 autodoc_member_order = "bysource"
@@ -38,8 +44,19 @@ exclude_patterns = ["paper"]
 suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be pickled
 html_theme = "furo"
 html_title = "feemodel"
+html_use_index = False
+html_static_path, html_css_files = ["static"], ["style.css"]
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+
+def figures_in_colours_that_differ(*block: Any) -> str:
+    """The gallery's pictures of a script, once each figure was checked."""
+    for number in plt.get_fignums():
+        check_colours(plt.figure(number))
+    return str(matplotlib_scraper(*block))
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["tutorial", "gallery"],
     "gallery_dirs": ["built/tutorial", "built/gallery"],
@@ -51,7 +68,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,
     "abort_on_example_error": True,
     "remove_config_comments": True,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": (figures_in_colours_that_differ,),
     "matplotlib_animations": False,
     "capture_repr": (),  # what is printed, not what a last line returns
 }
@@ -70,7 +87,7 @@ def commands_page() -> str:
     """What `feemodel COMMAND --help` says, for each command."""
     parts = [
         "# Commands\n",
-        "`feemodel --help` lists the commands. The output of `feemodel COMMAND --help` is below.\n",
+        "`feemodel --help` lists the commands. Each page has the output of `feemodel COMMAND --help`.\n",
     ]
     for verb, sentence in VERBS.items():
         text = io.StringIO()
@@ -111,6 +128,39 @@ def quantities_page() -> str:
     }
     table = "\n".join(f"| `{name}` | {unit} | {words} |" for name, unit, words in sorted(rows))
     return f"# Quantities\n\nThe numbers that formulas take.\n\n| name | unit | meaning |\n|---|---|---|\n{table}\n"
+
+
+def write_in_pages(folder: Path, text: str) -> None:
+    """A page for each section of a text, and one that lists them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    first, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    names = []
+    for section in sections:
+        names.append(re.sub(r"\W+", "-", section.partition("\n")[0].lower()).strip("-"))
+        (folder / f"{names[-1]}.md").write_text(f"# {section}", encoding="utf-8")
+    tree = "\n".join(["```{toctree}", ":maxdepth: 1", "", *names, "```", ""])
+    (folder / "index.md").write_text(f"{first}\n{tree}", encoding="utf-8")
+
+
+STYLE = re.compile(r"<style scoped>.*?</style>\n", re.DOTALL)  # of a table of pandas; the theme has its own
+
+
+def write_notebook_pages(folder: Path) -> None:
+    """A page for each notebook, with its stored outputs: the result and the key figure first, and no code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        title, *cells = notebook.cells
+        first = [cell for tag in ("result", "figure") for cell in cells if tag in cell.metadata.get("tags", ())]
+        notebook.cells = [*first, title, *(cell for cell in cells if cell not in first)]
+        head, _, title.source = title.source.partition("\n")
+        exporter = MarkdownExporter(exclude_input=True)
+        text, resources = exporter.from_notebook_node(notebook, {"output_files_dir": path.stem})
+        (folder / path.stem).mkdir(exist_ok=True)
+        for name, picture in resources["outputs"].items():
+            (folder / name).write_bytes(picture)
+        source = f"[The notebook](../../../notebooks/{path.name}) has the code."
+        (folder / f"{path.stem}.md").write_text(f"{head}\n\n{STYLE.sub('', text)}\n\n{source}\n", encoding="utf-8")
 
 
 def write_api_pages(folder: Path) -> None:
@@ -170,10 +220,12 @@ def write_generated(_: Sphinx) -> None:
     os.environ["COLUMNS"] = "100"
     folder = BUILT / "reference"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "commands.md").write_text(commands_page(), encoding="utf-8")
+    write_in_pages(folder / "commands", commands_page())
+    write_in_pages(BUILT / "assumptions", (HERE.parent / "ASSUMPTIONS.md").read_text(encoding="utf-8"))
     (folder / "methods.md").write_text(methods_page(), encoding="utf-8")
     (folder / "quantities.md").write_text(quantities_page(), encoding="utf-8")
     write_api_pages(folder / "api")
+    write_notebook_pages(BUILT / "notebooks")
 
 
 def setup(app: Sphinx) -> None:
