@@ -2,8 +2,9 @@
 Fees compared with the cost of posting
 ======================================
 
-The fee of each transaction divided by the cost of posting its bytes, in a backtest of a week without a fixed cost, at a
-margin of 1.2. Transactions below 1 pay less than they cost. Transactions above 1 pay for the difference.
+For every ten minutes of a week, the fees for size divided by the cost of posting the bytes, in a backtest without a
+fixed cost, at a margin of 1.2. A transaction counts with the ratio of its ten minutes. Below 1, transactions pay less
+than they cost, and others pay for the difference.
 """
 
 import matplotlib.pyplot as plt
