@@ -1,7 +1,7 @@
 """Transactions and calls from the command line, a file or standard input."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from feemodel.cli import STDIN, UsageError
 from feemodel.cli.parameters import FileOptions, check_known
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._call import Call, as_integer, parse_call
+from feemodel.ethereum._call import BLOB, MAX_TYPE, SET_CODE, Call, as_integer, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import (
     DYNAMIC_FEE,
     LINEA_CHAIN_ID,
@@ -19,17 +19,22 @@ from feemodel.ethereum._transaction import (
     parse_transaction,
 )
 from feemodel.ethereum._transaction_table import (
+    RAW,
+    UNSIGNED,
     Sent,
     assumptions,
+    columns_of,
+    field_call,
     is_known,
     known_column,
-    subjects_of,
+    rows_of,
     transactions_of,
-    without_unpriced,
 )
 from feemodel.io.files import PathLike, parse_json
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from feemodel.simulation.surfaces import Workload
 
 Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
@@ -273,3 +278,68 @@ def gas_used_of(subject: str) -> int | None:
     fields = _json(subject) if subject.strip().startswith("{") else None
     used = fields.get("gasUsed", fields.get("gas_used")) if isinstance(fields, Mapping) else None
     return None if used is None else as_integer("gasUsed", used)
+
+
+def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
+    """Remove transactions of types for which no fee is published: type 3 and above.
+
+    Types above 4 are specific to a rollup, such as the deposit that begins each block of the OP Stack.
+
+    Parameters
+    ----------
+    table : a table of transactions.
+    set_code : whether transactions of type 4 are kept.
+
+    Returns
+    -------
+    (table, removed): the remaining rows, and the number of removed rows.
+    """
+    columns = columns_of(table)
+    priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
+    if RAW in table.columns:
+        kept = [is_missing(raw) or not _is_typed(raw) or raw[0] in priced for raw in table[RAW].tolist()]
+    else:
+        kept = [True] * len(table)
+        if "transaction_type" in columns:
+            given = table[columns["transaction_type"]].tolist()
+            kept = [
+                is_missing(kind) or kind != kind or read_type("type", kind, maximum=MAX_TYPE) in priced
+                for kind in given
+            ]
+        for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
+            if name in columns and not (set_code and name == "authorization_list"):
+                cells = table[columns[name]].tolist()
+                kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
+    return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
+
+
+def _is_typed(raw: bytes) -> bool:
+    """Return whether an encoding is typed (EIP-2718): one byte below 0x80, followed by an RLP list."""
+    return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
+
+
+def _is_given(cell: Any) -> bool:
+    """Return whether a cell contains a fee or a non-empty list."""
+    if is_missing(cell) or (isinstance(cell, float) and cell != cell):
+        return False
+    return len(cell) > 0 if hasattr(cell, "__len__") else True
+
+
+def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
+    """Yield a call or a transaction for each row of a table, or the error for a row that is not valid."""
+    if {RAW, UNSIGNED} & {*table.columns}:
+        rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
+        read: Callable[[Any], Call | Transaction] = _raw_subject
+    else:
+        rows, read = rows_of(table), field_call
+    for row in rows:
+        try:
+            yield read(row)
+        except InvalidInput as error:
+            yield InvalidInput(error.name.removeprefix("call."), error.reason, error.value)
+
+
+def _raw_subject(raw: Any) -> Transaction:
+    if is_missing(raw):
+        raise InvalidInput(RAW, "expected a signed transaction", None)
+    return parse_transaction(raw)

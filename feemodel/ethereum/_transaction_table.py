@@ -6,21 +6,11 @@ Alternatively, a table has the column `raw` (the signed encoding) or `sender_and
 are ignored. A column whose name is a misspelt field name is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import (
-    BLOB,
-    LEGACY,
-    MAX_TYPE,
-    SET_CODE,
-    Call,
-    as_integer,
-    is_missing,
-    parse_call,
-    read_type,
-)
+from feemodel.ethereum._call import LEGACY, Call, as_integer, is_missing, parse_call
 from feemodel.ethereum._quantities import as_bytes
 from feemodel.ethereum._transaction import (
     LINEA_CHAIN_ID,
@@ -79,7 +69,7 @@ def as_table(value: Any) -> Any:
 def is_transaction_table(value: Any) -> bool:
     """Return whether a value is a table of transactions, and not a table of sizes."""
     value = as_table(value)
-    return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in _columns(value))
+    return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in columns_of(value))
 
 
 def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
@@ -107,7 +97,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
     if {RAW, UNSIGNED} & {*table.columns}:
         rows = _raw_rows(table, set_code)
     else:
-        rows = (_field_row(row, chain_id, set_code) for row in _rows(table))
+        rows = (_field_row(row, chain_id, set_code) for row in rows_of(table))
     found = []
     for row in range(1, len(table) + 1):
         try:
@@ -118,54 +108,9 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
     return found
 
 
-def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
-    """Remove transactions of types for which no fee is published: type 3 and above.
-
-    Types above 4 are specific to a rollup, such as the deposit that begins each block of the OP Stack.
-
-    Parameters
-    ----------
-    table : a table of transactions.
-    set_code : whether transactions of type 4 are kept.
-
-    Returns
-    -------
-    (table, removed): the remaining rows, and the number of removed rows.
-    """
-    columns = _columns(table)
-    priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
-    if RAW in table.columns:
-        kept = [is_missing(raw) or not _is_typed(raw) or raw[0] in priced for raw in table[RAW].tolist()]
-    else:
-        kept = [True] * len(table)
-        if "transaction_type" in columns:
-            given = table[columns["transaction_type"]].tolist()
-            kept = [
-                is_missing(kind) or kind != kind or read_type("type", kind, maximum=MAX_TYPE) in priced
-                for kind in given
-            ]
-        for name in ("authorization_list", "blob_versioned_hashes", "max_fee_per_blob_gas"):
-            if name in columns and not (set_code and name == "authorization_list"):
-                cells = table[columns[name]].tolist()
-                kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
-    return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
-
-
-def _is_typed(raw: bytes) -> bool:
-    """Return whether an encoding is typed (EIP-2718): one byte below 0x80, followed by an RLP list."""
-    return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
-
-
-def _is_given(cell: Any) -> bool:
-    """Return whether a cell contains a fee or a non-empty list."""
-    if is_missing(cell) or (isinstance(cell, float) and cell != cell):
-        return False
-    return len(cell) > 0 if hasattr(cell, "__len__") else True
-
-
 def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
     """Return the assumptions made about columns that are missing in a table, one phrase for each."""
-    columns = _columns(table)
+    columns = columns_of(table)
     if not sent or {RAW, UNSIGNED} & {*table.columns}:
         return []
 
@@ -185,7 +130,7 @@ def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINE
 
 def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
     """Return one bool for each row of a table: whether the row has a value for the field."""
-    columns = _columns(table)
+    columns = columns_of(table)
     return [False] * len(table) if name not in columns else table[columns[name]].notna().tolist()
 
 
@@ -206,7 +151,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
     ------
     InvalidInput : some values are missing although `partly` is false, or a value is not a whole number.
     """
-    columns = _columns(table)
+    columns = columns_of(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):
         return None
     if missing.any():
@@ -221,7 +166,7 @@ def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> l
     ]
 
 
-def _columns(table: "pd.DataFrame") -> dict[str, Any]:
+def columns_of(table: "pd.DataFrame") -> dict[str, Any]:
     """Return a mapping from fields to columns of the table. A field's own name has priority over other names."""
     found: dict[str, Any] = {}
     if not table.columns.is_unique:
@@ -254,9 +199,9 @@ def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: boo
     return found
 
 
-def _rows(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
+def rows_of(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
     """Yield a dict of call fields for each row."""
-    columns = _columns(table)
+    columns = columns_of(table)
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:
         raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
@@ -275,31 +220,11 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
             raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 
 
-def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
-    """Yield a call or a transaction for each row of a table, or the error for a row that is not valid."""
-    if {RAW, UNSIGNED} & {*table.columns}:
-        rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
-        read: Callable[[Any], Call | Transaction] = _raw_subject
-    else:
-        rows, read = _rows(table), _field_call
-    for row in rows:
-        try:
-            yield read(row)
-        except InvalidInput as error:
-            yield InvalidInput(error.name.removeprefix("call."), error.reason, error.value)
-
-
-def _raw_subject(raw: Any) -> Transaction:
-    if is_missing(raw):
-        raise InvalidInput(RAW, "expected a signed transaction", None)
-    return parse_transaction(raw)
-
-
-def _field_call(row: Mapping[str, Any]) -> Call:
+def field_call(row: Mapping[str, Any]) -> Call:
     given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
     return parse_call(given, sent=True)
 
 
 def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Sent:
-    call = _field_call(row)
+    call = field_call(row)
     return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id, set_code=set_code))

@@ -3,13 +3,19 @@
 import gzip
 import json
 
+import coincurve
 import pytest
+from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates import rollup_estimate
-from feemodel.execution import estimate_gas
+from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._transaction import created_address
+from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
+from feemodel.execution._outcome import Outcome, Status
+from feemodel.execution._search import search_message
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
@@ -100,6 +106,16 @@ def test_what_is_not_as_recorded_is_said():
     assert (row.reproduced, row.same_outcome) == (False, False)
 
 
+def test_a_created_contract_is_there_for_the_next_transaction():
+    """The capture has its code as the output of the creation only."""
+    creation = transaction(to={}, payload="0x60fe60005360016000f3", outcome={"gasUsed": 0, "output": "0xfe"})
+    replay = parsed(creation, transaction(nonce=1))
+    call_state = state_before(replay, (10, 1))
+    (created,) = call_state.accounts.keys() - {SENDER, TARGET}
+
+    assert call_state.account(created) == Account(nonce=1, code=b"\xfe")
+
+
 def test_a_comparison_has_the_estimate_the_fee_and_the_rule():
     transfer = transaction(to={"value": f"0x{'11' * 20}"})
     (row,) = compare_transactions(parsed(transfer), codec="zstd", measured="signed", packed=False)
@@ -120,6 +136,108 @@ def test_an_estimate_that_fails_is_part_of_the_answer():
 
     assert row.reproduced
     assert (row.estimate, row.wallet, row.failure) == (None, None, "invalid opcode: INVALID")
+
+
+def test_a_transaction_that_is_not_there_is_refused():
+    with pytest.raises(InvalidInput, match="before: expected the number of a captured block, and the index"):
+        state_before(parsed(transaction()), (10, 1))
+
+
+LISTED = {"accessList": {"value": [{"address": f"0x{TARGET.hex()}", "storageKeys": [word(0)]}]}}
+PRICES = {
+    "gasPrice": {},
+    "maxFeePerGas": {"value": word(60_000_000)},
+    "maxPriorityFeePerGas": {"value": word(60_000_000)},
+}
+BLOBS = {"maxFeePerBlobGas": {"value": word(1)}, "blobVersionedHashes": ["0x01" + "00" * 31]}
+#: Signed by nobody who can be found: it costs its gas and delegates nothing.
+AUTHORIZED = {
+    "authorizationList": [
+        {"chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": 0, "r": word(1), "s": word(0)}
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "gas"),
+    [
+        ({"type": "FRONTIER"}, 26_026),
+        ({"type": "ACCESS_LIST"}, 26_026),
+        ({"type": "ACCESS_LIST"} | LISTED, 26_026 + 2_400 + 1_900 - 2_000),  # the slot is warm
+        ({"type": "EIP1559"} | PRICES, 26_026),
+        ({"type": "EIP1559"} | PRICES | LISTED, 26_026 + 2_400 + 1_900 - 2_000),
+        ({"type": "BLOB"} | PRICES | BLOBS, 26_026),
+        ({"type": "DELEGATE_CODE"} | PRICES | AUTHORIZED, 26_026 + 25_000),
+    ],
+)
+def test_transactions_of_every_type_are_executed_and_estimated(fields, gas):
+    (row,) = compare_transactions(parsed(transaction(**fields, outcome=COUNTED | {"gasUsed": gas})), codec="zstd")
+
+    assert row.reproduced
+    assert row.gas.gas_limit >= gas
+    has_fee = fields["type"] not in ("BLOB", "DELEGATE_CODE")  # no fee is published for these
+    assert (row.estimate is not None, row.size is not None) == (has_fee, has_fee)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "item"),
+    [("BLOB", "blobVersionedHashes", "hash"), ("DELEGATE_CODE", "authorizationList", "authorization")],
+)
+def test_a_transaction_without_the_list_of_its_type_is_not_executed_without_it(kind, field, item):
+    (row,) = compare_transactions(parsed(transaction(type=kind, **PRICES)), codec="zstd")
+
+    expected = f"{field}: expected at least one {item} in a transaction of type {kind}, got []"
+    assert (row.outcome, row.gas, row.refusal, row.failure) == (None, None, expected, expected)
+
+
+def test_a_delegation_is_there_for_the_next_transaction():
+    """The capture has no word of it: the authority was not touched."""
+    key = coincurve.PrivateKey(bytes(31) + b"\x07")
+    authority = keccak256(key.public_key.format(compressed=False)[1:])[12:]
+    signed = key.sign_recoverable(keccak256(b"\x05" + rlp.encode([b"", TARGET, b""])), hasher=None)
+    entry = {
+        "chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": signed[64],
+        "r": f"0x{signed[:32].hex()}", "s": f"0x{signed[32:64].hex()}",
+    }  # fmt: skip
+    delegates = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES)
+    late = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES, nonce=1)
+    call_states = [step.call_state for step in steps(parsed(delegates, late, transaction(nonce=2)))]
+
+    delegated = Account(nonce=1, code=bytes.fromhex("ef0100") + TARGET)
+    assert [call_state.account(authority) for call_state in call_states] == [Account(), delegated, delegated]
+
+
+#: Sends what it has to the address in its calldata, and destroys itself.
+DESTROYS = account(TARGET, nonce=1, balance=5, code="600035ff")
+HEIR = address(0x4E12)
+DESTROYED = {
+    "gasUsed": 21_000 + 4 * 30 + 16 * 2 + 3 + 3 + 5_000 + 2_600 + 25_000,
+    "accounts": [account(TARGET, nonce=1, code="600035ff"), account(HEIR, balance=5)],
+    "selfDestructs": [f"0x{TARGET.hex()}"],
+}
+
+
+@pytest.mark.parametrize(("fork", "stays"), [("london", False), ("shanghai", False), ("cancun", True), ("osaka", True)])
+def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
+    """Since EIP-6780 only if the same transaction created it; what it held has moved in either case."""
+    destroys = transaction(payload=word(0x4E12), outcome=DESTROYED)
+    replay = parsed(
+        destroys, transaction(nonce=1, payload=word(0x4E12)), accounts=[account(SENDER, balance=10**18), DESTROYS]
+    )
+    first, second = steps(replay, fork=fork)
+    left = second.call_state.account(TARGET)
+
+    assert is_reproduced(first, execute_again(first, engine_named("auto"))[0])
+    assert second.call_state.account(HEIR).balance == 5
+    assert left == (Account(nonce=1, code=b"\x60\x00\x35\xff", storage={0: 6}) if stays else Account())
+
+
+def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
+    created = created_address(SENDER, 0)
+    creation = transaction(to={}, payload="0x5fff", outcome={"selfDestructs": [f"0x{created.hex()}"]})
+    for fork in ("london", "osaka"):
+        _, after = steps(parsed(creation, transaction(nonce=1)), fork=fork)
+        assert after.call_state.account(created) == Account()
 
 
 def test_the_rules_of_the_capture_can_be_replaced():
@@ -144,6 +262,42 @@ def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
     assert (row.gas.gas_limit, row.size) == (26_368, priced.size)
     assert priced.estimate is not None
     assert (row.estimate, row.wallet, row.stages) == (None, None, ())
+
+
+class Slow:
+    """An engine on which one transaction takes too long and another one cannot be executed."""
+
+    def run(self, call_state, task):
+        def execute(message, gas_limit):
+            if message.data == b"\x01":
+                raise LimitExceeded("too long")
+            return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
+
+        execute.engine = "slow"
+        execute.search = lambda message, search: search_message(execute, message, search)
+        return task(execute)
+
+
+def test_what_fails_of_one_transaction_is_said_of_it_and_the_others_are_compared():
+    replay = parsed(
+        transaction(outcome=COUNTED), transaction(nonce=1, payload="0x01"), transaction(nonce=2, outcome=COUNTED)
+    )
+    found = list(compare_transactions(replay, codec="zstd", engine=Slow()))
+
+    assert [row.reproduced for row in found] == [True, False, True]
+    assert [(row.refusal, row.failure) for row in found] == [(None, None), ("too long", "too long"), (None, None)]
+
+
+def test_a_missing_block_hash_fails_one_transaction():
+    """BLOCKHASH(NUMBER − 1), of which the capture has nothing."""
+    accounts = [account(SENDER, balance=10**18), account(TARGET, nonce=1, code="600143034050")]
+    transfer = transaction(nonce=1, to={"value": f"0x{'11' * 20}"})
+    document = capture(transaction(), transfer, accounts=accounts)
+    del document["blockHashes"]
+    found = list(compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd"))
+
+    assert [row.reproduced for row in found] == [False, True]
+    assert "block.hashes: expected the hash of this block, which BLOCKHASH requests" in found[0].refusal
 
 
 #: 1,000 as Java writes it

@@ -12,8 +12,8 @@ import pytest
 
 import feemodel
 from feemodel.cli import main
+from feemodel.cli.subjects import without_unpriced
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum._transaction_table import without_unpriced
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.linea import fee_sizes

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from feemodel.cli.subjects import without_unpriced
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum._transaction_table import without_unpriced
 from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import TRANSACTIONS
 from tests.helpers import extracts

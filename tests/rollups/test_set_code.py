@@ -25,12 +25,13 @@ from hypothesis import strategies as st
 import feemodel
 from feemodel import rollups
 from feemodel.cli import main
+from feemodel.cli.subjects import without_unpriced
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._hashes import Authorization, Signature
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_sender_unsigned, parse_transaction
-from feemodel.ethereum._transaction_table import transactions_of, without_unpriced
+from feemodel.ethereum._transaction_table import transactions_of
 from feemodel.explorer.methods import explorer_methods
 from feemodel.linea._measure import fee_bytes
 from feemodel.rollups import (
