@@ -162,10 +162,10 @@ def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
 
     tokens = verb.expand([STDIN if word == "-" else word for word in rest])
     app = parser(name, verb)
-    _check_names(name, tokens, app)
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
+        _check_names(name, tokens, app)
         raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
     typed |= typed_values(bound)
     with compiled_kernels():
@@ -200,7 +200,7 @@ def _listing() -> str:
 
 
 def _check_names(verb: str, words: Sequence[str], app: "App") -> None:
-    """Raise `UsageError` for a misspelt option, before the parser finds that another option is missing."""
+    """Raise `UsageError` for a misspelt option, whatever else the parser found wrong first."""
     known = {name for argument in app.assemble_argument_collection() for name in argument.names} | {"--help", "-h"}
     for word in takewhile("--".__ne__, words):
         name = word.partition("=")[0]  # without the option's value, which may be a password
