@@ -16,5 +16,10 @@ from feemodel.simulation import scenarios
 history = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
 found = feemodel.forecast(history.isel(step=slice(20 * 144)), horizons=["24h"], paths=1_000, rng=1)
 fig, axes = plt.subplots(2, figsize=(8, 7), layout="constrained")
+seen = history["base_fee"].isel(path=0, step=slice(20 * 144, 21 * 144)).to_numpy()
+low, high = found["base_fee"].isel(step=slice(1, 145)).quantile([0.05, 0.95], "path").to_numpy()
+inside = ((low <= seen) & (seen <= high)).mean()
+assert inside > 0.85
+fig.suptitle(f"{inside:.0%} of the next day's base fees lie in the 90 % band")
 for ax, fee in zip(axes, ("base_fee", "blob_base_fee"), strict=True):
     plot_forecast(found, ax, fee=fee, history=history)

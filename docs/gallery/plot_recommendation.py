@@ -15,5 +15,7 @@ from feemodel.plots import plot_loss_probability, plot_recommended_price
 
 found = feemodel.recommend(read_shipped_l1_fees(), family="linea", loss_probability=0.05, paths=500, rng=1)
 fig, (above, below) = plt.subplots(2, figsize=(8, 6), sharex=True, height_ratios=(2, 1), layout="constrained")
+assert found.factor_interval[0] > 1
+fig.suptitle(f"For a loss on one day in twenty, Linea charges {found.factor:.1f} times the cost of its rule")
 plot_recommended_price(found.outlook, above)
 plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=0.05)
