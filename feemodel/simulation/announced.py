@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from feemodel.checks import check_fields, check_plausible
+from feemodel.checks import INT64_MAX, check_fields, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
@@ -49,7 +49,8 @@ class PricingRule:
 
     def __post_init__(self) -> None:
         positive = ("update_interval", "window", "bytes_per_submission")
-        check_fields(self, above_zero=positive, maximum={"update_interval": YEAR, "window": YEAR})
+        maximum = {"update_interval": YEAR, "window": YEAR, "fixed_cost": INT64_MAX, "base_fee": INT64_MAX}
+        check_fields(self, above_zero=positive, maximum=maximum)
         for name in ("margin", "estimate_margin"):
             check_plausible(name, getattr(self, name), "a factor; 20 % more = 1.2", highest=MAX_MARGIN)
         check_plausible("window", self.window, "in seconds; 1 h = 3,600", lowest=12.0)

@@ -78,7 +78,8 @@ class Workload:
             object.__setattr__(self, name, column)
         for name in ("timestamp", "calldata"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.atleast_1d(whole(name, getattr(self, name))))
+                column = np.atleast_1d(whole(name, getattr(self, name)))
+                object.__setattr__(self, name, whole(name, column))  # a single integer may not fit int64
         for name in ("gas", "timestamp", "calldata"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self):
