@@ -22,7 +22,7 @@ from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 table = read_shipped_transactions().dropna(subset=["gas_used"])
 gas = table["gas_used"].to_numpy(np.int64)
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.hist(gas, bins=np.geomspace(21_000, gas.max(), 50))
 ax.set(xscale="log", xlabel="gas used", ylabel="transactions", title=f"{len(table):,} transactions")
 
@@ -35,7 +35,7 @@ ax.set(xscale="log", xlabel="gas used", ylabel="transactions", title=f"{len(tabl
 
 sizes = table["zstd"].to_numpy(np.int64)
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 for codec in ("zstd", "lzss"):
     ordered = np.sort(table[codec].to_numpy(np.int64))
     ax.plot(ordered, np.linspace(0, 1, len(ordered)), label=codec)
@@ -51,7 +51,7 @@ ax.legend()
 
 fees = feemodel.priority_fee(sizes, gas, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.scatter(gas, fees / 1e9, s=4)
 ax.set(xscale="log", xlabel="gas used", ylabel="priority fee [gwei per gas]")
 ax.set_title("Small transactions pay more per gas")
@@ -64,7 +64,7 @@ ax.set_title("Small transactions pay more per gas")
 
 history = read_shipped_l1_fees()
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.plot(history["time"], history["base_fee"] / 1e9, label="base fee")
 ax.plot(history["time"], history["blob_base_fee"] / 1e9, label="blob base fee")
 ax.set(yscale="log", ylabel="fee [gwei per gas]", title="Ethereum's fees")
@@ -90,7 +90,7 @@ rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
 posting = feemodel.Posting(stream_ratio=MEASURED_STREAM_RATIO)
 month = feemodel.backtest(workload, l1_fees, rule, posting, arrival_rate=1.45, rng=1)
 
-fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
+fig, ax = plt.subplots(figsize=(8, 2.9), layout="constrained")
 plot_recovery_over_time(month, ax)
 print(f"the size part of the fees is {month.recovery.item():.2f} times what posting cost")
 
@@ -103,7 +103,7 @@ print(f"the size part of the fees is {month.recovery.item():.2f} times what post
 
 days = scenarios.bootstrap(l1_fees, paths=200, block_seconds=86_400, horizon=86_400, rng=7)
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.hist(days["base_fee"].mean("step") / 1e9, bins=30)
 ax.set(xlabel="mean base fee of a day [gwei per gas]", ylabel="days", title="200 days drawn from the month")
 
@@ -125,7 +125,7 @@ for margin in margins:
     result = feemodel.backtest(workload, days, tried, posting, arrival_rate=1.45, rng=7)
     recovery.append(float((result.recovery < 1).mean()))
 
-fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.plot(margins, 100 * np.array(recovery), marker="o")
 ax.axhline(5, color="grey", linewidth=1)
 ax.axvspan(found.low, found.high, alpha=0.2, label="95 % interval")
