@@ -17,6 +17,8 @@ from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
 
+RARER = 1 if HAS_NATIVE else 10  # of ten corruptions one is tried where Python hashes, fifty times as slow
+
 USER, CONTRACT, NOBODY = (bytes([first]) + bytes(19) for first in (0x24, 0x2F, 0x77))
 SLOT, OTHER_SLOT = bytes([0x0E]) + bytes(31), bytes(31) + b"\x01"
 CONTRACT_STORAGE_ROOTS = {  # shomei WorldStateStateRootTest: a user, a contract with one slot
@@ -116,8 +118,8 @@ def test_slots_that_were_asked_for_must_be_answered(state):
 def test_no_corruption_of_a_poseidon2_proof_is_accepted():
     state = contract_state("poseidon2")
     proof = proof_of(state, CONTRACT, [SLOT])
-    tried, wrong = accepted(proof, step=3, root=state[0].root, address=CONTRACT, storage_keys=[SLOT])
-    assert tried > 2_000
+    tried, wrong = accepted(proof, step=3 * RARER, root=state[0].root, address=CONTRACT, storage_keys=[SLOT])
+    assert tried > 2_000 / RARER
     assert wrong == []
 
 
@@ -126,15 +128,15 @@ def test_no_corruption_of_a_poseidon2_proof_is_accepted():
 def test_no_corruption_of_an_absence_proof_is_accepted(hashing, step, address):
     state = contract_state(hashing)
     proof = proof_of(state, address, [OTHER_SLOT])
-    tried, wrong = accepted(proof, step=step, root=state[0].root, address=address, storage_keys=[OTHER_SLOT])
-    assert tried > 20
+    tried, wrong = accepted(proof, step=step * RARER, root=state[0].root, address=address, storage_keys=[OTHER_SLOT])
+    assert tried > 20 / RARER
     assert wrong == []
 
 
 def test_no_corruption_of_a_mainnet_proof_is_accepted(shared):
     for _, proof, request in recorded(shared / "vectors" / "state" / "proof_mimc_mainnet_20931518.json"):
-        tried, wrong = accepted(proof, step=59, **request)
-        assert tried > 45
+        tried, wrong = accepted(proof, step=59 * RARER, **request)
+        assert tried > 45 / RARER
         assert wrong == []
 
 
