@@ -59,7 +59,7 @@ def command(*, preset: Preset = DEFAULT_PRESET) -> Answer:
     ]
     return Answer(
         data, [Table(title, columns, cells, left=2)], notes, file=rows,
-        figure=lambda figure: _draw(figure, real, cost_per_byte, costs, l1_fees, submission), size=(7.5, 5.6),
+        figure=lambda figure: _draw(figure, real, cost_per_byte, costs, l1_fees, submission, rows[0]), size=(7.5, 5.6),
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
 
 def _draw(
     figure: "Figure", real: "Workload", form: CostPerByte, preset: LineaPreset, l1_fees: "pandas.DataFrame",
-    submission: "Submission",
+    submission: "Submission", row: dict[str, Any],
 ) -> None:  # fmt: skip
     import numpy as np
 
@@ -102,7 +102,7 @@ def _draw(
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
     figure.suptitle(
-        f"Do the fees of {len(real):,} real transactions cover the cost of posting?\n"
+        f"The fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting them\n"
         f"costs of {preset.name}; L1 fees of {MONTH}; assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei",
         fontsize=10,
     )
