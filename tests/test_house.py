@@ -53,18 +53,18 @@ CEILINGS = {
     "io": 3_577,
     "ledger": 3_682,
     "linea": 2_298,
-    "plots": 772,
+    "plots": 734,
     "rollups": 4_743,
     "server": 2_312,
     "simulation": 8_715,
     "sizes": 996,
     "top level": 2_135,
-    "package": 40_623,
+    "package": 40_585,
     "tests": 41_655,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_266,
     "modules": 215,
-    "exported names": 215,
+    "exported names": 214,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 import feemodel
 from feemodel.io import read_shipped_l1_fees
-from feemodel.plots import plot_forecast
+from feemodel.plots import plot_fee_fan
 from feemodel.simulation import scenarios
 
 history = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
@@ -22,4 +22,4 @@ inside = ((low <= seen) & (seen <= high)).mean()
 assert inside > 0.85
 fig.suptitle(f"{inside:.0%} of the next day's base fees lie in the 90 % band")
 for ax, fee in zip(axes, ("base_fee", "blob_base_fee"), strict=True):
-    plot_forecast(found, ax, fee=fee, history=history)
+    plot_fee_fan(found, ax, fee=fee, history=history)

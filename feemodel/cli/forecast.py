@@ -56,9 +56,9 @@ def command(
         notes.append(f"Assumed: {found.attrs['assumed']}.")
 
     def draw(figure: "Figure") -> None:
-        from feemodel.plots import plot_forecast
+        from feemodel.plots import plot_fee_fan
 
-        plot_forecast(found, figure.subplots(), fee=fee, history=history)
+        plot_fee_fan(found, figure.subplots(), fee=fee, history=history)
 
     quantiles = found[[name for name in KEYS if name in found]]
     return Answer(_data(found), tables, notes, file=quantiles, figure=draw, size=(8, 4.5))

@@ -3,7 +3,7 @@
 The functions only draw results and do not compute fees.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -61,16 +62,26 @@ def plot_recovery(
     ax = axes_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
     _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue / posting cost, margin {margin:g}")
+    ink = rcParams["text.color"]
     if observed is not None:
         base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
-        ax.plot(base_fee, blob_base_fee, ".", color="black", markersize=1.6, alpha=0.35, label="ten-minute means on L1",
+        ax.plot(base_fee, blob_base_fee, ".", color=ink, markersize=1.6, alpha=0.35, label="ten-minute means on L1",
                 rasterized=True)  # fmt: skip
     for line, factor in zip(cycle((":", "-", "--", "-.")), surface["margin"].values, strict=False):
         values = surface["recovery"].sel(margin=factor).values.T
-        ax.contour(x, y, values, levels=[1.0], colors="black", linestyles=line, linewidths=1.3)
-        ax.plot([], [], color="black", linestyle=line, linewidth=1.3, label=f"break-even at margin {factor:g}")
-    _logarithmic(ax, x, y)
+        ax.contour(x, y, values, levels=[1.0], colors=ink, linestyles=line, linewidths=1.3)
+        ax.plot(
+            [],
+            [],
+            color=ink,
+            linestyle=line,
+            linewidth=1.3,
+            label=f"break-even at margin {factor:g}",
+        )
     ax.set(xlabel="L1 base fee [gwei per gas]", ylabel="blob base fee [gwei per gas]")
+    ax.set(xscale="log", yscale="log", xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
+    for axis in (ax.xaxis, ax.yaxis):
+        log_ticks(axis, span=1e4)
     return finished(ax, grid="", loc="center left", framealpha=0.9)
 
 
@@ -138,21 +149,11 @@ def axes_or_new(ax: Axes | None) -> Axes:
     return instance("ax", ax, Axes)
 
 
-def draw_bands(
-    ax: Axes, times: NDArray[Any], values: NDArray[np.float64], bands: Iterable[tuple[float, float, float]]
-) -> None:
-    """For each band, fill the area between two quantiles of the paths over time.
-
-    Parameters
-    ----------
-    ax : axes to draw on.
-    times : times on the horizontal axis, of shape (steps,).
-    values : values of each path, of shape (paths, steps).
-    bands : lower quantile, upper quantile and opacity of each band.
-    """
-    for low, high, alpha in bands:
-        edges = np.quantile(values, (low, high), axis=0)
-        ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+def date_axis(ax: Axes) -> None:
+    """Label the horizontal axis with as few parts of its dates as tell them apart."""
+    dates = AutoDateLocator()  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(dates)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
 
 
 def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
@@ -189,12 +190,6 @@ def _filled(ax: Axes, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], la
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{_plain(value)}×"))
     bar.ax.minorticks_off()
     bar.set_label(label)
-
-
-def _logarithmic(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
-    log_ticks(ax.xaxis, span=1e4)
-    log_ticks(ax.yaxis, span=1e4)
 
 
 def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = None, *, span: float = 200) -> None:

@@ -1,70 +1,17 @@
-"""Plot forecasts of L1 fees, and the prices and loss probabilities under recommended parameters."""
+"""Plot the prices and loss probabilities under recommended parameters."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.plots._figures import BLUE, GREY, ORANGE, axes_or_new, draw_bands, finished, log_ticks
-from feemodel.plots._simulation import FEE_NAMES
+from feemodel.plots._figures import BLUE, GREY, ORANGE, axes_or_new, date_axis, finished, log_ticks
+from feemodel.plots._simulation import BANDS
 
 if TYPE_CHECKING:
     import xarray
-
-BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile and opacity of each band
-
-
-def plot_forecast(
-    found: "xarray.Dataset",
-    ax: Axes | None = None,
-    *,
-    fee: str = "base_fee",
-    history: "xarray.Dataset | None" = None,
-) -> Axes:
-    """Plot quantile bands of a forecast over time, with its median and two sample paths (log axis).
-
-    Parameters
-    ----------
-    found : result of `feemodel.forecast` with at least two paths: fees of each path over time [wei / gas].
-    ax : axes to draw on; `None` makes a new figure.
-    fee : fee to plot, "base_fee" or "blob_base_fee".
-    history : observed fees, as a scenario with times. If the forecast extends from time `a` to `b`, the fees from
-        `a - (b - a)` to `b` are drawn.
-
-    Returns
-    -------
-    The axes.
-
-    Raises
-    ------
-    InvalidInput : `ax` is not an `Axes`.
-
-    >>> import xarray
-    >>> from matplotlib.figure import Figure
-    >>> times = np.array(["2026-01-08T00", "2026-01-09T00"], "datetime64[ns]")
-    >>> found = xarray.Dataset({"base_fee": (("path", "time"), [[1e9, 2e9], [3e9, 4e9]])}, {"time": times})
-    >>> plot_forecast(found, Figure().subplots()).get_lines()[0].get_ydata().tolist()  # median [gwei / gas]
-    [2.0, 3.0]
-    """
-    ax = axes_or_new(ax)
-    times, values = found["time"].to_numpy(), found[fee].to_numpy() / WEI_PER_GWEI
-    draw_bands(ax, times, values, BANDS)
-    ax.plot(times, np.median(values, axis=0), color=BLUE, linewidth=1.6, label="median")
-    ax.plot(times, values[:2].T, color=GREY, linewidth=0.6, label=["two paths", "_second path"])
-    first = times[0]
-    if history is not None:
-        first = times[0] - (times[-1] - times[0])
-        seen = (history["time"].to_numpy() >= first) & (history["time"].to_numpy() <= times[-1])
-        before = history.isel(step=seen, path=0)
-        ax.plot(before["time"], before[fee] / WEI_PER_GWEI, color=ORANGE, linewidth=1.0, label="observed")
-        ax.axvline(times[0], color="black", linewidth=0.6)
-    _date_axis(ax)
-    ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
-    log_ticks(ax.yaxis)
-    # The legend is above the axes because the bands fill the axes.
-    return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
 def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) -> Axes:
@@ -108,7 +55,7 @@ def plot_recommended_price(outlook: "xarray.Dataset", ax: Axes | None = None) ->
     ax.plot(times, price.sel(quantile=0.5), color=ORANGE, linewidth=1.6, label="price, median")
     ax.plot(times, price.sel(quantile=[0.05, 0.95]).T, color=ORANGE, linewidth=0.8, linestyle="--",
             label=["price, 5% and 95% of paths", "_other"])  # fmt: skip
-    _date_axis(ax)
+    date_axis(ax)
     ax.set(yscale="log", ylabel="gwei per byte", xlim=(times[0], times[-1]))
     log_ticks(ax.yaxis)
     return finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
@@ -152,16 +99,10 @@ def plot_loss_probability(
         ax.axhline(100 * target, color=ORANGE, linewidth=1.0, label="target")
     elapsed = outlook["elapsed"].to_numpy()
     for seconds, colour, style, label in (
-        (hold, GREY, "-", "end of the planned time"), (valid_for, "black", "--", "valid until"),
+        (hold, GREY, "-", "end of the planned time"), (valid_for, rcParams["text.color"], "--", "valid until"),
     ):  # fmt: skip
         after = np.timedelta64(round((seconds - elapsed[0]) * 1e9), "ns")
         ax.axvline(begin + after, color=colour, linewidth=1.2, linestyle=style, label=label)
-    _date_axis(ax)
+    date_axis(ax)
     ax.set(ylabel="loss probability [%]", xlim=(times[0], times[-1]), ylim=(0, None))
     return finished(ax)
-
-
-def _date_axis(ax: Axes) -> None:
-    dates = AutoDateLocator()  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_locator(dates)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]

@@ -4,12 +4,13 @@ The figure of a backtest has a caption that states how transactions were resampl
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
 
 from feemodel.checks import instance
 from feemodel.errors import InvalidInput
@@ -21,7 +22,7 @@ from feemodel.plots._figures import (
     ORANGE,
     VERMILION,
     axes_or_new,
-    draw_bands,
+    date_axis,
     finished,
     log_ticks,
 )
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 
 HOUR, DAY = 3_600.0, 86_400.0  # seconds
 RATIOS = 10.0 ** np.linspace(-3.0, 3.0, 121)  # edges of the bins of fee / cost; 1 is an edge
-BANDS = ((0.01, 0.99, 0.15), (0.05, 0.95, 0.2), (0.25, 0.75, 0.3))  # lower quantile, upper quantile, opacity
+BANDS = ((0.05, 0.95, 0.2), (0.25, 0.75, 0.35))  # lower quantile, upper quantile and opacity of each band
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
 
 
-def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
+def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **line: Any) -> Axes:
     """Plot data fees / posting cost for each hour, and for the 24 hours up to the end of each hour (log axis).
 
     The cost of an hour is the cost of posting the bytes that arrived in it.
@@ -47,6 +48,8 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None) ->
         plot shows the median of their 24-hour ratios, and the range between the 5 % and 95 % quantiles of their hourly
         ratios.
     ax : axes to draw on; `None` makes a new figure.
+    line : keyword arguments of `Axes.plot` for the line of 24 hours, such as `color` and `label` of the second of two
+        results on the same axes.
 
     Returns
     -------
@@ -78,17 +81,16 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None) ->
     if len(hourly) == 1:
         ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
         ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
-        ax.plot(days, daily[0], color=BLUE, linewidth=1.8, label="last 24 hours")
+        daily, label = daily[0], "last 24 hours"
     else:
         low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
-        ax.plot(days, np.nanmedian(daily, axis=0), color=BLUE, linewidth=1.8, label="median path, last 24 hours")
-    ax.axhline(1.0, color="black", linewidth=0.8)
+        daily, label = np.nanmedian(daily, axis=0), "median path, last 24 hours"
+    ax.plot(days, daily, **({"color": BLUE, "linewidth": 1.8, "label": label} | line))
+    ax.axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     ax.set(yscale="log", ylabel="data fees / posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
-        positions = AutoDateLocator()  # type: ignore[no-untyped-call]
-        ax.xaxis.set_major_locator(positions)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(positions))  # type: ignore[no-untyped-call]
+        date_axis(ax)
     else:
         ax.set_xlabel("days")
     log_ticks(ax.yaxis, _multiple)
@@ -131,7 +133,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     share, edges = np.histogram(ratio.clip(RATIOS[0], RATIOS[-1]), RATIOS, weights=weight)
     colour = np.where(edges[1:] <= 1.0, VERMILION, BLUE)
     ax.bar(edges[:-1], share, width=np.diff(edges), align="edge", color=colour, edgecolor="white", linewidth=0.3)
-    ax.axvline(1.0, color="black", linewidth=0.8)
+    ax.axvline(1.0, color=rcParams["text.color"], linewidth=0.8)
     ax.set_title(f"{weight[ratio < 1.0].sum():.2%} of transactions pay less than the cost of their bytes", fontsize=10)
     ax.set(xscale="log", xlabel="data fee / cost of the bytes", ylabel="share of transactions")
     seen = np.flatnonzero(share > 1e-4)
@@ -155,15 +157,21 @@ def plot_fee_fan(
     *,
     fee: str = "base_fee",
     history: "xarray.Dataset | None" = None,
+    **line: Any,
 ) -> Axes:
-    """Plot quantile bands of an L1 fee over the paths of a scenario, and the first path (log axis).
+    """Plot quantile bands of an L1 fee over the paths of a scenario or a forecast, with the median and one path.
+
+    The fees' axis is logarithmic.
 
     Parameters
     ----------
-    scenario : scenario of `feemodel.simulation.scenarios`; fees (path, step) [wei / gas].
+    scenario : scenario of `feemodel.simulation.scenarios`, or result of `feemodel.forecast`; fees of each path over
+        `step` or `time` [wei / gas].
     ax : axes to draw on; `None` makes a new figure.
     fee : fee to plot, "base_fee" or "blob_base_fee".
-    history : scenario of observed fees, whose first path is drawn over the bands.
+    history : scenario of observed fees, whose first path is drawn over the bands. If a forecast extends from time `a`
+        to `b`, the fees from `a - (b - a)` to `b` are drawn.
+    line : keyword arguments of `Axes.plot` for the line of the median.
 
     Returns
     -------
@@ -178,19 +186,38 @@ def plot_fee_fan(
     >>> fees = [[1e9, 2e9], [3e9, 4e9]]
     >>> scenario = xarray.Dataset({"base_fee": (("path", "step"), fees)}, {"elapsed": ("step", [0.0, 86_400.0])})
     >>> plot_fee_fan(scenario, Figure().subplots()).get_lines()[0].get_xydata().tolist()  # [day], [gwei / gas]
-    [[0.0, 1.0], [1.0, 2.0]]
+    [[0.0, 2.0], [1.0, 3.0]]
     """
     ax = axes_or_new(ax)
-    days = scenario["elapsed"].to_numpy() / 86_400
+    dated = "time" in scenario.coords
+    times = _times(scenario, dated)
+    first = times[0]
     values = scenario[fee].to_numpy() / WEI_PER_GWEI
-    draw_bands(ax, days, values, BANDS)
-    ax.plot(days, values[0], color=GREY, linewidth=0.7, label="one path")
+    for low, high, alpha in BANDS:
+        edges = np.quantile(values, (low, high), axis=0)
+        ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
+    ax.plot(times, np.median(values, axis=0), **({"color": BLUE, "linewidth": 1.6, "label": "median"} | line))
+    ax.plot(times, values[0], color=GREY, linewidth=0.6, label="one path")
     if history is not None:
-        seen = history[fee].to_numpy()[0] / WEI_PER_GWEI
-        ax.plot(history["elapsed"].to_numpy() / 86_400, seen, color=ORANGE, linewidth=0.9, label="observed")
-    ax.set(yscale="log", xlabel="days", ylabel=FEE_NAMES[fee], xlim=(0, days[-1]))
+        when, seen = _times(history, dated), history[fee].to_numpy()[0] / WEI_PER_GWEI
+        first = max(first - (times[-1] - first), when[0])
+        shown = (when >= first) & (when <= times[-1])
+        ax.plot(when[shown], seen[shown], color=ORANGE, linewidth=1.0, label="observed")
+    if first < times[0]:
+        ax.axvline(times[0], color=rcParams["text.color"], linewidth=0.6)
+    if dated:
+        date_axis(ax)
+    else:
+        ax.set_xlabel("days")
+    ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
+    log_ticks(ax.yaxis)
     # The legend is above the axes because the bands fill the axes.
-    return finished(ax, plain="y", ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+    return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+
+
+def _times(table: "xarray.Dataset", dated: bool) -> NDArray[Any]:
+    """Return the dates of a table, or its times in days."""
+    return table["time"].to_numpy() if dated else table["elapsed"].to_numpy() / DAY
 
 
 def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str, logarithmic: bool = False) -> Axes:
@@ -243,7 +270,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
                 str(text), (at, position), (offset, 0), textcoords="offset points",
                 ha="left" if side else "right", va="center", fontsize=7,
             )  # fmt: skip
-    ax.axvline(base, color="black", linewidth=0.8)
+    ax.axvline(base, color=rcParams["text.color"], linewidth=0.8)
     ax.set(xscale="log" if logarithmic else "linear", xlabel=label, yticks=positions)
     ax.set_yticklabels(ordered["input"].to_numpy())
     ax.margins(x=0.18)
@@ -286,7 +313,7 @@ def plot_margins(found: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     places = np.arange(len(labels))
     ax.errorbar(margin, places, xerr=[margin - low, np.nan_to_num(high - margin)], fmt="o", color=BLUE, markersize=4,
                 label="margin and its interval")  # fmt: skip
-    ax.axvline(1.0, color="black", linewidth=0.8)
+    ax.axvline(1.0, color=rcParams["text.color"], linewidth=0.8)
     ax.set_yticks(places, labels)
     ax.set(xscale="log", xlabel="margin of the estimate")
     ax.invert_yaxis()
@@ -366,7 +393,7 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     recovery = fees / np.where(cost > 0.0, cost, np.nan)
     middle = np.arange(len(recovery)) + 0.5
     axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
-    axes[3].axhline(1.0, color="black", linewidth=0.8)
+    axes[3].axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     axes[3].set(ylabel="data fees /\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
     for ax in axes:
         ax.grid(alpha=0.25)

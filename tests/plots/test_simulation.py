@@ -88,11 +88,11 @@ def test_charges_are_shares_and_those_below_cost_are_counted(ax, history):
 def test_the_fan_lies_between_the_paths(ax, history):
     drawn = bootstrap(history, paths=9, block_seconds=DAY / 4, horizon=DAY, rng=1)
     plot_fee_fan(drawn, ax, fee="blob_base_fee", history=history.isel(step=slice(0, 144)))
-    path, seen = ax.get_lines()
+    _, path, seen = ax.get_lines()
 
     assert path.get_ydata().tolist() == (drawn["blob_base_fee"].values[0] / 1e9).tolist()
     assert seen.get_ydata().tolist() == (history["blob_base_fee"].values[0, :144] / 1e9).tolist()
-    assert len(ax.collections) == 3
+    assert len(ax.collections) == 2
     assert ax.get_ylabel() == "blob base fee [gwei per gas]"
 
 
