@@ -11,29 +11,6 @@ from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, GasConstraint,
 
 FLOOR = 20_000_000
 
-# backlogs of the six constraints [gas], seconds -> base fee [wei], exponent [basis points]: nitro at 6dce8d1, model.go
-UPDATES = [
-    ([1] * 6, 0, 20_000_000, 0),
-    ([32_000_000] * 6, 0, 21_628_000, 783),
-    ([10**9] * 6, 1, 186_256_000, 23_217),
-]
-
-
-@pytest.mark.parametrize(("backlogs", "seconds", "fee", "exponent"), UPDATES)
-def test_all_constraints_add_up(backlogs: list[int], seconds: int, fee: int, exponent: int) -> None:
-    update = l2_pricing.update_pricing(backlogs, seconds, constraints=DIA_CONSTRAINTS, min_base_fee=FLOOR)
-
-    assert (fee, exponent) == (update.base_fee, update.exponent)
-
-
-def test_the_header_carries_the_fee_of_the_block_before() -> None:
-    """The gas of the first block is priced in the third header."""
-    blocks = [33_702_674, 16_514_116, 37_066_147]
-    backlogs = [1_000_000_000 * place for place in range(1, 7)]
-    found = l2_pricing.base_fees(blocks, [0, 0, 0], backlogs=backlogs, base_fee=21_000_000)
-
-    assert found.base_fees.tolist() == [21_000_000, 392_706_000, 418_314_000]
-
 
 def _by_integers(gas: list[int], seconds: list[int], backlogs: list[int], base_fee: int) -> tuple[list[int], int]:
     """The rule as it is written down, in Python ints."""
@@ -95,48 +72,6 @@ def test_the_legacy_rule_is_one_constraint(backlog: int, seconds: int) -> None:
     assert legacy == one
 
 
-# amounts by kind, gas used, fees of kinds -> refund at a base fee of 10 wei and a next one of 10 wei
-REFUNDS = [
-    ({"computation": 100}, 300, {"computation": 8}, 2_200), ({"computation": 100}, 79, {"computation": 8}, 0),
-    ({"computation": 100}, 81, {"computation": 8}, 10), ({"computation": 100}, 300, {"computation": 0}, 2_000),
-    ({"computation": 100}, 300, {}, 2_000), ({}, 300, {}, 3_000),
-    ({l2_pricing.SINGLE_DIMENSION: 100, "computation": 50}, 300, {"computation": 8}, 1_600),
-    ({l2_pricing.SINGLE_DIMENSION: 100}, 300, {l2_pricing.SINGLE_DIMENSION: 8}, 2_000),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("used", "gas", "fees", "refund"), REFUNDS)
-def test_what_its_kinds_do_not_cost_comes_back(
-    used: dict[str, int], gas: int, fees: dict[str, int], refund: int
-) -> None:
-    assert l2_pricing.multi_gas_refund(used, gas_used=gas, base_fee=10, next_base_fee=10, fees=fees) == refund
-
-
-def test_a_kind_without_weight_costs_the_minimum_base_fee() -> None:
-    """nitro's TestEndTxHookMultiGasRefundNormalTx: half of the gas reads storage, which no constraint weighs."""
-    constraint = MultiGasConstraint(100_000, 10, {"computation": 1, "storage_growth": 10})
-    update = l2_pricing.update_multi_gas_pricing(
-        [200_000_000_000], 100, constraints=[constraint], min_base_fee=100_000_000
-    )
-    used = {"computation": 500_000, "storage_access_read": 500_000}
-    fee = update.base_fee
-    refund = l2_pricing.multi_gas_refund(used, gas_used=1_000_000, base_fee=fee, next_base_fee=fee, fees=update.fees)
-
-    assert update.fees["computation"] == fee > update.fees["storage_access_read"] == 100_000_000
-    assert refund == 500_000 * (fee - 100_000_000)
-
-
-# next base fee -> refund of 100 gas of computation at 8 wei and 50 single-dimensional, at a base fee of 10 wei
-@pytest.mark.parametrize(("next_base_fee", "refund"), [(10, 200), (4, 500), (14, 0), (15, 0)])
-def test_single_dimensional_gas_costs_the_next_headers_base_fee(next_base_fee: int, refund: int) -> None:
-    used = {"computation": 100, l2_pricing.SINGLE_DIMENSION: 50}
-    found = l2_pricing.multi_gas_refund(
-        used, gas_used=150, base_fee=10, next_base_fee=next_base_fee, fees={"computation": 8, "single_dim": 1}
-    )
-
-    assert found == refund
-
-
 def test_the_legacy_exponent_saturates_at_a_signed_integer() -> None:
     """The node's excess in basis points is at most 2**63 − 1, whatever the backlog is."""
     terms = {"min_base_fee": 1, "speed_limit": 10**9, "inertia": 10**5}
@@ -144,20 +79,6 @@ def test_the_legacy_exponent_saturates_at_a_signed_integer() -> None:
 
     assert largest == l2_pricing.constraint_base_fee((2**63 - 1) // 10**14, min_base_fee=1)
     assert [l2_pricing.l2_base_fee(backlog, **terms) for backlog in (10**16, 2**63)] == [largest, largest]
-
-
-def test_empty_backlogs_leave_the_minimum() -> None:
-    assert l2_pricing.constraint_base_fee(0, min_base_fee=12_345_678_901) == 12_345_678_901
-    assert l2_pricing.constraint_base_fee(1, min_base_fee=10_000) == 10_001
-
-
-def test_resources_grow_and_shrink_a_backlog() -> None:
-    """nitro's TestMultiGasConstraintBacklogDecay; below zero there is nothing."""
-    constraint = MultiGasConstraint(1, 1, {"computation": 1, "storage_access_read": 2})
-    grown = l2_pricing.change_multi_gas_backlog(0, {"computation": 10, "storage_access_read": 10}, constraint)
-    back = l2_pricing.change_multi_gas_backlog(grown, {"computation": 50}, constraint, shrink=True)
-
-    assert (grown, back) == (30, 0)
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -18,78 +18,25 @@ from tests.helpers.optional import optional
 
 pd = optional("pandas")
 
-# chain, Unix seconds -> parameters in force: superchain-registry, superchain-ops, base/contract-deployments
+# chain, Unix seconds -> parameters in force, beside those of `data/vectors`
 IN_FORCE = [
-    ("op-mainnet", 1_718_323_200, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}),
-    ("op-mainnet", 1_720_569_600, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949}),
-    ("op-mainnet", 1_725_000_000, {"upgrade": "fjord", "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}),
-    ("op-mainnet", 1_763_000_000, {"upgrade": "isthmus", "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
-      }),
-    ("op-mainnet", 1_700_000_000, {"upgrade": "regolith", "denominator": 50, "elasticity": 6}),
-    ("op-mainnet", 1_704_992_400, {"upgrade": "regolith", "denominator": 50, "elasticity": 6}),
-    ("op-mainnet", 1_704_992_401, {"upgrade": "canyon", "denominator": 250, "elasticity": 6}),
-    ("op-mainnet", 1_740_000_000, {"upgrade": "holocene", "denominator": 250, "elasticity": 6}),
-    ("op-mainnet", 1_750_000_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2}),
-    ("op-mainnet", 1_748_500_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2,
-      "gas_limit": 40_000_000}),
-    ("base", 1_718_323_200, {"upgrade": "ecotone", "base_fee_scalar": 1_101, "blob_base_fee_scalar": 659_851}),
-    ("base", 1_711_000_000, {"upgrade": "ecotone", "base_fee_scalar": 1_101, "blob_base_fee_scalar": 659_851}),
-    ("base", 1_720_200_000, {"upgrade": "ecotone", "base_fee_scalar": 1_418, "blob_base_fee_scalar": 659_851}),
-    ("base", 1_725_000_000, {"upgrade": "fjord", "base_fee_scalar": 2_269, "blob_base_fee_scalar": 1_055_762}),
-    ("base", 1_764_691_201, {"upgrade": "jovian", "denominator": 50, "elasticity": 5,
-      "gas_limit": 300_000_000, "min_base_fee": 0, "da_footprint_gas_scalar": 400}),
-    ("base", 1_766_200_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
-      "gas_limit": 375_000_000, "min_base_fee": 500_000, "da_footprint_gas_scalar": 325}),
-    ("base", 1_768_900_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
-      "gas_limit": 375_000_000, "min_base_fee": 500_000, "da_footprint_gas_scalar": 325}),
-    ("base", 1_769_200_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
-      "gas_limit": 375_000_000, "min_base_fee": 1_000_000, "da_footprint_gas_scalar": 139}),
-    ("base", 1_770_120_000, {"upgrade": "jovian", "denominator": 50, "elasticity": 6,
-      "gas_limit": 375_000_000, "min_base_fee": 2_000_000, "da_footprint_gas_scalar": 139}),
-    ("base", 1_770_300_000, {"upgrade": "jovian", "denominator": 125, "elasticity": 6,
-      "gas_limit": 375_000_000, "min_base_fee": 2_000_000, "da_footprint_gas_scalar": 139}),
-    ("base", 1_783_000_000, {"upgrade": "jovian", "denominator": 100, "elasticity": 5,
-      "gas_limit": 400_000_000, "min_base_fee": 5_000_000, "da_footprint_gas_scalar": 148}),
-    ("base", 1_745_000_000, {"upgrade": "holocene", "denominator": 250, "elasticity": 2, "gas_limit": 120_000_000}),
-    ("base", 1_747_000_000, {"upgrade": "isthmus", "denominator": 250, "elasticity": 2, "gas_limit": 140_000_000}),
-    ("base", 1_749_000_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 2, "gas_limit": 140_000_000}),
-    ("base", 1_755_000_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 3, "gas_limit": 150_000_000}),
-    ("base", 1_763_500_000, {"upgrade": "isthmus", "denominator": 50, "elasticity": 5, "gas_limit": 300_000_000}),
     # tasks/eth/028, 030 and 020 of superchain-ops at 97ae7a1, which read the chains
     ("mode", 1_738_368_000, {"base_fee_scalar": 20_000, "blob_base_fee_scalar": 611_590, "gas_limit": 30_000_000}),
     ("zora", 1_738_368_000, {"base_fee_scalar": 100_000, "blob_base_fee_scalar": 611_590, "gas_limit": 30_000_000}),
-    ("metal", 1_738_368_000, {"base_fee_scalar": 684_000, "blob_base_fee_scalar": 0, "gas_limit": 30_000_000}),
     ("arena-z", 1_738_368_000, {"base_fee_scalar": 801_949, "blob_base_fee_scalar": 0, "gas_limit": 60_000_000}),
     ("soneium", 1_741_000_000, {"base_fee_scalar": 9_736, "blob_base_fee_scalar": 1_540_079, "gas_limit": 40_000_000}),
-    ("unichain", 1_742_515_200, {"base_fee_scalar": 2_000, "blob_base_fee_scalar": 900_000, "gas_limit": 30_000_000}),
-    ("op-mainnet", 1_729_468_800, {"gas_limit": 30_000_000, "elasticity": 6}),
-    ("op-mainnet", 1_733_011_200, {"gas_limit": 60_000_000, "elasticity": 6}),
-    # registry
-    ("lisk", 1_714_728_791, {"upgrade": "ecotone", "denominator": 1_000, "elasticity": 20, "gas_limit": 30_000_000,
-      "base_fee_scalar": 1_000_000, "blob_base_fee_scalar": 0}),
-    ("binary", 1_719_397_463, {"upgrade": "ecotone", "base_fee_scalar": 1_368, "blob_base_fee_scalar": 810_949,
-      "gas_paying_token": "0x04E9D7e336f79Cdab911b06133D3Ca2Cd0721ce3"}),
     ("ethernity", 1_723_547_735, {"upgrade": "fjord", "denominator": 1_000, "elasticity": 20}),
-    # base/base pull request 4565: a tenth of 400 M, ten times 100
+    # base/base pull request 4565
     ("base", 1_793_901_599, {"gas_limit": 400_000_000, "denominator": 100, "block_milliseconds": 2_000}),
-    ("base", 1_793_901_600, {"gas_limit": 40_000_000, "denominator": 1_000, "elasticity": 5, "min_base_fee": 5_000_000,
-      "block_milliseconds": 200}),
     # the Atlas fees, forum.arbitrum.foundation t/22152
     ("arbitrum-one", 1_710_719_999, {"version": "arbos-20", "min_base_fee": 100_000_000}),
     ("arbitrum-one", 1_710_720_000, {"version": "arbos-20", "min_base_fee": 10_000_000}),
-    ("arbitrum-nova", 1_710_719_999, {"min_base_fee": 10_000_000}),
     ("scroll", 1_719_994_280, {"upgrade": "curie", "l2_base_fee_overhead": 15_680_000, "max_base_fee": 10**10}),
-    ("scroll", 1_719_994_279, {"upgrade": "bernoulli"}),
     # taikoxyz/taiko-mono: Derivation.md, deployments/mainnet-contract-logs-L2.md
     ("taiko", 1_750_000_000, {"min_base_fee": 10_000_000, "sharing_percent": 50}),
     ("taiko", 1_755_216_000, {"min_base_fee": 25_000_000, "sharing_percent": 75}),
     ("taiko", 1_775_135_699, {"min_base_fee": 25_000_000}),
-    ("taiko", 1_775_135_700, {"min_base_fee": 10_000_000, "max_base_fee": 10**9}),
-    ("celo", 1_774_958_787, {"base_fee_floor": 25 * 10**9, "elasticity": 5, "denominator": 400, "l1_fee": 0}),
-    ("mantle", 1_776_841_199, {"upgrade": "limb"}),
     ("mantle", 1_776_841_200, {"upgrade": "arsia"}),
-    ("starknet", 1_759_276_800, {"version": "0.14.0", "gas_target": 3_200_000_000, "max_block_size": 4_000_000_000,
-      "min_gas_price": 3_000_000_000, "denominator": 48}),
 ]  # fmt: skip
 
 

@@ -1,25 +1,15 @@
 """Mantle's fees, in MNT: by hand, against the OP Stack's, and as a rule."""
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel import rollups
-from feemodel.errors import InvalidInput
 from feemodel.rollups import mantle, optimism
-from feemodel.rollups.chains import chain
 
 FEES = {"l1_base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
 GIVEN = SCALARS | {"token_ratio": 3_114, "operator_fee_scalar": 7, "operator_fee_constant": 11, "l2_gas_price": 5}
 TO = {"to": "0x" + "11" * 20}
-
-
-def test_the_published_fee_of_a_thousand_bytes():
-    """mantle-xyz/op-geth at 11fa810: a ratio of the order of ETH / MNT; rounded down before it is multiplied."""
-    assert mantle.arsia_l1_fee(1_000, **FEES, **SCALARS, token_ratio=3_114) == 726_941_770_962_408
-    assert mantle.arsia_l1_fee([1_000], **FEES, **SCALARS, token_ratio=3_114).tolist() == [726_941_770_962_408]
 
 
 @given(st.integers(0, 130_000), st.integers(1, 10**6), st.integers(0, 10**11), st.integers(0, 10**11))
@@ -65,9 +55,3 @@ def test_what_a_balance_can_send_is_held_back_in_its_token():
     then = rollups.max_send("mantle", 10**20, TO, now=now, gas_limit=21_000, at="2026-01-01",
                             parameters=GIVEN | {"overhead": 188, "scalar": 10_000})  # fmt: skip
     assert then.max_fee_per_gas == 5, "until Arsia the base fee is constant"
-
-
-def test_what_is_not_a_size_is_refused():
-    with pytest.raises(InvalidInput, match="token_ratio: expected an integer"):
-        mantle.arsia_l1_fee(np.array([100]), **FEES, **SCALARS, token_ratio=0.5)
-    assert chain("mantle").at()["upgrade"] == "arsia"

@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from feemodel import rollups
 from feemodel.cli import main
 from feemodel.cli.report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata, selector
 from feemodel.io.reports import read_project
-from feemodel.rollups.tables import payments
 from tests.conftest import ROOT
 
 REPORTS = ROOT / "tests" / "data" / "reports"
@@ -131,20 +129,6 @@ def test_fees_are_those_of_compare_for_the_same_transaction(name, capsys, tmp_pa
         for fee in use["fees"]:
             row = compared[fee["rule"]]
             assert (2 * fee["l1_fee"], 2 * fee["l2_fee"]) == (row["l1_fee"], row["l2_fee"])
-
-
-def test_payments_are_those_of_comparison():
-    use = read_project(BROADCAST).uses[2]
-    one, sender = transaction_of(use), use.call.sender
-    rules = [rollups.rule(name) for name in ("op-mainnet", "arbitrum-one", "scroll", "base")]
-    l1 = {"base_fee": 10**9, "blob_base_fee": 7}
-    (paid,) = payments([one], rules, gas=[use.gas_used], senders=[sender], **l1)
-    table = rollups.measured_sizes([one], gas=[use.gas_used], senders=[sender])
-
-    assert [(row.rule, row.l1_fee, row.l2_fee, row.total_eth) for row in paid] == [
-        (row.rule, row.l1_fee, row.l2_fee, row.total_eth)
-        for row in rollups.comparison(table, rules=rules, reference="arbitrum-one", **l1)
-    ]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feemodel.errors import Int64Overflow, InvalidInput, UnknownParameter
+from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.exact import exact
 from feemodel.linea import from_l1
 from feemodel.rollups.chains import CHAINS
-from feemodel.rollups.factors import Factors, _with_margin, evaluate
+from feemodel.rollups.factors import Factors, evaluate
 from feemodel.rollups.rules import rule, rules_at
 from tests.helpers.optional import optional
 
@@ -43,11 +43,6 @@ def test_lineas_variable_cost_is_capped_where_its_record_is():
         assert fees.l1 == 128 * 4_294_967_295_000
 
 
-def test_scroll_s_fee_ends_at_64_bits_also_in_the_common_form() -> None:
-    row = {"gas": 1, "zstd_size": 128_000}
-    assert rule("scroll/galileo").fees(row, base_fee=10**13, blob_base_fee=1).l1 == 2**64 - 1
-
-
 def test_an_operator_fee_belongs_to_the_l2_part() -> None:
     given = {"operator_fee_scalar": 1_000_000, "operator_fee_constant": 5, "l2_gas_price": 5_000_000}
     row, moment = {"gas": 21_000, "fastlz_size": 100}, {"base_fee": 10**9, "blob_base_fee": 1}
@@ -67,17 +62,6 @@ def test_factors_multiply_out_by_hand() -> None:
     assert [found.word.tolist() for found in evaluate(arrays)] == [[54, 0], [16, 1]]
     assert evaluate(plain._replace(units=2**64, divisor=1, saturates=True)).l1 == 2**64 - 1
     assert evaluate(plain._replace(units=2**64, divisor=1)).l1 == 10 * 2**64
-
-
-def test_a_margin_is_taken_in_doubles_that_lose_nothing() -> None:
-    for price, margin, expected in ((2**53 - 1, 0.5, 2**52 - 1), (2**52 - 1, 2.0, 2**53 - 2), (2**60, None, 2**60)):
-        assert _with_margin(price, margin) == expected
-        assert _with_margin(exact(np.array([price])), margin).word.tolist() == [expected]
-    for price, margin, what in ((2**53, 0.5, "below"), (2**53 + 1, 0.5, "below"), (2**53, 1.0, "below"),
-                                (2**52, 2.0, "whose"), (2**53 - 1, 2.0, "whose")):  # fmt: skip
-        for value in (price, exact(np.array([price]))):
-            with pytest.raises(Int64Overflow, match=f"expected a price {what}"):
-                _with_margin(value, margin)
 
 
 def test_what_is_missing_is_named() -> None:

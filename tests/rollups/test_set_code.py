@@ -38,8 +38,6 @@ from feemodel.rollups import (
     Now,
     arbitrum_l1_pricing,
     max_send,
-    optimism,
-    scroll,
     sending,
     sizes_table,
 )
@@ -177,21 +175,6 @@ def test_a_chain_that_carries_it_prices_it_to_the_wei(asked, l1_fee):
     assert found.l2_fee.values.tolist() == [[[GAS * price[name.partition("/")[0]]]]]
 
 
-def test_the_formulas_alone_give_the_same():
-    """The chains' functions, and the common form of them."""
-    table = sizes_table([RAW]).iloc[0].to_dict()
-    size = optimism.scaled_size(int(table["fastlz_size"]))
-    scalars = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
-    price = optimism.scaled_price(l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"], **scalars)
-    assert rule("op-mainnet/jovian").fees(table, **L1).l1 == size * price // 10**12
-    row = chain("scroll").at()
-    by_function = scroll.galileo_l1_fee(
-        int(table["zstd_size"]), l1_base_fee=L1["base_fee"], blob_base_fee=L1["blob_base_fee"],
-        exec_scalar=row["exec_scalar"], blob_scalar=row["blob_scalar"], penalty_factor=row["penalty_factor"],
-    )  # fmt: skip
-    assert rule("scroll/galileo").fees(table, **L1).l1 == by_function
-
-
 #: Parameters that no source gives of the time at which a chain began to carry transactions of type 4.
 UNKNOWN = {
     "world-chain": {"base_fee_scalar": 684_000, "blob_base_fee_scalar": 0},
@@ -247,13 +230,6 @@ def test_every_rule_either_prices_it_or_says_why():
     }  # fmt: skip
 
 
-def test_other_transactions_are_priced_as_before_beside_it():
-    transfer = Transaction(gas_limit=21_000, to=bytes(20)).with_placeholder_signature()
-    beside, alone = (table.iloc[-1].to_dict() for table in (sizes_table([RAW, transfer]), sizes_table([transfer])))
-    for name in (one.name for one in rules_at()[0]):
-        assert rule(name).fees(alone, **L1) == rule(name).fees(beside, **L1)
-
-
 def signed(transaction: Transaction) -> bytes:
     return transaction.with_placeholder_signature().signed()
 
@@ -278,15 +254,6 @@ def test_max_send_holds_back_what_the_list_costs(name):
         bounds = sending._l1_fee_bounds(10**9, 10**8, 1)
         paid = rule(name).fees(sizes_table([signed(one)]), base_fee=bounds[0], blob_base_fee=bounds[1])
         assert found.l1_fee >= int(paid.l1.iloc[0])
-
-
-@pytest.mark.parametrize(("name", "reason"), [
-    ("linea", "no fee is published"), ("zksync-era", "its node refuses"), ("zksync-os", "no source says"),
-])  # fmt: skip
-def test_max_send_names_the_chain_that_has_none(name, reason):
-    call = {**CALL, "chainId": "0x1"} if name == "zksync-os" else CALL
-    with pytest.raises(InvalidInput, match=rf"call.authorizationList: {name} has no fee rule .*: {reason}"):
-        max_send(name, 10**18, call, now=Now(base_fee=10**7), gas_limit=GAS, max_fee_per_gas=10**8)
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -326,11 +293,6 @@ def test_a_malformed_encoding_is_refused(old, new, message):
 def test_a_call_whose_list_cannot_be_encoded_is_refused(call, message):
     with pytest.raises(InvalidInput, match=message):
         fill(parse_call(call), gas=GAS, chain_id=1, set_code=True)
-
-
-def test_a_call_without_a_price_pays_the_base_fee():
-    assert fill(parse_call(CALL), gas=GAS, chain_id=1, base_fee=9, set_code=True).max_fee == 9
-    assert fill(parse_call(CALL | {"maxPriorityFeePerGas": 1}), gas=GAS, chain_id=1, set_code=True).max_fee == 0
 
 
 def test_linea_s_own_measure_is_as_it_was():

@@ -10,26 +10,7 @@ from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.rollups import starknet
 from feemodel.rollups.starknet import L1GasSample
 
-AMOUNTS = {"l1_gas": 10, "l1_data_gas": 20, "l2_gas": 30}
-PRICES = {"l1_gas_price": 1, "l1_data_gas_price": 3, "l2_gas_price": 5}
 BLOCK = {"gas_target": 1_040_000_000, "min_gas_price": 8 * 10**9}
-
-
-def test_a_fee_of_numbers_and_of_arrays():
-    assert starknet.fee(**AMOUNTS, **PRICES, tip=3) == 310
-    assert starknet.fee(**AMOUNTS | {"l2_gas": np.array([30, 0])}, **PRICES, tip=3).tolist() == [310, 70]
-
-
-@pytest.mark.parametrize(("price", "used", "expected"), [
-    (8 * 10**9, 5_800_000_000, 8_762_820_512),  # a full block of 0.14.3
-    (8 * 10**9, 1_040_000_001, 8 * 10**9),  # no rise of at least 1
-    (7_990_000_000, 0, 8 * 10**9),  # below the floor up to it, however little gas was used
-    (4 * 10**9, 5_800_000_000, 4 * 10**9 + 4 * 10**9 // 333),
-    (332, 0, 332),  # a 333rd of it rounds to 0
-    (9 * 10**9, 0, 8_812_500_000), (9 * 10**9, 1_040_000_000, 9 * 10**9), (8_100_000_000, 0, 8 * 10**9),
-])  # fmt: skip
-def test_the_price_of_l2_gas(price, used, expected):
-    assert starknet.next_l2_gas_price(price, used, **BLOCK) == expected
 
 
 @given(st.integers(8 * 10**9, 2**64), st.integers(0, 5_800_000_000))
@@ -50,14 +31,6 @@ def test_prices_and_proposals_end_at_128_bits():
     assert starknet.next_l2_gas_price(most, 2, gas_target=1, min_gas_price=8) == most
     assert starknet.next_l2_gas_price(most, 2, gas_target=1, min_gas_price=2 * most) == most
     assert starknet.proposal_bounds(most) == (most * 1000 // 1002, most)
-
-
-def test_the_median_needs_every_block_of_the_window():
-    whole = dict.fromkeys(range(10), 100)
-    assert starknet.fee_actual(whole, 10) == 100
-    assert starknet.fee_actual(whole, 5) is None
-    assert starknet.fee_actual(whole | {7: None}, 10) is None
-    assert starknet.fee_actual({0: 1, 1: 4}, 2, window=2) == 2
 
 
 def test_mean_fees_are_of_blocks_that_are_old_enough():

@@ -135,11 +135,6 @@ def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
         compare(**(arguments | change))
 
 
-def test_a_reference_is_one_of_the_rules(transactions: Any) -> None:
-    with pytest.raises(InvalidInput, match="reference: expected one of base/jovian"):
-        comparison(transactions, base_fee=10**9, blob_base_fee=1, rules=["base/jovian"], reference="linea")
-
-
 def test_too_large_a_cube_is_refused() -> None:
     transactions = {"gas": np.full(60_000, 21_000), "fastlz_size": np.full(60_000, 100)}
     moments = {"base_fee": np.full(1_000, 10**9), "blob_base_fee": np.ones(1_000, dtype=int)}

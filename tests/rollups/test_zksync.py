@@ -25,32 +25,10 @@ def test_pubdata_price_by_mode() -> None:
         zksync.l1_pubdata_price(7, 5, mode="blob")
 
 
-@pytest.mark.parametrize(("blobs", "blocks", "expected"), [
-    (100, 10, 4), (30, 5, 1), (1_000, 10, 11_726_944_357_681_419), (100, 1, 44),
-])  # fmt: skip
-def test_predictor_is_the_published_one(blobs: int, blocks: int, expected: int) -> None:
-    """blob_base_fee_predictor.rs, at a fee of 1 wei."""
-    assert zksync.predicted_blob_base_fee(1, pending_blobs=blobs, l1_blocks=blocks) == expected
-
-
-@pytest.mark.parametrize(("blobs", "blocks", "expected"), [(0, 0, 1_000), (0, 5, 1_000), (1, 5, 1_100), (7, 0, 1_144)])
-def test_without_pending_blobs_nothing_is_predicted_and_no_block_counts_as_one(
-    blobs: int, blocks: int, expected: int
-) -> None:
-    """1.1 · 1,000 wei, times e^(131,072 / 3,338,477) for one blob more than a block's six."""
-    assert zksync.predicted_blob_base_fee(1_000, pending_blobs=blobs, l1_blocks=blocks) == expected
-
-
 def test_a_prediction_that_64_bits_do_not_hold_is_refused() -> None:
     assert zksync.predicted_blob_base_fee(1, pending_blobs=1_130, l1_blocks=1) < 2**64
     with pytest.raises(Int64Overflow, match="pending_blobs: expected a predicted fee that fits an unsigned 64-bit"):
         zksync.predicted_blob_base_fee(1, pending_blobs=1_140, l1_blocks=1)
-
-
-def test_predictor_with_mainnet_of_2026_expects_far_less() -> None:
-    """1.1 · e^(860 · 131,072 / 11,684,671) wei, against 1.2e16 with the built-in Cancun fraction and Prague target."""
-    rules = {"update_fraction": 11_684_671, "target_blobs": 14}
-    assert zksync.predicted_blob_base_fee(1, pending_blobs=1_000, l1_blocks=10, **rules) == 17_022
 
 
 @given(st.integers(1, 10**13), st.sampled_from([3_338_477, 5_007_716, 11_684_671]))
@@ -58,8 +36,3 @@ def test_excess_is_the_least_that_costs_as_much(fee: int, fraction: int) -> None
     excess = zksync.excess_behind(fee, fraction)
     assert fake_exponential(1, excess, fraction) >= fee
     assert excess == 0 or fake_exponential(1, excess - 1, fraction) < fee
-
-
-def test_base_token_ratio_needs_a_denominator() -> None:
-    with pytest.raises(InvalidInput, match="denominator"):
-        zksync.in_base_token(1, numerator=1, denominator=0)

@@ -59,14 +59,6 @@ def test_prices_are_rounded_up_from_exact_fractions():
     assert block_prices(**(ONE_NATIVE | usd)) == (100, 1, 1_454)
 
 
-@pytest.mark.parametrize(("price", "native", "evm", "used", "expected"), [
-    (100, 1, 21_000, 0, (100, 21_000)), (100, 1, 21_000, 2_100_001, (100, 21_000)),
-    (101, 7, 50_000, 10**6, (15, 66_666)), (10**8, 10**6, 21_000, 2_109_999, (100, 21_099)),
-])  # fmt: skip
-def test_gas_is_that_of_the_evm_or_what_native_units_take(price, native, evm, used, expected):
-    assert gas_used(evm, used, gas_price=price, native_price=native) == expected
-
-
 @pytest.mark.parametrize(("price", "native", "per_gas"), [(1, 1, 1), (1, 2, 1), (2, 2, 1), (3, 2, 2)])
 def test_a_unit_of_gas_pays_for_one_native_unit_at_least(price, native, per_gas):
     assert gas_used(0, 10, gas_price=price, native_price=native) == (per_gas, 10 // per_gas)
