@@ -37,27 +37,6 @@ CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
 
 BLOCK_EDGES = [0, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE]
 
-# excess, blobs, next excess under Cancun; the same file
-CANCUN_EXCESS = [(0, 4, 131_072), (1, 4, 131_073), (393_216, 3, 393_216), (393_216, 2, 262_144), (131_071, 2, 0)]
-# excess, used, target, maximum, fraction, base fee, next excess under EIP-7918; the same file
-RESERVE_EXCESS = [
-    (5_149_252, 1_310_720, 9, 14, 8_832_827, 30, 5_617_366),
-    (19_251_039, 2_490_368, 21, 32, 20_609_697, 50, 20_107_103),
-]
-
-
-# name, first time, target and maximum [blobs], update fraction, reserve: the EIPs' tables
-SCHEDULE = [
-    ("Cancun", 1_710_338_135, 3, 6, 3_338_477, False), ("Prague", 1_746_612_311, 6, 9, 5_007_716, False),
-    ("Osaka", 1_764_798_551, 6, 9, 5_007_716, True), ("BPO1", 1_765_290_071, 10, 15, 8_346_193, True),
-    ("BPO2", 1_767_747_671, 14, 21, 11_684_671, True),
-]  # fmt: skip
-
-
-def test_the_schedule_of_mainnet_is_the_published_one() -> None:
-    found = [(r.name, r.timestamp, r.target, r.maximum, r.update_fraction, r.reserve) for r in MAINNET.rows]
-    assert found == SCHEDULE
-
 
 def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserve: bool = False) -> Schedule:
     return Schedule(
@@ -107,16 +86,6 @@ def test_fake_exponential_refuses_what_no_header_holds() -> None:
         fake_exponential(1, 1, 0)
 
 
-@pytest.mark.parametrize(("base_fee", "gas_limit", "gas_used", "expected"), [
-    (10**9, 20_000_000, 10_000_000, 10**9), (10**9, 20_000_000, 9_000_000, 987_500_000),
-    (10**9, 20_000_000, 11_000_000, 1_012_500_000), (7, 2, 2, 8), (7, 2, 0, 7), (8, 2, 0, 7), (0, 2, 2, 1),
-])  # fmt: skip
-def test_base_fee_moves_by_an_eighth_at_most(base_fee: int, gas_limit: int, gas_used: int, expected: int) -> None:
-    """The first three from go-ethereum's eip1559_test.go; the rest by hand: 7 wei do not fall, a rise is 1 at least."""
-    assert next_base_fee(base_fee, gas_used, gas_limit) == expected
-    assert next_base_fee([base_fee], gas_used, gas_limit).tolist() == [expected]
-
-
 def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
     assert next_base_fee(2**62, 20, 20) == 2**62 + 2**59
     assert next_base_fee([1, 2**62], 20, 20).tolist() == [2, 2**62 + 2**59]
@@ -131,32 +100,6 @@ def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
 def test_base_fee_refuses_impossible_blocks(arguments: tuple[Any, ...], name: str) -> None:
     with pytest.raises(InvalidInput, match=name):
         next_base_fee(*arguments)
-
-
-@pytest.mark.parametrize(("excess", "blobs", "expected"), CANCUN_EXCESS)
-def test_excess_before_the_reserve(excess: int, blobs: int, expected: int) -> None:
-    assert next_excess_blob_gas(excess, blobs * GAS_PER_BLOB, 10**9, CANCUN) == expected
-    assert next_excess_blob_gas([excess], blobs * GAS_PER_BLOB, 10**9, CANCUN).tolist() == [expected]
-
-
-@pytest.mark.parametrize(("excess", "used", "target", "maximum", "fraction", "base_fee", "expected"), RESERVE_EXCESS)
-def test_excess_with_the_reserve(
-    excess: int, used: int, target: int, maximum: int, fraction: int, base_fee: int, expected: int
-) -> None:
-    schedule = one_row(target, maximum, fraction, reserve=True)
-    assert next_excess_blob_gas(excess, used, base_fee, 0, schedule) == expected
-    assert next_excess_blob_gas(excess, used, [base_fee], [0], schedule).tolist() == [expected]
-
-
-def test_at_a_boundary_the_rules_of_the_child_count() -> None:
-    """At 21e6 excess a blob costs 66 wei by Osaka's fraction and 12 by BPO1's: 1,000 wei of base fee bind only there.
-
-    Reserve: 21e6 + 15 blobs · 5 // 15; classic: 21e6 + (15 − 6) blobs.
-    """
-    bpo1 = MAINNET.rows[3].timestamp
-    assert (blob_base_fee(21_000_000, bpo1 - 1), blob_base_fee(21_000_000, bpo1)) == (66, 12)
-    assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1) == 21_000_000 + 5 * GAS_PER_BLOB
-    assert next_excess_blob_gas(21_000_000, 15 * GAS_PER_BLOB, 1_000, bpo1 - 1) == 21_000_000 + 9 * GAS_PER_BLOB
 
 
 def test_a_schedule_takes_more_rows_and_stays_as_it_is() -> None:

@@ -3,7 +3,6 @@
 `tests/test_vectors.py` runs its published numbers.
 """
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from feemodel.errors import InvalidInput
 from feemodel.linea import coordinator, from_l1
 
 RISING = [100, 110, 120, 130, 140]
-TIPS = [1000, 1100, 1200, 1300]
 RATIOS = [0.25, 0.5, 0.75, 0.9]
 
 
@@ -42,16 +40,6 @@ def test_fees_without_a_ratio_are_not_left_out(fees, ratios):
         )
 
 
-def test_variable_cost_and_its_bounds():
-    submission = {"execution_gas": 120_000, "blob_gas": 131_000, "bytes_per_submission": 200_000, "margin": 1.1}
-
-    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission) == 5.5825
-    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, fee_margin=1.0) == 6.5825
-    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, lower_bound=7) == 7.0
-    assert coordinator.variable_cost(1.0, 2.0, 5.0, **submission, upper_bound=3) == 3.0
-    assert coordinator.variable_cost(np.array([1.0, 0.0]), 2.0, 5.0, **submission).tolist() == [5.5825, 4.9225]
-
-
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
@@ -64,53 +52,6 @@ def test_variable_cost_and_its_bounds():
 def test_bounds_that_hold_nothing_are_refused(bounds, message):
     with pytest.raises(InvalidInput, match=message):
         coordinator.bounded(1.0, **bounds)
-
-
-def test_usage_weighted_gas_price_has_the_coefficients_of_its_time():
-    """0.1, 1.0 and 0.1 (2024-07): 100 · 0.1 + 1,000 + 200 · 0.1 · 1,000 / 100."""
-    fees = [100], [1_000], [0.5], [200], [0.5]
-
-    assert coordinator.usage_weighted_gas_price(*fees, execution_gas=100, blob_gas=1_000) == 1_210.0
-
-
-@pytest.mark.parametrize(
-    ("calldata", "pressure", "cost"),
-    [(545_000, 1.0, 15_468.75), (1_000_000, 1.0, 15_468.75), (408_750, 0.5, 15_234.375), (0, -1.0, 15_000.0)],
-)
-def test_calldata_pressure_raises_the_cost_and_never_lowers_it(calldata, pressure, cost):
-    assert coordinator.calldata_pressure(calldata) == pressure
-    assert coordinator.calldata_variable_cost(15_000.0, 15_000.0, calldata) == cost
-    assert coordinator.calldata_variable_cost(np.array([15_000.0]), 15_000.0, calldata).tolist() == [cost]
-
-
-def test_calldata_rule_can_be_turned_off():
-    assert coordinator.calldata_variable_cost(1.0, 2.0, 545_000, block_count=0) == 1.0
-
-
-def test_fees_of_the_coordinators_own_transactions():
-    zero = coordinator.weighted_moving_average_fee(
-        RISING, TIPS, [0.0] * 4, base_fee_coefficient=0.1, priority_fee_coefficient=1.2
-    )
-    tip = coordinator.weighted_moving_average_fee(
-        RISING, TIPS, RATIOS, base_fee_coefficient=0.0, priority_fee_coefficient=1.0
-    )
-
-    assert zero == 14.0
-    assert coordinator.submission_fees(tip, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8) == (1229, 1509)
-    assert coordinator.submission_fees(tip, 140, max_fee_cap=1000, max_priority_fee_cap=900) == (900, 1000)
-    with pytest.raises(InvalidInput, match=r"base_fees: expected at least one block, got \[\]"):
-        coordinator.weighted_moving_average_fee(
-            np.array([]), [], [], base_fee_coefficient=0.1, priority_fee_coefficient=1.2
-        )
-
-
-def test_l1_price_cap_rises_with_the_square_of_the_wait():
-    assert (
-        coordinator.dynamic_gas_price_cap(10**9, elapsed=16, target=32, time_of_day_multiplier=1.75) == 11_937_500_000
-    )
-    assert (
-        coordinator.dynamic_gas_price_cap(10**9, elapsed=32, target=32, time_of_day_multiplier=1.75) == 44_750_000_000
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,28 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.linea.extra_data import MAX_KWEI, PricingRecord, latest_variable_cost, recorded_cost
+from feemodel.linea.extra_data import MAX_KWEI, PricingRecord, recorded_cost
 
 kwei = st.integers(0, MAX_KWEI)
-
-
-# hexadecimal record, then fixed cost, variable cost, gas price [kwei]
-PUBLISHED = [
-    ("017ffffffe7fffffff80000000", 2147483646, 2147483647, 2147483648),
-    ("01000000007fffffffffffffff", 0, 2147483647, 4294967295),
-    ("0100007530000f42400000a3b0", 30_000, 1_000_000, 41_904),  # Linea mainnet, January 2026
-    ("01000075300100c345000383b3", 30_000, 16_827_205, 230_323),  # block 16,306,808
-]
-
-
-@pytest.mark.parametrize(("text", "fixed", "variable", "gas_price"), PUBLISHED)
-def test_published_records(text, fixed, variable, gas_price):
-    data = bytes.fromhex(text).ljust(32, b"\0")
-    record = PricingRecord(fixed * 1000, variable * 1000, gas_price * 1000)
-
-    assert PricingRecord.from_bytes(data) == record
-    assert record.to_bytes() == data
-    assert PricingRecord.from_bytes(data + bytes(65)) == record  # with the seal of the proof-of-authority era
 
 
 @given(kwei, kwei, kwei)
@@ -59,19 +40,6 @@ def test_costs_are_truncated_to_kwei_and_saturate():
 def test_other_bytes_are_refused(data, message):
     with pytest.raises(InvalidInput, match=message):
         PricingRecord.from_bytes(data)
-
-
-def test_lenient_reading_takes_any_version_but_not_fewer_bytes_than_the_fields():
-    data = bytes.fromhex("02000000010000000200000003")
-
-    assert PricingRecord.from_bytes(data, strict=False) == PricingRecord(1000, 2000, 3000)
-    with pytest.raises(InvalidInput, match="counted 12"):
-        PricingRecord.from_bytes(data[:12], strict=False)
-
-
-def test_a_header_without_a_record_has_a_latest_cost_of_zero():
-    assert latest_variable_cost(b"") == 0.0
-    assert latest_variable_cost(b"\xff" + bytes(31)) == 0.0
 
 
 @pytest.mark.parametrize("cost", [-1, float("nan"), float("inf"), "1", True])

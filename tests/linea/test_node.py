@@ -5,7 +5,7 @@ import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.linea._explanation import WALLETS, wallet_fees
-from feemodel.linea._node import node_checks, offered_price, pool_checks, verdicts
+from feemodel.linea._node import node_checks, offered_price, verdicts
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 
@@ -75,20 +75,6 @@ def test_offered_price(price, offered):
 def test_a_price_is_one_kind_or_the_other(price):
     with pytest.raises(InvalidInput):
         offered_price(**price)
-
-
-@pytest.mark.parametrize(
-    ("local", "api_check", "p2p_check", "has_priority", "checked"),
-    [
-        (True, True, False, False, True),
-        (True, False, True, False, False),
-        (False, True, False, False, False),
-        (False, False, True, False, True),
-        (True, True, True, True, False),
-    ],
-)
-def test_the_pool_checks_what_its_options_say(local, api_check, p2p_check, has_priority, checked):
-    assert pool_checks(local=local, api_check=api_check, p2p_check=p2p_check, has_priority=has_priority) is checked
 
 
 def test_wallets_of_mainnet():

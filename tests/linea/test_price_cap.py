@@ -2,13 +2,9 @@
 
 import csv
 
-import numpy as np
 import pytest
 
-from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import TIME_OF_DAY_MULTIPLIERS, cap_multiplier, tip_within_caps
-
-GWEI = 10**9
 
 
 def test_a_week_of_hourly_factors_is_the_published_one(shared):
@@ -17,19 +13,6 @@ def test_a_week_of_hourly_factors_is_the_published_one(shared):
     days = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
     assert [published[day, hour] for day in days for hour in range(24)] == list(TIME_OF_DAY_MULTIPLIERS)
-
-
-def test_a_week_of_hourly_factors_has_the_published_mean():
-    assert len(TIME_OF_DAY_MULTIPLIERS) == 168
-    assert round(float(np.mean(TIME_OF_DAY_MULTIPLIERS)), 3) == 1.147
-
-
-def test_the_constants_are_those_of_the_source():
-    assert (price_cap.ADJUSTMENT, price_cap.TARGET_DELAY, price_cap.WINDOW) == (25, 16 * 3_600, 7 * 24 * 3_600)
-    assert (price_cap.PERCENTILE, price_cap.COEFFICIENT) == (0.1, 0.9)
-    assert (price_cap.TIP, price_cap.MIN_BLOB_FEE) == (0.1 * GWEI, 0.1 * GWEI)
-    assert (price_cap.MAX_FEE, price_cap.MAX_TIP, price_cap.MAX_BLOB_FEE) == (100 * GWEI, 20 * GWEI, 100 * GWEI)
-    assert (price_cap.MAX_FINALIZATION_FEE, price_cap.MAX_FINALIZATION_TIP) == (200 * GWEI, 40 * GWEI)
 
 
 def forms(function):

@@ -31,33 +31,6 @@ fixed_costs = st.integers(0, 10**12)
 margins = st.floats(0, 10, allow_subnormal=False)
 
 
-def test_integers_give_a_python_int():
-    assert type(priority_fee(np.int32(128), np.uint64(21_000), variable_cost=10**9)) is int
-
-
-def test_kernel_agrees_on_many_elements_of_every_magnitude():
-    rng = np.random.default_rng(1)
-    size = (2 ** rng.uniform(0, 18, 300_000)).astype(np.int64)
-    gas = (2 ** rng.uniform(0, 25, 300_000)).astype(np.int64)
-    for variable_cost, fixed_cost, margin in [(1, 0, 1.0), (10**9, 3 * 10**7, 1.2), (10**10, 10**9, 0.8), (0, 0, 0.0)]:
-        compiled = kernels.priority_fee(size, gas, variable_cost, fixed_cost, margin)
-        costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
-
-        assert compiled is not None
-        assert np.array_equal(compiled, priority_fee(size, gas, **costs))
-
-
-@given(st.integers(2**40, 2**52), gases, st.integers(1, 2**11))
-def test_kernel_quotient_is_the_integer_quotient_up_to_its_limit(variable_cost, gas, size):
-    compiled = kernels.priority_fee(np.array([size]), np.array([gas]), variable_cost, 0, 1.0)
-
-    if variable_cost * size // gas < 2**52 and variable_cost * size < kernels.PRODUCT_LIMIT:
-        assert compiled is not None
-        assert compiled.tolist() == [variable_cost * size // gas]
-    else:
-        assert compiled is None
-
-
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [("gas", 0, r"gas\[700000\].*got 0"), ("size", -1, r"compressed_size\[700000\].*got -1")],
@@ -168,35 +141,6 @@ def test_an_array_of_another_kind_or_shape_is_refused(out):
         priority_fee([128, 256], 21_000, variable_cost=10**9, out=out)
 
 
-REFUSED = [
-    ({"gas": 0}, r"gas: expected whole gas of at least 1, got 0"),
-    ({"gas": -21_000}, r"gas: .* got -21000"),
-    ({"compressed_size": -1}, r"compressed_size: .* got -1"),
-    ({"compressed_size": 128.0}, r"compressed_size: expected whole bytes.* got 128\.0"),
-    ({"compressed_size": True}, r"compressed_size: .* got True"),
-    ({"compressed_size": None}, r"compressed_size: .* got None"),
-    ({"compressed_size": "128"}, r"compressed_size: .* got '128'"),
-    ({"variable_cost": 1e9}, r"variable_cost: expected whole wei.* got 1000000000\.0"),
-    ({"variable_cost": -1}, r"variable_cost: .* got -1"),
-    ({"fixed_cost": 3e7}, r"fixed_cost: expected whole wei.* got 30000000\.0"),
-    ({"margin": float("nan")}, r"margin: .* got nan"),
-    ({"margin": float("inf")}, r"margin: .* got inf"),
-    ({"margin": -0.1}, r"margin: .* got -0\.1"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "message"), REFUSED)
-@pytest.mark.parametrize("as_array", [False, True], ids=["scalar", "array"])
-def test_bad_input_is_named_with_its_value(wrong, message, as_array):
-    arguments = {"compressed_size": 128, "gas": 21_000, "variable_cost": 10**9, "fixed_cost": 0, "margin": 1.0} | wrong
-    if as_array:
-        arguments = {name: np.array([value, value]) for name, value in arguments.items()}
-        message = message.replace(":", r"\[0\]:", 1)
-
-    with pytest.raises(InvalidInput, match=message):
-        priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
-
-
 @pytest.mark.parametrize("as_array", [False, True], ids=["scalar", "array"])
 def test_a_product_that_a_node_would_wrap_is_refused(as_array):
     size = np.array([1, 922_338]) if as_array else 922_338
@@ -265,16 +209,6 @@ def test_verification_form_names_bad_input(wrong, message):
 
     with pytest.raises(InvalidInput, match=message):
         verification_priority_fee(arguments.pop("compressed_size"), arguments.pop("gas"), **arguments)
-
-
-def test_first_version_is_a_margin():
-    # Consensys/linea-sequencer at 4c81fa07 and 1467e19d, ProfitableTransactionSelectorTest
-    assert verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=10**9) == 1.0395
-    assert verification_margin(1_100_000_000, 1000, 21_000, min_gas_price=10**9, size_adjustment=-45) == (
-        0.12094240837696335
-    )
-    assert verification_margin(1_100_000_000, 45, 21_000, min_gas_price=10**9, size_adjustment=-45) == float("inf")
-    assert verification_margin([0, 9_900_000_000], 1000, 21_000, min_gas_price=10**9).tolist() == [0, 1.0395]
 
 
 def test_the_size_adjustment_of_the_first_version_is_a_signed_64_bit_integer():
