@@ -1,7 +1,6 @@
 """The explorer's methods: they say what the formulas say, refuse by name, and write integers as quantities."""
 
 import asyncio
-import json
 import re
 from dataclasses import replace
 
@@ -27,8 +26,6 @@ from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
 from feemodel.rollups import tables
 from feemodel.rollups.chains import timestamp
-from feemodel.rollups.rules import rules_at
-from feemodel.server.dispatch import Dispatcher, Method
 from feemodel.simulation.surfaces import Submission
 
 METHODS = explorer_methods()
@@ -114,13 +111,6 @@ def test_a_fee_in_the_verification_cost_form():
     assert [one["basis"] for one in fee(pricing="verification-cost")["recovery"]] == [assumed["basis"]]
 
 
-def test_a_margin_below_one_takes_away():
-    parts = fee(margin=0.5)["feePerGas"]
-
-    assert parts["margin"].startswith("-0x")
-    assert sum(wei(parts)[name] for name in ("fixed", "size", "margin", "floor")) == wei(parts)["priority"]
-
-
 def test_nothing_is_said_of_recovery_without_l1_fees_or_size():
     assert fee()["recovery"] == []
     nothing = fee(compressedSize=0, **L1)["recovery"][0]
@@ -187,12 +177,6 @@ def test_a_curve_is_the_fee_at_each_of_its_points(axis, scale, margin, size):
             assert along["cost"][place] == here["cost"]
             assert along["recovery"][place] == pytest.approx(here["recovery"], rel=1e-12)
             assert along["sizeRecovery"][place] == pytest.approx(here["sizeRecovery"], rel=1e-12)
-
-
-def test_whole_numbers_of_a_curve_are_taken_once():
-    curve = METHODS["feemodel_curve"]({**TRANSFER, "axis": "compressedSize", "from": 1, "to": 10, "points": 100})
-
-    assert curve["values"] == list(range(1, 11))
 
 
 def test_a_curve_has_the_chosen_value_itself_as_a_point():
@@ -276,11 +260,6 @@ def test_what_is_wrong_is_said_with_its_path(method, point, message):
     with pytest.raises((InvalidInput, LimitExceeded)) as error:
         METHODS[method](point)
     assert str(error.value).startswith(message)
-
-
-def test_more_points_than_a_curve_may_have_is_a_limit():
-    with pytest.raises(LimitExceeded):
-        METHODS["feemodel_curve"](curved(points=501)[1])
 
 
 def test_a_signed_transaction_is_explained_as_by_the_command_line():
@@ -389,28 +368,6 @@ def test_what_is_wrong_with_a_subject_is_said(call, message):
     assert str(error.value).startswith(message)
 
 
-CURRENT = tuple(one.name for one in rules_at()[0])
-
-
-def test_the_other_rollups_take_what_their_rules_say():
-    answer = compared(RAW)
-    table = tables.sizes_table([SIGNED])
-    expected = tables.comparison(table, base_fee=106_400_000, blob_base_fee=6_161_000, rules=CURRENT)
-
-    by_name = {row.rule: row for row in expected}
-    known = [one for one in answer["rules"] if "error" not in one]
-    assert [one["rule"] for one in known] == list(CURRENT)
-    for one in known:
-        row = by_name[one["rule"]]
-        assert (int(one["l1Fee"], 16), int(one["l2Fee"], 16), int(one["total"], 16)) == (
-            row.l1_fee,
-            row.l2_fee,
-            row.total,
-        )
-        assert (one["perByte"], one["ratio"]) == (row.per_byte, row.ratio)
-    assert answer["signedBytes"] == len(SIGNED.signed())
-
-
 def test_a_day_has_its_own_rules_and_l1_fees():
     answer = compared(RAW, {"at": "2026-02-01"})
     rules, without = rollups.rules_at("2026-02-01")
@@ -430,34 +387,6 @@ def test_a_day_has_its_own_rules_and_l1_fees():
     unknown = {one["rule"]: one["error"] for one in then["rules"] if "error" in one}
     assert unknown["mode"] == "unknown since 2024-03-14T00:00:01: base_fee_scalar, blob_base_fee_scalar"
     assert then["reference"] == then["rules"][0]["rule"] == "op-mainnet/ecotone"
-
-
-def test_a_chain_is_priced_in_its_own_token_and_in_eth_once_its_parameters_are_supplied():
-    given = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
-             "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
-    rows = supplied(parameters={"mantle": given})
-    rule = rollups.rule("mantle", parameters=given)
-    (expected,) = tables.comparison(
-        tables.sizes_table([SIGNED]), base_fee=106_400_000, blob_base_fee=6_161_000, rules=[rule]
-    )  # fmt: skip
-    found = rows["mantle"]
-
-    assert (found["rule"], found["token"], int(found["total"], 16)) == (rule.name, "MNT", expected.total)
-    assert int(found["totalEth"], 16) == expected.total_eth == round(expected.total / 3_114)
-    assert rows["mode"]["error"].startswith("unknown since 2025-05-09T16:00:01: base_fee_scalar")
-    assert supplied(parameters={"mantle": {name: str(value) for name, value in given.items()}}) == rows
-
-
-def test_starknet_is_priced_once_its_gas_and_its_rate_are_supplied():
-    """The L1 data gas costs 6,161,000 · 135 // 1,000 wei = 831,735 wei, and an ETH is worth 30,000 STRK."""
-    rate = {"starknet": {"eth_to_fri_rate": str(30_000 * 10**18)}}  # more than a double can hold exactly
-    found = supplied(parameters=rate, starknet=GAS)["starknet"]
-
-    assert (found["token"], int(found["l1Fee"], 16)) == ("STRK", 256 * 831_735 * 30_000)
-    assert int(found["l2Fee"], 16) == 1_100_000 * 8 * 10**9
-    assert int(found["totalEth"], 16) == pytest.approx(int(found["total"], 16) / 30_000, rel=1e-9)
-    assert "l1_data_gas, l2_gas" in supplied(parameters=rate)["starknet"]["error"]
-    assert supplied(starknet=GAS)["starknet"]["error"] == "unknown since 2024-01-10: eth_to_fri_rate"
 
 
 def test_the_fee_is_named_as_rip_7759_names_it():
@@ -560,21 +489,3 @@ def test_only_bytes_and_limits_are_bare_integers():
         "compressedSize", "measuredBytes", "signedBytes", "submissionBytes", "verificationCapacity", "pubdata",
         "dataBytes", "values", "default", "type", "gasPriceRatio",
     }  # fmt: skip
-
-
-def test_the_methods_answer_over_json_rpc():
-    calls = [
-        {"jsonrpc": "2.0", "id": 1, "method": "feemodel_fee", "params": {"point": {**TRANSFER, **L1}}},
-        {"jsonrpc": "2.0", "id": 2, "method": "feemodel_curve", "params": [curved()[1]]},
-        {"jsonrpc": "2.0", "id": 3, "method": "feemodel_explain", "params": [CALL]},
-        {"jsonrpc": "2.0", "id": 4, "method": "feemodel_fee", "params": [{**TRANSFER, "gas": "1"}]},
-    ]
-    dispatcher = Dispatcher({name: Method(one, typed=False) for name, one in METHODS.items()})
-    answers = json.loads(asyncio.run(dispatcher.answer(json.dumps(calls).encode())))
-
-    assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
-    assert answers[0]["result"] == fee(**L1)
-    assert answers[3]["error"] == {
-        "code": -32602,
-        "message": "point.gas: expected a quantity such as \"0x5208\", got '1'",
-    }

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from feemodel import _compiled, _extras
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.ethereum._transaction import measured_form, parse_transaction
 from feemodel.sizes import _lzss as lzss
 from feemodel.sizes._codecs import compressed_sizes
 from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
@@ -95,38 +94,6 @@ DICTIONARIES = {
 }
 CODECS = {name: Lzss(dictionary) for name, dictionary in DICTIONARIES.items()}
 
-# Payload; then what Consensys/compress v0.2.5 measures (`CompressedSize256k`, both published dictionaries): compressed
-# length, with the fallback, packed. All that counts of the dictionary is that it has 0xffffff, and 0xfe only by itself.
-PUBLISHED = [
-    (bytes(2), 5, 5, 32),
-    (bytes(5), 8, 8, 32),
-    (bytes(31), 8, 8, 32),
-    (bytes(32), 8, 8, 32),
-    (bytes(100), 8, 8, 32),
-    (bytes(128), 8, 8, 32),
-    (bytes(159), 8, 8, 32),
-    (bytes(160), 8, 8, 32),
-    (bytes(161), 8, 8, 32),
-    (bytes(255), 8, 8, 32),
-    (bytes(256), 8, 8, 32),
-    (bytes(257), 9, 9, 32),
-    (bytes(300), 12, 12, 32),
-    (b"\xfe", 8, 4, 32),
-    (b"\xff" * 3, 8, 6, 32),
-    (b"\xfe" * 3, 12, 6, 32),
-    (b"\xfe" * 8, 12, 11, 32),
-    (b"\xff" * 160, 12, 12, 32),
-    (b"\xfe" * 160, 12, 12, 32),
-    (b"\xfe" * 200, 12, 12, 32),
-]
-
-
-@pytest.mark.parametrize(("payload", "raw", "size", "packed"), PUBLISHED)
-def test_published_sizes(payload, raw, size, packed):
-    codec = CODECS["words"]
-    assert (raw, size, packed) == (codec.raw_size(payload), codec.size(payload), packed_size(codec.size(payload)))
-    check_ways(every_way(codec.dictionary), [payload], [raw])
-
 
 @pytest.mark.parametrize(("key", "name"), [("dict2025", "2025-04-21"), ("dictOld", "2024")])
 def test_published_sizes_under_the_published_dictionaries(shared, key, name):
@@ -139,17 +106,6 @@ def test_published_sizes_under_the_published_dictionaries(shared, key, name):
     assert [vector[key]["withFallback"] for vector in vectors] == codec.sizes(payloads).tolist()
     assert [vector[key]["packed"] for vector in vectors] == packed_size(codec.sizes(payloads)).tolist()
     check_ways(every_way(codec.dictionary), payloads, raw)
-
-
-def test_sizes_of_real_transactions(shared):
-    codec = Lzss.from_file(shared / "data" / "linea-dict-2025-04-21.bin")
-    transactions = rows(shared / "data" / "linea_mainnet_transactions.jsonl.gz")
-    measured = [row for row in transactions if "linea_lzss_size" in row]
-    payloads = [measured_form(parse_transaction(row["raw"]), "sender_unsigned") for row in measured]
-    sizes = codec.sizes(payloads)
-    assert len(sizes) == 796
-    assert [row["linea_lzss_size"] for row in measured] == sizes.tolist()
-    assert [row["linea_packed_size"] for row in measured] == packed_size(sizes).tolist()
 
 
 @pytest.mark.skipif(not (HAS_NATIVE or has_numba()), reason="takes minutes in plain Python")
@@ -225,7 +181,7 @@ LARGE = {
     "a block, mutated each time": b"".join(mutated(BLOCK, n, 400) for n in range(870)),
     "runs and bytes": b"".join(bytes(4 + b % 37) + bytes([b]) for b in seeded(8, 8_000)),
     "runs of any byte": b"".join(bytes([b]) * (150 + b % 20) for b in seeded(9, 1_500)),
-    "longer and longer runs": b"".join(bytes(n) + b"\x01" for n in range(1, 700)),
+    "longer and longer runs": b"".join(bytes(n) + b"\x01" for n in range(1, 400)),
     "zeros, as long as may be": bytes(2**18),
     "random, as long as may be": seeded(10, 2**18),
 }
@@ -270,12 +226,6 @@ def test_suffixes_are_in_order(data):
     assert starts == sorted(starts)
 
 
-def test_a_payload_does_not_see_the_one_before():
-    codec = CODECS["random"]
-    payloads = [BLOCK, BLOCK, b"", b"\xff", bytes(200), b"\x00" * 7 + BLOCK]
-    assert [codec.size(payload) for payload in payloads] == codec.sizes(payloads).tolist()
-
-
 def test_sizes_of_any_iterable_in_chunks(monkeypatch):
     payloads = [seeded(n, n) for n in range(50)]
     expected = [CODECS["words"].size(payload) for payload in payloads]
@@ -284,15 +234,6 @@ def test_sizes_of_any_iterable_in_chunks(monkeypatch):
     assert expected == CODECS["words"].sizes(np.array(payloads, dtype=object)).tolist()
     assert expected == compressed_sizes(payloads, CODECS["words"], threads=2).tolist()
     assert CODECS["words"].sizes([]).dtype == CODECS["words"].sizes(payloads).dtype == np.int64
-
-
-def test_bytes_like_payloads():
-    alike = [b"as it is", bytearray(b"as it is"), memoryview(b"as it is"), memoryview(b"a.s. .i.t. .i.s.")[::2]]
-    assert CODECS["empty"].sizes(alike).tolist() == [11] * 4
-
-
-def test_an_empty_payload_is_a_header():
-    assert CODECS["empty"].size(b"") == CODECS["empty"].raw_size(b"") == 3
 
 
 def test_threads_measure_at_once():
