@@ -45,26 +45,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_373,
+    "cli": 4_372,
     "estimates": 958,
-    "ethereum": 2_576,
+    "ethereum": 2_516,
     "execution": 2_341,
-    "explorer": 1_145,
+    "explorer": 1_144,
     "io": 3_577,
     "ledger": 3_682,
-    "linea": 2_298,
+    "linea": 2_296,
     "plots": 734,
-    "rollups": 4_743,
+    "rollups": 4_682,
     "server": 2_312,
     "simulation": 8_715,
     "sizes": 996,
     "top level": 2_135,
-    "package": 40_585,
-    "tests": 40_593,
+    "package": 40_460,
+    "tests": 40_592,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_266,
-    "modules": 215,
-    "exported names": 214,
+    "modules": 214,
+    "exported names": 213,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -35,7 +35,7 @@ def command(
     found = [(one, one.at()) for one in known.values()]
     rows: list[dict[str, Any]] = [
         {"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token, "since": parameters.since,
-         "unknown": [name for name in parameters.entries if not parameters.is_known(name)], "archived": one.archived}
+         "unknown": [name for name in parameters.entries if not parameters.is_known(name)]}
         for one, parameters in found
     ]  # fmt: skip
     cells = [

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class Chains:
     """Chains to compare, and their parameters."""
 
-    only: Annotated[str | None, text("names of chains or rules (default: all live chains)", "NAME,…")] = None
+    only: Annotated[str | None, text("names of chains or rules (default: all chains)", "NAME,…")] = None
     at: Date = None
     chains: Annotated[str | None, text("also use the chains of a folder of TOML files", "FOLDER")] = None
     set: Settings = ()  # type: ignore[assignment]
@@ -127,7 +127,7 @@ def command(
         "l1BaseFeeWei": base_fee,
         "blobBaseFeeWei": blob_base_fee,
         "l1Fees": dated,
-        "rules": [row._asdict() | row.in_parts._asdict() for row in rows],
+        "rules": [row._asdict() | row.in_parts for row in rows],
         "said": said,
     }
     names = [one.name for one in rules]

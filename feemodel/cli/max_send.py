@@ -40,7 +40,6 @@ def command(
     """Compute the largest value that a balance can send on a rollup, and the amount reserved for fees."""
     from feemodel.io.files import parse_json
     from feemodel.rollups import Now
-    from feemodel.rollups.factors import token_per_eth
     from feemodel.rollups.rules import parameters_of
     from feemodel.rollups.sending import needs_l1_fees
 
@@ -59,7 +58,7 @@ def command(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
         max_fee_per_gas=max_fee, at=at, parameters=given,
     )  # fmt: skip
-    token, per_eth = terms.chain.token, token_per_eth(terms)
+    token, per_eth = terms.chain.token, terms.token_per_eth
 
     def amount(wei: int) -> str:
         own = f"{wei / WEI_PER_ETH:.9f} {token}"

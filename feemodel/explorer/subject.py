@@ -310,10 +310,9 @@ def compared(
             found = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=both)[-1]
         except FeeModelError as error:
             return {**known, "error": str(error)}
-        parts = found.in_parts
         fees = {
             "l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total, "totalEth": found.total_eth,
-            "dataFee": parts.data_fee, "executionFee": parts.execution_fee, "priorityFee": parts.priority_fee,
+            "dataFee": found.l1_fee, "executionFee": found.l2_fee, "priorityFee": 0,
         }  # fmt: skip
         quantities = {name: None if fee is None else to_quantity(fee) for name, fee in fees.items()}
         return {**known, **quantities, "perByte": found.per_byte, "ratio": found.ratio}

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from feemodel._records import printed_as_table
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
-from feemodel.ethereum._transaction_fee import transaction_fee
 from feemodel.linea._measure import fee_bytes
 from feemodel.linea._node import Check, offered_price, verdicts
 from feemodel.linea.parameters import NODE
@@ -110,11 +109,10 @@ def explain(
     suggested = form.base_fee + parts.total
     offered = _offered(subject, form.base_fee)
     fee_per_gas = {"base": form.base_fee, **parts._asdict()}
-    # The data fee is the part of the fee that depends on the bytes. The priority fee is the part of the offered price
-    # above the suggested price.
+    # RIP-7759 divides a fee into three. The data fee is the part that depends on the bytes. The priority fee is the
+    # part of the offered price above the suggested price; Linea's `maxPriorityFeePerGas` also pays for the other two.
     paid = max(suggested, suggested if offered is None else offered)
-    data = (parts.total - form.fee(0, estimated, margin)) * estimated
-    named = transaction_fee(total=paid * estimated, data_fee=data, priority_fee=(paid - suggested) * estimated)
+    data_fee = (parts.total - form.fee(0, estimated, margin)) * estimated
     return {
         "subject": "transaction" if isinstance(subject, Transaction) else "call",
         "pricing": form.name,
@@ -127,10 +125,10 @@ def explain(
         "feePerGas": fee_per_gas,
         "feeWei": {name: part * estimated for name, part in fee_per_gas.items()},
         "transactionFee": {
-            "executionFee": named.execution_fee,
-            "dataFee": named.data_fee,
-            "priorityFee": named.priority_fee,
-            "total": named.total,
+            "executionFee": suggested * estimated - data_fee,
+            "dataFee": data_fee,
+            "priorityFee": (paid - suggested) * estimated,
+            "total": paid * estimated,
         },
         "priorityFeePerGas": parts.total,
         "totalWei": suggested * estimated,

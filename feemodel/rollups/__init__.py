@@ -1,12 +1,11 @@
 """Fee rules of rollups: the fee of a transaction on each chain, today or on a given date.
 
 rule : the rule of one chain at a date
-rules_at : the rules of all live chains at a date
+rules_at : the rules of all chains at a date
 chains : the chains of the package, with dated parameters
 read_chains : chains from files of the user
 chains_table : the dated parameters of chains as a table
 measured_sizes : the transaction sizes that the rules need
-sizes_table : the transaction sizes as a table
 comparison : total fees of a set of transactions under each rule
 compare : the fee of each transaction under each rule, as a table
 optimism, arbitrum, scroll, zksync, zksync_os, taiko, mantle, starknet : fee formulas of a chain, with the results of
@@ -36,6 +35,5 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import compare as compare
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import measured_sizes as measured_sizes
-    from feemodel.rollups.tables import sizes_table as sizes_table
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -6,7 +6,7 @@ Format of a file:
     family = "op-stack"
     token = "ETH"
     checked = 2026-11-24            # day of the last comparison with the sources; a row may set its own day
-    note = "…"                      # optional, as are `archived` and `without_set_code`
+    note = "…"                      # optional, as is `without_set_code`
 
     [confirmed]                     # parameter = last day for which sources confirm the parameter's values
     base_fee_scalar = 2026-08-20
@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.rollups.chains import UNKNOWN, Chain, Row, check_parameter, schema, timestamp
 
-FIELDS = {"id": int, "family": str, "token": str, "checked": date, "note": str, "archived": (str, date),
+FIELDS = {"id": int, "family": str, "token": str, "checked": date, "note": str,
           "without_set_code": str, "confirmed": dict, "rows": list}  # fmt: skip
 ROW_FIELDS = {"since": (str, date), "source": str, "checked": date, "note": str, "assumed": list, "unknown": list,
               "keeps": list}  # fmt: skip
@@ -106,8 +106,7 @@ class ChainFile:
                 self.fail(parameter, f"expected a day such as 2026-08-20, got {day!r}", "confirmed", 0)
         return Chain(
             name=name, family=found["family"], token=found["token"], rows=rows, chain_id=found.get("id"),
-            archived=None if "archived" not in found else _iso(found["archived"]), note=found.get("note", ""),
-            without_set_code=found.get("without_set_code", ""),
+            note=found.get("note", ""), without_set_code=found.get("without_set_code", ""),
             confirmed=MappingProxyType({parameter: _iso(day) for parameter, day in confirmed.items()}),
         )  # fmt: skip
 

@@ -175,6 +175,20 @@ class Parameters(Mapping[str, Any]):
         return Parameters(self.chain, self.entries | entries, self.row)
 
     @property
+    def token_per_eth(self) -> float | None:
+        """Value of one ETH in the chain's token; `None` if the value is not known.
+
+        >>> chain("base").at().token_per_eth, chain("mantle").at().given({"token_ratio": 3_114}).token_per_eth
+        (1.0, 3114.0)
+        """
+        if self.chain.token == "ETH":
+            return 1.0
+        for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
+            if self.is_known(name):
+                return float(self[name] / unit)
+        return None
+
+    @property
     def no_set_code(self) -> str | None:
         """Reason why there are no fees for transactions of type 4 (EIP-7702); `None` if the chain supports type 4."""
         if self.get("set_code"):
@@ -218,7 +232,6 @@ class Chain:
     token: str  #: token in which fees are paid
     rows: tuple[Row, ...]
     chain_id: int | None = None  #: chain id (EIP-155); `None` if there is none (Starknet) or more than one (ZKsync OS)
-    archived: str | None = None  #: day on which the chain ended, or `UNKNOWN`; `None` for a live chain
     note: str = ""
     without_set_code: str = ""  #: reason why the chain has no transactions of type 4; empty if a row introduces type 4
     #: parameter name → last day for which sources confirm the values of the parameter in the rows

@@ -101,7 +101,7 @@ class Rule:
     @property
     def token_per_eth(self) -> float | None:
         """Value of one ETH in the token; `None` if the value is not known."""
-        return token_per_eth(self.parameters)
+        return self.parameters.token_per_eth
 
     def factors(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         """Return the factors of the fees; the arguments are ints and `Exact` arrays, which are not checked.
@@ -154,21 +154,6 @@ class Rule:
 
     def _fees(self, *, base_fee: Whole, blob_base_fee: Whole, **columns: Whole) -> Fees:
         return evaluate(self.factors(columns, base_fee, blob_base_fee))
-
-
-def token_per_eth(parameters: Parameters) -> float | None:
-    """Return the value of one ETH in a chain's token; `None` if the value is not known.
-
-    >>> from feemodel.rollups.chains import chain
-    >>> token_per_eth(chain("base").at()), token_per_eth(chain("mantle").at().given({"token_ratio": 3_114}))
-    (1.0, 3114.0)
-    """
-    if instance("parameters", parameters, Parameters).chain.token == "ETH":
-        return 1.0
-    for name, unit in (("token_per_eth", 1), ("token_ratio", 1), ("eth_to_fri_rate", 10**18)):
-        if parameters.is_known(name):
-            return float(parameters[name] / unit)
-    return None
 
 
 def evaluate(factors: Factors) -> Fees:

@@ -139,7 +139,7 @@ def rules_at(
     chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rules of all live chains at a date, and an error for each chain that has no rule at this date.
+    """Return the rules of all chains at a date, and an error for each chain that has no rule at this date.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def rules_at(
 
     Raises
     ------
-    InvalidInput : the date or `parameters` is not valid, or `parameters` names a chain that is unknown or archived.
+    InvalidInput : the date or `parameters` is not valid, or `parameters` names an unknown chain.
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], without["scroll"].since
@@ -162,11 +162,11 @@ def rules_at(
     if at is not None:
         timestamp("at", at)
     names = mapping("chains", chains)
-    live = [name for name in names if instance("chains", chains[name], Chain).archived is None]
     for name in mapping("parameters", parameters):
-        choice("parameters", name, live)
+        choice("parameters", name, names)
     found, without = [], {}
-    for name in [*(one for one in FIRST if one in live), *(one for one in live if one not in FIRST)]:
+    for name in dict.fromkeys((*(one for one in FIRST if one in names), *names)):
+        instance("chains", chains[name], Chain)
         try:
             found.append(rule(chains[name], at=at, parameters=parameters.get(name, EMPTY)))
         except InvalidInput as error:

@@ -25,9 +25,9 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter
 from feemodel.ethereum._fee_units import implausible
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
-from feemodel.ethereum._transaction_fee import TransactionFee, transaction_fee
 from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
 from feemodel.ethereum.l1_table import l1_table
+from feemodel.quantities import BaseFee, BlobBaseFee, Byte, Gas, Timestamp, WholeNumber, quantity_of
 from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
 from feemodel.rollups.factors import TYPE_COLUMN, Rule
 from feemodel.rollups.rules import PUBDATA, rule, rules_at
@@ -45,8 +45,14 @@ MEASURED = (
     "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
     "data_length", "zstd_data_size", "linea_size", "pubdata",
 )  # fmt: skip
-UNITS = {"base_fee": "wei / gas", "blob_base_fee": "wei / gas", "timestamp": "s", "gas": "gas",
-         "transaction_type": "1", "block_number": "1"}  # fmt: skip
+#: Quantities of the columns of a comparison that are not sizes.
+QUANTITIES = {
+    "base_fee": BaseFee,
+    "blob_base_fee": BlobBaseFee,
+    "timestamp": Timestamp,
+    **dict.fromkeys(("gas", "l1_data_gas", "l2_gas"), Gas),
+    **dict.fromkeys((TYPE_COLUMN, "block_number"), WholeNumber),
+}
 
 
 class ComparisonRow(NamedTuple):
@@ -62,9 +68,9 @@ class ComparisonRow(NamedTuple):
     ratio: float | None  #: total_eth / total_eth of the reference rule; `None` without a token price [1]
 
     @property
-    def in_parts(self) -> TransactionFee:
+    def in_parts(self) -> dict[str, int]:
         """Total fee, divided into the components of RIP-7759; the priority fee is 0 [wei]."""
-        return transaction_fee(total=self.total, data_fee=self.l1_fee)
+        return {"execution_fee": self.l2_fee, "data_fee": self.l1_fee, "priority_fee": 0}
 
 
 def measured_sizes(
@@ -162,50 +168,6 @@ def measured_sizes(
     return {choice("columns", name, MEASURED): measures[name]() for name in asked}
 
 
-def sizes_table(
-    signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
-    *,
-    gas: Sequence[int] | None = None,
-    senders: Sequence[bytes] | None = None,
-    pubdata: ArrayLike = PUBDATA,
-    linea_codec: str | Codec = "zstd",
-) -> "pd.DataFrame":
-    """Measure all transaction sizes that the rules of `feemodel.rollups.rules` use, and return a DataFrame.
-
-    Parameters
-    ----------
-    signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
-        `feemodel.io.read_transactions`.
-    gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
-    senders : address of each sender (20 bytes); `None`: recovered from the signatures.
-    pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
-        [byte].
-    linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
-        `Lzss(dictionary)`.
-
-    Returns
-    -------
-    DataFrame : one row per transaction, with the columns of `MEASURED`; sizes in [byte], `gas` in [gas].
-
-    Raises
-    ------
-    InvalidInput : no transactions, bytes that are not a transaction of type 0, 1, 2 or 4, lists of different lengths,
-        or Series with different indexes.
-    MissingExtra : pandas is not installed.
-
-    >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
-    >>> sizes_table([transfer])[["gas", "length", "fastlz_size"]].to_dict("records")
-    [{'gas': 21000, 'length': 97, 'fastlz_size': 85}]
-    """
-    need("sizes_table", "pandas")
-    import pandas as pd
-
-    sizes = measured_sizes(
-        signed_transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec
-    )  # fmt: skip
-    return pd.DataFrame(sizes)
-
-
 def compare(
     transactions: Any,
     l1_fees: Any,
@@ -220,11 +182,11 @@ def compare(
     Parameters
     ----------
     transactions : table (mapping, pandas or polars) with the columns that the rules use, such as the result of
-        `sizes_table`; or a table of `feemodel.io.read_transactions`, of which the sizes for the rules are measured.
+        `measured_sizes`; or a table of `feemodel.io.read_transactions`, of which the sizes for the rules are measured.
     l1_fees : table (mapping, pandas or polars) with `base_fee` and `blob_base_fee`, one row per sample; means are
         rounded to whole wei [wei / gas]. Columns may have any name of `feemodel.ethereum.l1_table`. `timestamp`
         (seconds or datetimes) becomes the coordinate `time`.
-    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain.
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every chain.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
         `numpy.datetime64`; `None`: the newest rules.
     chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
@@ -253,26 +215,26 @@ def compare(
     need("compare", "xarray")
     asked = _chosen(rules, at, chains, parameters)
     table, samples = _table(transactions, asked), _samples(l1_fees)
-    chosen = _with_columns(asked, table, rules)
+    chosen = asked if rules is not None else _with_columns(asked, table)
     shape = (_rows(table), len(chosen), _rows(samples))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare parts of the table")
-    complete = all(isinstance(one.rule, Rule) for one in chosen)
+    complete = all(isinstance(one, Rule) for one in chosen.values())
     fees = {part: np.full(shape, 0 if complete else np.nan, dtype=np.int64 if complete else float)
             for part in ("l1_fee", "l2_fee")}  # fmt: skip
     base_fee, blob_base_fee = samples["base_fee"], samples["blob_base_fee"]
     rows = max(1, BLOCK // shape[2])
-    for place, one in enumerate(chosen):
-        if not isinstance(one.rule, Rule):
+    for place, one in enumerate(chosen.values()):
+        if not isinstance(one, Rule):
             continue
         for start in range(0, shape[0], rows):
             block = slice(start, start + rows)
             columns = {name: column[block, None] for name, column in table.items()}
-            l1_fee, l2_fee = one.rule.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
+            l1_fee, l2_fee = one.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
             fees["l1_fee"][block, place], fees["l2_fee"][block, place] = l1_fee, l2_fee
     dims = ("transaction", "chain", "time")
-    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, table, samples)
+    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, chains, table, samples)
 
 
 def comparison(
@@ -288,10 +250,10 @@ def comparison(
 
     Parameters
     ----------
-    transactions : table with `length` and the columns that the rules use, such as the result of `sizes_table`; or a
+    transactions : table with `length` and the columns that the rules use, such as the result of `measured_sizes`; or a
         table of `feemodel.io.read_transactions`, whose transactions are then measured.
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every live chain with known
+    rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every chain with known
         parameters.
     reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
@@ -315,7 +277,8 @@ def comparison(
     fees = _of_l1(base_fee, blob_base_fee)
     asked = _chosen(rules, at, CHAINS, EMPTY)
     table = _table(transactions, asked, ["length"])
-    chosen = [one.rule for one in _with_columns(asked, table, rules) if isinstance(one.rule, Rule)]
+    known = asked if rules is not None else _with_columns(asked, table)
+    chosen = [one for one in known.values() if isinstance(one, Rule)]
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
     signed_bytes = int(table["length"].sum())
@@ -354,21 +317,6 @@ def _check_plausible(name: str, values: RealArray) -> None:
         raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
 
 
-def in_eth(total: int, one: Rule) -> int | None:
-    """Convert an amount of a rule's token to wei of ETH; the result is exact if the token is ETH.
-
-    The result is `None` if the chain's parameters have no exchange rate of the token. Raises `InvalidInput` if the
-    amount is not an integer of at least 0.
-
-    >>> from feemodel.rollups.rules import rule
-    >>> in_eth(29_363_200_101, rule("op-mainnet/jovian"))
-    29363200101
-    """
-    total = whole_scalar("total", total, unit="wei")
-    per_eth = instance("one", one, Rule).token_per_eth
-    return None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
-
-
 def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     """Return the dated parameters of chains as a table.
 
@@ -379,7 +327,7 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     Returns
     -------
     DataFrame : one row for each `Row` of each chain, with the columns `chain`, `family`, `token`, `since`, `values`,
-        `assumed`, `unknown`, `source`, `checked`, `note` and `archived`, all text.
+        `assumed`, `unknown`, `source`, `checked` and `note`, all text.
 
     Raises
     ------
@@ -404,20 +352,10 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
             "source": row.source,
             "checked": row.checked,
             "note": row.note,
-            "archived": one.archived or "",
         }
         for one in (instance("chains", one, Chain) for one in mapping("chains", chains).values())
         for row in one.rows
     )
-
-
-class Chosen(NamedTuple):
-    """A chain of a comparison: its rule, or the error that says why it has none."""
-
-    chain: str
-    upgrade: str
-    token: str
-    rule: Rule | InvalidInput
 
 
 def _chosen(
@@ -425,48 +363,43 @@ def _chosen(
     at: When | None,
     chains: Mapping[str, Chain],
     parameters: Mapping[str, Mapping[str, Any]],
-) -> list[Chosen]:
-    """Return the asked rules, or those of all live chains; a chain without known parameters keeps its place."""
+) -> dict[str, Rule | InvalidInput]:
+    """Return the asked rules, or those of all chains, by name; or the error that says why a chain has none."""
     if rules is None:
         found, without = rules_at(at, chains=chains, parameters=parameters)
-        refused = [Chosen(name, "", chains[name].token, error) for name, error in without.items()]
-        return [*map(_priced, found), *refused]
+        return {**{one.name: one for one in found}, **without}
     if at is not None:
         timestamp("at", at)
     mapping("chains", chains)
     for name in mapping("parameters", parameters):
         choice("parameters", name, chains)
-    chosen = []
+    chosen: list[tuple[str, Rule | InvalidInput]] = []
     for one in sequence("rules", rules):
         if isinstance(one, Rule):
-            chosen.append(_priced(one))
+            chosen.append((one.name, one))
             continue
         name, _, upgrade = one.partition("/") if isinstance(one, str) else ("", "", "")
         own = one if name not in chains or upgrade else chains[name]
         try:
-            chosen.append(_priced(rule(own, at=at, parameters=parameters.get(name, EMPTY))))
+            dated = rule(own, at=at, parameters=parameters.get(name, EMPTY))
+            chosen.append((dated.name, dated))
         except InvalidInput as error:
             unknown = isinstance(error, UnknownParameter) or (error.name == "at" and not upgrade)
             if name not in chains or not unknown:
                 raise
-            chosen.append(Chosen(name, upgrade, chains[name].token, error))
-    labels = [(one.chain, one.upgrade) for one in chosen]
-    if not chosen or len(set(labels)) != len(labels):
-        names = ["/".join(filter(None, label)) for label in labels]
+            chosen.append((one, error))
+    names = [name for name, _ in chosen]
+    if not chosen or len(set(names)) != len(names):
         raise InvalidInput("rules", "expected at least one rule, and each rule only once", names)
-    errors: list[InvalidInput] = [one.rule for one in chosen if isinstance(one.rule, InvalidInput)]
+    errors = [one for _, one in chosen if isinstance(one, InvalidInput)]
     if len(errors) == len(chosen):
         raise errors[0]
-    return chosen
+    return dict(chosen)
 
 
-def _priced(one: Rule) -> Chosen:
-    return Chosen(one.chain, one.upgrade, one.token, one)
-
-
-def _table(transactions: Any, chosen: Sequence[Chosen], more: Sequence[str] = ()) -> dict[str, WholeArray]:
+def _table(transactions: Any, chosen: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, WholeArray]:
     """Return the columns that rules need, which are measured if the transactions have none."""
-    used = [name for one in chosen if isinstance(one.rule, Rule) for name in one.rule.columns]
+    used = [name for one in chosen.values() if isinstance(one, Rule) for name in one.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
     transactions = _plain(transactions)
     if is_transaction_table(transactions):
@@ -487,21 +420,21 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _with_columns(chosen: Sequence[Chosen], table: Mapping[str, WholeArray], asked: Any) -> list[Chosen]:
-    """Unless rules were asked for, replace each one that lacks columns, or does not carry a type, by the reason."""
-    return list(chosen) if asked is not None else [_if_complete(one, table) for one in chosen]
-
-
-def _if_complete(one: Chosen, table: Mapping[str, WholeArray]) -> Chosen:
-    if not isinstance(one.rule, Rule):
-        return one
-    if missing := [name for name in one.rule.columns if name not in table]:
-        return one._replace(rule=InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table]))
-    types = table.get(TYPE_COLUMN)
-    if one.rule.no_set_code is not None and types is not None and (types == SET_CODE).any():
-        reason = f"no fee rule for transactions of type 4 (EIP-7702): {one.rule.no_set_code}"
-        return one._replace(rule=InvalidInput(TYPE_COLUMN, reason, SET_CODE))
-    return one
+def _with_columns(
+    chosen: Mapping[str, Rule | InvalidInput], table: Mapping[str, WholeArray]
+) -> dict[str, Rule | InvalidInput]:
+    """Replace each rule that lacks columns, or does not carry a type, by the reason."""
+    complete = dict(chosen)
+    has_set_code = TYPE_COLUMN in table and bool((table[TYPE_COLUMN] == SET_CODE).any())
+    for name, one in chosen.items():
+        if not isinstance(one, Rule):
+            continue
+        if missing := [column for column in one.columns if column not in table]:
+            complete[name] = InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table])
+        elif has_set_code and one.no_set_code is not None:
+            reason = f"no fee rule for transactions of type 4 (EIP-7702): {one.no_set_code}"
+            complete[name] = InvalidInput(TYPE_COLUMN, reason, SET_CODE)
+    return complete
 
 
 def _plain(table: Any) -> Any:
@@ -539,32 +472,41 @@ def _column(name: str, values: Any) -> WholeArray:
 
 
 def _dataset(
-    variables: Mapping[str, Any], chosen: Sequence[Chosen], table: Mapping[str, WholeArray], samples: Mapping[str, Any]
+    variables: Mapping[str, Any],
+    chosen: Mapping[str, Rule | InvalidInput],
+    chains: Mapping[str, Chain],
+    table: Mapping[str, WholeArray],
+    samples: Mapping[str, Any],
 ) -> "xr.Dataset":
     import xarray as xr
 
-    known = [one.rule if isinstance(one.rule, Rule) else None for one in chosen]
+    names = [name.partition("/") for name in chosen]
+    known = [one if isinstance(one, Rule) else None for one in chosen.values()]
     per_eth = [None if one is None else one.token_per_eth for one in known]
     coordinates: dict[str, Any] = {
-        "chain": [one.chain for one in chosen],
-        "upgrade": ("chain", [one.upgrade for one in chosen]),
-        "token": ("chain", [one.token for one in chosen]),
+        "chain": [name for name, _, _ in names],
+        "upgrade": ("chain", [upgrade for _, _, upgrade in names]),
+        "token": (
+            "chain",
+            [chains[name].token if one is None else one.token for (name, *_), one in zip(names, known, strict=True)],
+        ),
         "token_per_eth": ("chain", np.array([np.nan if one is None else one for one in per_eth])),
         "since": ("chain", ["" if one is None else one.parameters.since for one in known]),
         "source": ("chain", ["" if one is None else one.parameters.source for one in known]),
         "remarks": ("chain", ["" if one is None else "; ".join(one.remarks) for one in known]),
-        "reason": ("chain", [str(one.rule) if isinstance(one.rule, InvalidInput) else "" for one in chosen]),
+        "reason": ("chain", ["" if isinstance(one, Rule) else str(one) for one in chosen.values()]),
     }
     for dim, columns in (("transaction", table), ("time", samples)):
         for name, values in columns.items():
-            units = {} if name == "time" else {"units": UNITS.get(name, "byte")}
+            quantity = None if name == "time" else quantity_of(QUANTITIES.get(name, Byte))
+            units = {} if quantity is None else {"units": quantity.unit}
             coordinates[name] = (dim, values, units)
     fees = xr.Dataset(variables, coordinates)
     for name in variables:
         fees[name].attrs["units"] = "wei"
     days = [] if "time" not in samples else sorted({str(time)[:10] for time in samples["time"].astype(str)})
     fees.attrs["l1_fees"] = "no date given" if not days else " to ".join(dict.fromkeys((days[0], days[-1])))
-    parameters = {"/".join(filter(None, (one.chain, one.upgrade))): one.parameters.as_dict() for one in known if one}
+    parameters = {one.name: one.parameters.as_dict() for one in known if one is not None}
     fees.attrs["parameters"] = json.dumps(parameters, ensure_ascii=False)
     return fees
 
@@ -637,4 +579,6 @@ def _paid(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) -
     shape = (_rows(table),)
     parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
     l1_fee, l2_fee = (int(part.sum()) for part in parts)
-    return Payment(one.name, one.token, l1_fee, l2_fee, l1_fee + l2_fee, in_eth(l1_fee + l2_fee, one))
+    total, per_eth = l1_fee + l2_fee, one.token_per_eth
+    total_eth = None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
+    return Payment(one.name, one.token, l1_fee, l2_fee, total, total_eth)

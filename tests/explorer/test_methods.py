@@ -373,7 +373,7 @@ def test_a_day_has_its_own_rules_and_l1_fees():
     rules, without = rollups.rules_at("2026-02-01")
     fees = day_l1_fees("at", timestamp("at", "2026-02-01"))
     expected = tables.comparison(
-        tables.sizes_table([SIGNED]), base_fee=fees[0], blob_base_fee=fees[1], rules=rules
+        tables.measured_sizes([SIGNED]), base_fee=fees[0], blob_base_fee=fees[1], rules=rules
     )  # fmt: skip
 
     assert (answer["at"], answer["without"], answer["reference"]) == (

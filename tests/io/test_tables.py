@@ -17,7 +17,7 @@ from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
 from feemodel.linea import fee_sizes
-from feemodel.rollups.tables import comparison, measured_sizes, sizes_table
+from feemodel.rollups.tables import comparison, measured_sizes
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
@@ -62,7 +62,7 @@ def test_every_function_that_takes_transactions_takes_the_table(name, tmp_path):
     workload = Workload.from_transactions(table, codec="deflate", name="mine")
     assert feemodel.compressed_sizes(MEASURED, "deflate").tolist() == workload.compressed_size.tolist()
     assert feemodel.compressed_sizes(table).tolist() == SIZES
-    sizes = sizes_table(table)
+    sizes = pd.DataFrame(measured_sizes(table))
     assert [len(signed(one).signed()) for one in TRANSACTIONS] == sizes["length"].tolist()
     assert comparison(table, base_fee=10**9, blob_base_fee=1)[0].rule == "linea"
     fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")

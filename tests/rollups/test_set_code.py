@@ -38,8 +38,8 @@ from feemodel.rollups import (
     Now,
     arbitrum_l1_pricing,
     max_send,
+    measured_sizes,
     sending,
-    sizes_table,
 )
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import all_rules, rule, rules_at
@@ -135,9 +135,9 @@ def test_every_way_in_measures_the_signed_encoding_with_its_list():
     }  # fmt: skip
     ways = [[RAW], [to_hex(RAW)], [PARSED], pd.DataFrame([SENT]), pd.DataFrame({"raw": [RAW]}),
             pd.DataFrame([SENT | {"authorizationList": np.array(LIST, dtype=object)}])]  # fmt: skip
-    for table in map(sizes_table, ways):
-        assert table[[*sizes]].iloc[0].to_dict() == sizes
-    assert sizes_table([RAW])["linea_size"].tolist() == sizes_table([RAW], senders=[SENDER])["linea_size"].tolist()
+    for table in map(measured_sizes, ways):
+        assert {name: table[name].item() for name in sizes} == sizes
+    assert measured_sizes([RAW])["linea_size"] == measured_sizes([RAW], senders=[SENDER])["linea_size"]
 
 
 def expected_l1_fees() -> dict:
@@ -167,7 +167,7 @@ def expected_l1_fees() -> dict:
 @pytest.mark.parametrize(("asked", "l1_fee"), expected_l1_fees().items(), ids=str)
 def test_a_chain_that_carries_it_prices_it_to_the_wei(asked, l1_fee):
     (name, at) = asked
-    table = sizes_table([RAW], gas=[GAS])
+    table = measured_sizes([RAW], gas=[GAS])
     found = rollups.compare(table, {name: [fee] for name, fee in L1.items()}, [rule(name, at=at)])
 
     assert found.l1_fee.values.tolist() == [[[l1_fee]]]
@@ -188,7 +188,7 @@ UNKNOWN = {
     ("taiko", 1_786_021_200),
 ])  # fmt: skip
 def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(name, first):
-    table = sizes_table([RAW], gas=[GAS])
+    table = measured_sizes([RAW], gas=[GAS])
     since = np.datetime64(first, "s")
     given = UNKNOWN.get(name, {})
     assert rule(name, at=first, parameters=given).fees(table, **L1).l2.tolist() > [0]
@@ -210,14 +210,14 @@ def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(nam
 ])  # fmt: skip
 def test_a_rule_without_it_says_why(name, reason):
     with pytest.raises(InvalidInput) as refused:
-        rule(name).fees(sizes_table([RAW]), **L1)
+        rule(name).fees(measured_sizes([RAW]), **L1)
 
     expected = f"transaction_type[0]: {name} has no fee rule for transactions of type 4 (EIP-7702): {reason}, got 4"
     assert expected == str(refused.value)
 
 
 def test_every_rule_either_prices_it_or_says_why():
-    table = sizes_table([RAW])
+    table = measured_sizes([RAW])
     for one in all_rules().values():
         if one.no_set_code is None:
             assert one.fees(table, **L1).l2.tolist() > [0]
@@ -252,8 +252,8 @@ def test_max_send_holds_back_what_the_list_costs(name):
             value=found.max_value, authorizations=PARSED.authorizations,
         )  # fmt: skip
         bounds = sending._l1_fee_bounds(10**9, 10**8, 1)
-        paid = rule(name).fees(sizes_table([signed(one)]), base_fee=bounds[0], blob_base_fee=bounds[1])
-        assert found.l1_fee >= int(paid.l1.iloc[0])
+        paid = rule(name).fees(measured_sizes([signed(one)]), base_fee=bounds[0], blob_base_fee=bounds[1])
+        assert found.l1_fee >= int(paid.l1[0])
 
 
 @pytest.mark.parametrize(("change", "message"), [
