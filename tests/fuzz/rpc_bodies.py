@@ -109,6 +109,18 @@ def seeds() -> list[bytes]:
     calls: list[Any] = [_call(method, params, 1) for method, params in PARAMS.items()]
     named = _call("rollup_getProof", {"address": ADDRESS, "storageKeys": [], "block": "finalized"}, "a")
     notification = {"jsonrpc": "2.0", "method": "rollup_getProof", "params": []}
+    listed = [{"address": ADDRESS, "storageKeys": ["0x" + "33" * 32]}, {"address": OTHER, "storageKeys": None}]
+    consent = {"chainId": "0x1", "address": OTHER, "nonce": "0x0", "yParity": "0x1", "r": "0x2", "s": "0x3"}
+    blobs = {"blobVersionedHashes": ["0x01" + "33" * 31], "maxFeePerBlobGas": "0x1"}
+    calls += [
+        _call("rollup_estimateGas", [fields, OVERRIDES], 1)
+        for fields in (
+            CALL | {"gas": "0x5208", "gasPrice": "0x7", "nonce": "0x0", "chainId": "0x539", "accessList": listed},
+            CALL | {"input": "0x00ff", "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1"},
+            CALL | {"authorizationList": [consent]},
+            CALL | blobs,
+        )
+    ]
     other = [named, notification, _call("nothing", [], None), [*calls[:3], notification, 1], [], [notification], 1.5]
     return [json.dumps(request).encode() for request in (*calls, *other)]
 

@@ -1,11 +1,9 @@
 """Parsers of requests under bad input: seeds, the inputs that once reached or broke something, and random mutations."""
 
-import json
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -13,13 +11,17 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.execution._state import parse_overrides
 from tests.conftest import ROOT
-from tests.fuzz import rpc_bodies
-from tests.fuzz.answers import check_answer
+from tests.fuzz import rpc_bodies, transactions
 from tests.fuzz.mutators import nearby_bytes
-from tests.fuzz.target import Violation, accepts
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.target import Target, accepts
 
 FOLDER = ROOT / "tests" / "fuzz"
+TARGETS: dict[str, Target] = {**rpc_bodies.TARGETS, **transactions.TARGETS}
+#: Bodies with a kept call or kept overrides.
+BODIES = {
+    "call": b'{"jsonrpc":"2.0","id":1,"method":"rollup_estimateGas","params":[%s]}',
+    "overrides": b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest",%s]}',
+}
 KEPT = sorted(path for kind in ("corpus", "crashes") for path in (FOLDER / kind).rglob("*") if path.is_file())
 MUTATIONS = 400  # of a target
 SIZE = 20_000  # bytes of an input that is kept, at most
@@ -45,7 +47,8 @@ def test_no_kept_input_shows_a_defect(path: Path):
     """Those under `crashes` once did; those under `corpus` reach what others do not."""
     data = path.read_bytes()
     assert len(data) <= SIZE
-    accepts(TARGETS[path.parent.name], data)
+    kind = path.parent.name
+    accepts(*(TARGETS["rpc"], BODIES[kind] % data) if kind in BODIES else (TARGETS[kind], data))
 
 
 @targets
@@ -60,42 +63,6 @@ def test_mutations_of_the_seeds_show_no_defect(name):
         taken += accepts(target, data)
     if name != "rpc":  # which answers everything
         assert 0 < taken < MUTATIONS, "mutations that are all taken or all refused test little"
-
-
-REQUEST = {"jsonrpc": "2.0", "id": 7, "method": "eth_chainId", "params": []}
-RESULT = {"jsonrpc": "2.0", "id": 7, "result": "0x539"}
-ERROR = {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no"}}
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        (REQUEST, None),
-        (REQUEST, RESULT | {"id": 8}),
-        (REQUEST, RESULT | {"id": 7.0}),
-        (REQUEST, RESULT | {"id": None}),
-        (REQUEST, RESULT | {"jsonrpc": "1.0"}),
-        (REQUEST, RESULT | {"more": 1}),
-        (REQUEST, RESULT | {"error": ERROR["error"]}),
-        (REQUEST, [RESULT]),
-        (REQUEST, ERROR | {"error": {"code": -32603, "message": "Internal error"}}),
-        (REQUEST, ERROR | {"error": {"code": -32602, "message": ""}}),
-        (REQUEST, ERROR | {"error": {"code": -32602}}),
-        (REQUEST, ERROR | {"error": "no"}),
-        ({"jsonrpc": "2.0", "method": "eth_chainId"}, RESULT),
-        (REQUEST | {"id": []}, RESULT),
-        (REQUEST | {"id": []}, ERROR | {"id": None}),
-        ([REQUEST, REQUEST], [RESULT]),
-        ([REQUEST], RESULT),
-        ([], [ERROR]),
-        ([], ERROR | {"id": None}),
-    ],
-)
-def test_a_wrong_answer_is_seen(request_: Any, answer: Any):
-    check_answer(json.dumps(REQUEST).encode(), json.dumps(RESULT).encode())
-    check_answer(json.dumps(REQUEST).encode(), json.dumps(ERROR).encode())
-    with pytest.raises(Violation):
-        check_answer(json.dumps(request_).encode(), None if answer is None else json.dumps(answer).encode())
 
 
 @pytest.mark.parametrize(
@@ -116,3 +83,10 @@ def test_a_list_where_a_number_belongs_costs_nothing(read):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_000_000
+
+
+def test_a_slot_that_is_named_twice_is_refused():
+    """In lower case and in capitals: one of its values would be lost."""
+    slots = {"0x" + digits * 32: "0x" + "00" * 32 for digits in ("ab", "AB")}
+    with pytest.raises(InvalidInput, match="stateDiff"):
+        parse_overrides({"0x" + "11" * 20: {"stateDiff": slots}})
