@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import choice, flag, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import Call, parse_call
@@ -70,7 +69,6 @@ class Measuring:
         )  # fmt: skip
 
 
-@printed_as_table
 class RollupEstimate(NamedTuple):
     """Result of `rollup_estimateGas`, with the compressed size."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum._call import Call, parse_call
@@ -18,7 +17,6 @@ from feemodel.execution._search import TOLERANCE, Place, Searched
 from feemodel.execution._state import CallState
 
 
-@printed_as_table
 class GasEstimate(NamedTuple):
     """Result of a search for a gas limit: the limit and statistics of the search."""
 

@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from feemodel._records import printed_as_table
-
 
 class Status(StrEnum):
     """Kind of result of an execution."""
@@ -17,7 +15,6 @@ class Status(StrEnum):
     REFUSED = "refused"  #: a node would not execute the message
 
 
-@printed_as_table
 class Outcome(NamedTuple):
     """Status, gas and output of an execution."""
 

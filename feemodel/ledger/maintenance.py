@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._records import printed_as_table
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
@@ -67,7 +66,6 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     return head
 
 
-@printed_as_table
 class Verified(NamedTuple):
     """Result of verification: the number of checked rows, and a line for each fault."""
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from feemodel._records import printed_as_table
 from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
@@ -219,7 +218,6 @@ ACCOUNT_SIZE = 6 * WORD_SIZE
 EMPTY_KECCAK = keccak256(b"")
 
 
-@printed_as_table
 class AccountLeaf(NamedTuple):
     """Account after a block.
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 from feemodel.linea._measure import fee_bytes
@@ -23,7 +22,6 @@ class Wallet(NamedTuple):
     base_fee_multiplier: Decimal
 
 
-@printed_as_table
 class WalletFees(NamedTuple):
     """Fees that a wallet sets in a transaction [wei / gas]."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations  # so that `help` shows the names of quantiti
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import minimum
@@ -33,7 +32,6 @@ class Check(NamedTuple):
     refused: str  #: what happens to a transaction that offers less than the required price
 
 
-@printed_as_table
 class Verdict(NamedTuple):
     """The price that one check requires of a transaction, and whether the transaction offers this price [wei / gas]."""
 

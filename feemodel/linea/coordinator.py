@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel._records import printed_as_table
 from feemodel.checks import above_zero, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, require
@@ -42,7 +41,6 @@ from feemodel.quantities import (
 )
 
 
-@printed_as_table
 class AverageFees(NamedTuple):
     """Averages over a fee history [wei / gas]."""
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel._records import compared_by_value, printed_as_table
+from feemodel._records import compared_by_value
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import double, long, maximum, require, truncated_decimal
@@ -56,7 +56,6 @@ VERSIONS = ("V1e", "V1f")
 
 
 @compared_by_value
-@printed_as_table
 class Breakdown(NamedTuple):
     """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 

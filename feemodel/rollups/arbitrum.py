@@ -16,7 +16,7 @@ arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from feemodel._records import compared_by_value, printed_as_table
+from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, minimum
@@ -74,7 +74,6 @@ _BY_NAME = {row.name: row for row in VERSIONS}
 
 
 @compared_by_value
-@printed_as_table
 class PosterCharge(NamedTuple):
     """Charge for a transaction's bytes."""
 

@@ -11,7 +11,6 @@ In place of `fees_available`, ArbOS 3 to 9 use the balance of the account L1Pric
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, UINT64_MAX, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
@@ -44,7 +43,6 @@ class L1Pricing:
             whole_scalar(field.name, getattr(self, field.name), minimum=MINIMUM if field.name == "last_surplus" else 0)
 
 
-@printed_as_table
 class BatchReport(NamedTuple):
     """State of the controller after a batch report, and the amounts paid out."""
 

@@ -30,7 +30,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._records import printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
@@ -97,7 +96,6 @@ DIA_CONSTRAINTS = (
 )
 
 
-@printed_as_table
 class PricingUpdate(NamedTuple):
     """Base fee and backlogs after the update at the start of a block."""
 
@@ -109,7 +107,6 @@ class PricingUpdate(NamedTuple):
 MAX_TERMS = 1_000  # maximum number of terms of the series; the node uses 4
 
 
-@printed_as_table
 class BaseFees(NamedTuple):
     """Base fees of a sequence of blocks."""
 
@@ -317,7 +314,6 @@ class MultiGasConstraint:
         return max(self.weights.values(), default=0)
 
 
-@printed_as_table
 class MultiGasUpdate(NamedTuple):
     """Multi-gas prices and backlogs after the update at the start of a block."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel._records import compared_by_value, printed_as_table
+from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, instance
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.exact import double, minimum, require, truncated
@@ -28,7 +28,6 @@ Columns: TypeAlias = Mapping[str, Whole]
 
 
 @compared_by_value
-@printed_as_table
 class Fees(NamedTuple):
     """The data fee and the execution fee [wei]."""
 

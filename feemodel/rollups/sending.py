@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import EMPTY, UINT256_MAX, check_limit, function, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
@@ -41,7 +40,6 @@ SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length pr
 Sign = Callable[[Transaction], bytes]
 
 
-@printed_as_table
 class Sendable(NamedTuple):
     """Largest value that can be sent, and the amount held back for fees."""
 

@@ -18,7 +18,7 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from feemodel._records import compared_by_value, printed_as_table
+from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
@@ -71,7 +71,6 @@ class FeeModel:
 
 
 @compared_by_value
-@printed_as_table
 class FeeInput(NamedTuple):
     """Prices of a batch."""
 
@@ -81,7 +80,6 @@ class FeeInput(NamedTuple):
 
 
 @compared_by_value
-@printed_as_table
 class BaseFee(NamedTuple):
     """Base fee of a batch, and gas for a byte of pubdata."""
 
@@ -90,7 +88,6 @@ class BaseFee(NamedTuple):
 
 
 @compared_by_value
-@printed_as_table
 class Fee(NamedTuple):
     """Parts of a transaction's fee: for pubdata and for execution [wei]."""
 

@@ -12,7 +12,6 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import UINT256_MAX, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.formula import formula
@@ -29,7 +28,6 @@ CHANGE_DENOMINATOR = 8  # the native price changes by at most an eighth per bloc
 PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per block
 
 
-@printed_as_table
 class BlockPrices(NamedTuple):
     """Prices of a block, in the chain's base token."""
 
@@ -38,7 +36,6 @@ class BlockPrices(NamedTuple):
     pubdata_price: int  #: [wei / byte]
 
 
-@printed_as_table
 class Charged(NamedTuple):
     """Gas charged for a transaction."""
 

@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel._records import printed_as_table
 from feemodel.checks import (
     RealArray,
     check_limit,
@@ -46,7 +45,6 @@ BLOCKS = (DAY, 3 * DAY)  # blocks of one day keep the daily cycle; blocks of thr
 MAX_PATHS = 1 << 24
 
 
-@printed_as_table
 class Calibration(NamedTuple):
     """Result of a calibration; `margin` or `high` is `None` if no margin is large enough."""
 

@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel._records import printed_as_table
 from feemodel.checks import WholeArray, function, instance, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
 
 
-@printed_as_table
 class Revenue(NamedTuple):
     """Revenue from all transactions, by part of the fee [wei]."""
 

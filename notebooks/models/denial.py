@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel._records import printed_as_table
 from feemodel.checks import INT64_MAX, check_fields, check_limit, check_plausible, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
@@ -306,7 +305,6 @@ def denial(
     return _dataset(columns, attacked).assign_attrs(attributes)
 
 
-@printed_as_table
 class FinalityDelay(NamedTuple):
     """Effects of two attacks with the same budget: filling a rollup's blocks, and filling L1's blob space."""
 

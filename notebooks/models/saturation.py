@@ -10,7 +10,6 @@ faster than it rises. With EIP-7918, the fee does not fall any further when it i
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from feemodel._records import printed_as_table
 from feemodel.checks import (
     INT64_MAX,
     above_zero,
@@ -99,7 +98,6 @@ class L1State:
         return self.base_fee * BLOB_BASE_COST // GAS_PER_BLOB if self.rules.reserve else 0
 
 
-@printed_as_table
 class Saturation(NamedTuple):
     """Result of an attack that fills L1's blob space."""
 

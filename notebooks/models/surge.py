@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel._records import compared_by_value, printed_as_table
+from feemodel._records import compared_by_value
 from feemodel.checks import (
     INT64_MAX,
     check_fields,
@@ -62,7 +62,6 @@ class Surge:
 
 
 @compared_by_value
-@printed_as_table
 class SurgePath(NamedTuple):
     """Base fee and gas used in each second during and after a surge."""
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from feemodel._records import printed_as_table
 from feemodel.checks import check_fields, check_limit, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
@@ -67,7 +66,6 @@ class BuiltIn(ABC):
         """Return the initial state, for the start of a path."""
 
 
-@printed_as_table
 class BreakEven(NamedTuple):
     """Break-even price and mean costs over a history, if demand does not respond to prices."""
 
