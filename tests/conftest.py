@@ -13,13 +13,13 @@ from tests.helpers.inputs import ROOT as ROOT
 from tests.helpers.inputs import SMALL, inputs
 
 # No test is timed: the first example of a property may compile a kernel. `.ci/run` must give the same answer twice, so
-# its examples are the same each time; elsewhere every run looks at new ones, at fewer.
+# its examples are the same each time; elsewhere every run looks at new ones.
 IN_CI = "CI" in os.environ
 settings.register_profile(
     "untimed",
     deadline=None,
     derandomize=IN_CI,
-    max_examples=100 if IN_CI else 20,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
