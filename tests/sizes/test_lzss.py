@@ -23,7 +23,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, Unreadab
 from feemodel.sizes import _lzss as lzss
 from feemodel.sizes._codecs import compressed_sizes
 from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
-from feemodel.sizes._lzss_plain import PlainLzss, suffix_order
+from feemodel.sizes._lzss_plain import PlainLzss
 from tests.conftest import IN_CI
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
@@ -216,14 +216,6 @@ def test_the_native_package_refuses_what_it_cannot_measure():
 def test_a_codec_is_pickled_after_its_first_call():
     codec = Lzss(DICTIONARIES["words"])
     assert codec.size(BLOCK) == pickle.loads(pickle.dumps(codec)).size(BLOCK)
-
-
-@given(st.one_of(st.binary(min_size=1, max_size=300), payloads_with_repeats(b"").filter(bool)))
-def test_suffixes_are_in_order(data):
-    order = suffix_order(np.frombuffer(data, dtype=np.uint8)).tolist()
-    assert sorted(order) == list(range(len(data)))
-    starts = [data[i : i + 256] for i in order]
-    assert starts == sorted(starts)
 
 
 def test_sizes_of_any_iterable_in_chunks(monkeypatch):
