@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from feemodel.cli import parser, verb_of
+from feemodel.cli import verb_of
 from feemodel.io import read_shipped_transactions
 from tests.conftest import ROOT
 from tests.estimates.test_replay import CAPTURES
@@ -88,4 +88,4 @@ COMMANDS += re.findall(
 def test_every_command_of_these_pages_is_taken(command):
     words = shlex.split(command)[1:]
 
-    parser(words[0], verb_of(words[0])).parse_args(words[1:], exit_on_error=False, print_error=False)
+    verb_of(words[0]).app.parse_args(words[1:], exit_on_error=False, print_error=False)

@@ -23,6 +23,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import feemodel
+from feemodel._compiled import say_when_compiling
 from feemodel._extras import install_command
 from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnreadableFile, UpstreamError
 
@@ -157,19 +158,18 @@ def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
     verb = verb_of(name)
     from cyclopts import CycloptsError
 
-    from feemodel.cli.compiled import compiled_kernels
     from feemodel.cli.verb import typed_values
 
     tokens = verb.expand([STDIN if word == "-" else word for word in rest])
-    app = parser(name, verb)
     try:
-        command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
+        command, bound, _ = verb.app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        _check_names(name, tokens, app)
+        _check_names(name, tokens, verb.app)
         raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
     typed |= typed_values(bound)
-    with compiled_kernels():
-        code = command(*bound.args, **bound.kwargs)
+    if sys.stderr.isatty():
+        say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
+    code = command(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 
 
@@ -177,13 +177,6 @@ def verb_of(name: str) -> "Verb":
     """Return the command of a name. Modules of other commands are not imported."""
     module = import_module(f"feemodel.cli.{MODULES.get(name, name).replace('-', '_')}")
     return getattr(module, name.replace("-", "_") if name in MODULES else "command")  # type: ignore[no-any-return]
-
-
-def parser(name: str, verb: "Verb") -> "App":
-    """Return the parser of a command."""
-    no = f"; 1 {NO[name]}" if name in NO else ""
-    codes = f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
-    return verb.app(name, f"{codes}70 unexpected error.")
 
 
 def _listing() -> str:

@@ -43,15 +43,28 @@ class Answer:
     code: int = 0
     error: Exception | None = None  #: raised after the rest has been printed
 
-    def print(self, *, as_json: bool) -> None:
-        """Print the tables and the notes, or the data as JSON."""
+    def end(self, file: Path | None, picture: Path | None, as_json: bool, overwrite: bool) -> int:
+        """Write the files, print the tables and the notes, or the data as JSON, and return the exit code."""
+        if file is not None and self.file is not None:
+            write_table(self.file, file, overwrite=overwrite)
+        if picture is not None and self.figure is not None:
+            from matplotlib.figure import Figure
+            from matplotlib.style import context
+
+            with context("feemodel.plots.style"):
+                figure = Figure(figsize=self.size, layout="constrained")
+                self.figure(figure)
+                figure.savefig(picture)
         if as_json:
             print_json(self.data)
-            return
-        for table in self.tables:
-            print_table(table)
-        for note in self.notes:
-            print_text(note)
+        else:
+            for table in self.tables:
+                print_table(table)
+            for note in self.notes:
+                print_text(note)
+        if self.error is not None:
+            raise self.error
+        return self.code
 
 
 def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrite: bool) -> Path | None:

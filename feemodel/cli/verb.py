@@ -8,7 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import App, Parameter
 
-from feemodel.cli.output import FIGURES, Answer, new_file, write_table
+from feemodel.cli import NO
+from feemodel.cli.output import FIGURES, Answer, new_file
 from feemodel.cli.parameters import flag, text
 from feemodel.errors import InvalidInput, UnknownParameter
 
@@ -16,83 +17,18 @@ COMMON = {
     "json": (Annotated[bool, flag("print one JSON object")], False),
     "debug": (Annotated[bool, flag("show the traceback of an unexpected error")], False),
 }
+#: Parameters of a command's function that are no options of their own.
+GIVEN = ("file", "picture", "as_json", "overwrite")
 OVERWRITE = (Annotated[bool, flag("replace an existing file")], False)
 
 
 class Verb(NamedTuple):
-    """A command: its function, and the files that it can write."""
+    """A command: its function, the parameters that are its options, and the parser of the command line."""
 
     function: Callable[..., Answer | int]
-    out: Sequence[str] | None  #: suffixes of `--out`: any if empty; no such option if `None`
-    figure: bool
-    what: str
-    required: bool  #: whether `--out` is required
+    signature: inspect.Signature
+    app: App
     expand: Callable[[Sequence[str]], list[str]]  #: adds the words of a file of options
-
-    @property
-    def signature(self) -> inspect.Signature:
-        """The parameters of the function, except `file`, `picture` and `as_json`, and the options of every command."""
-        own = [
-            parameter
-            for name, parameter in inspect.signature(self.function).parameters.items()
-            if name not in ("file", "picture", "as_json", "overwrite")
-        ]
-        added: dict[str, tuple[Any, Any]] = dict(COMMON)
-        if self.out is not None:
-            words = f"write {self.what}" + (f" to {' or '.join(self.out)}" if self.out else "")
-            kind, default = (str, inspect.Parameter.empty) if self.required else (str | None, None)
-            added["out"] = (Annotated[kind, text(words, "FILE")], default)
-        if self.figure:
-            added["figure"] = (Annotated[str | None, text(f"draw a figure to {' or '.join(FIGURES)}", "FILE")], None)
-        if self.out is not None or self.figure:
-            added["overwrite"] = OVERWRITE
-        shared = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-            for name, (annotation, default) in added.items()
-        ]
-        return inspect.Signature([*own, *shared])
-
-    def run(self, *arguments: Any, **options: Any) -> int:
-        """Run the command with the values of its options, write its files, print its result; return the exit code."""
-        as_json, overwrite = options.pop("json", False), options.pop("overwrite", False)
-        options.pop("debug", None)
-        written = None if self.out is None else options.pop("out", None)
-        file = new_file("--out", written, self.out or (), overwrite=overwrite)
-        picture = new_file("--figure", options.pop("figure", None), FIGURES, overwrite=overwrite)
-        known = {"file": file, "picture": picture, "as_json": as_json, "overwrite": overwrite}
-        names = inspect.signature(self.function).parameters
-        answer = self.function(*arguments, **options, **{name: known[name] for name in known if name in names})
-        if isinstance(answer, int):
-            return answer
-        if file is not None and answer.file is not None:
-            write_table(answer.file, file, overwrite=overwrite)
-        if picture is not None and answer.figure is not None:
-            from matplotlib.figure import Figure
-            from matplotlib.style import context
-
-            with context("feemodel.plots.style"):
-                figure = Figure(figsize=answer.size, layout="constrained")
-                answer.figure(figure)
-                figure.savefig(picture)
-        answer.print(as_json=as_json)
-        if answer.error is not None:
-            raise answer.error
-        return answer.code
-
-    def app(self, name: str, epilogue: str = "") -> App:
-        """Return the parser of the command."""
-
-        def command(*arguments: Any, **options: Any) -> int:
-            return self.run(*arguments, **options)
-
-        command.__signature__ = self.signature  # type: ignore[attr-defined]
-        command.__doc__ = self.function.__doc__
-        app = App(
-            name=f"feemodel {name}", version_flags=(), help_format="plaintext", help_epilogue=epilogue,
-            default_parameter=Parameter(negative=()), result_action="return_value",
-        )  # fmt: skip
-        app.default(command)
-        return app
 
 
 def verb(
@@ -107,8 +43,59 @@ def verb(
 
     The function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has parameters
     of these names.
+
+    Parameters
+    ----------
+    out : suffixes of `--out`: any if empty; no such option if `None`.
+    figure : whether the command can draw a figure.
+    what : what `--out` writes.
+    required : whether `--out` is required.
+    expand : function that adds the words of a file of options to the words of the command line.
     """
-    return lambda function: Verb(function, out, figure, what, required, expand)
+    added: dict[str, tuple[Any, Any]] = dict(COMMON)
+    if out is not None:
+        words = f"write {what}" + (f" to {' or '.join(out)}" if out else "")
+        kind, default = (str, inspect.Parameter.empty) if required else (str | None, None)
+        added["out"] = (Annotated[kind, text(words, "FILE")], default)
+    if figure:
+        added["figure"] = (Annotated[str | None, text(f"draw a figure to {' or '.join(FIGURES)}", "FILE")], None)
+    if out is not None or figure:
+        added["overwrite"] = OVERWRITE
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in added.items()
+    ]
+
+    def made(function: Callable[..., Answer | int]) -> Verb:
+        names = inspect.signature(function).parameters
+
+        def command(*arguments: Any, **options: Any) -> int:
+            as_json, overwrite = options.pop("json", False), options.pop("overwrite", False)
+            options.pop("debug", None)
+            written = None if out is None else options.pop("out", None)
+            file = new_file("--out", written, out or (), overwrite=overwrite)
+            picture = new_file("--figure", options.pop("figure", None), FIGURES, overwrite=overwrite)
+            known = {"file": file, "picture": picture, "as_json": as_json, "overwrite": overwrite}
+            answer = function(*arguments, **options, **{name: known[name] for name in known if name in names})
+            return answer if isinstance(answer, int) else answer.end(file, picture, as_json, overwrite)
+
+        own = [parameter for name, parameter in names.items() if name not in GIVEN]
+        signature = inspect.Signature([*own, *shared])
+        command.__signature__ = signature  # type: ignore[attr-defined]
+        command.__doc__ = function.__doc__
+        module = function.__module__.rpartition(".")[2]
+        name = (module if function.__name__ == "command" else function.__name__).replace("_", "-")
+        no = f"; 1 {NO[name]}" if name in NO else ""
+        codes = f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
+        app = App(
+            name=f"feemodel {name}", version_flags=(), help_format="plaintext",
+            help_epilogue=f"{codes}70 unexpected error.", default_parameter=Parameter(negative=()),
+            result_action="return_value",
+        )  # fmt: skip
+        app.default(command)
+        return Verb(function, signature, app, expand)
+
+    return made
 
 
 def typed_values(bound: inspect.BoundArguments) -> dict[str, tuple[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import pytest
 from cyclopts import Parameter
 
-from feemodel.cli import VERBS, parser, verb_of
+from feemodel.cli import VERBS, verb_of
 from feemodel.cli.simulate import Experiment, expanded
 from feemodel.server.settings import DEFAULTS, HELP
 
@@ -63,5 +63,5 @@ def test_a_simulation_file_has_the_options_of_the_command(field, tmp_path):
 
 
 def test_every_setting_is_an_option_of_serve():
-    options = {name for one in parser("serve", verb_of("serve")).assemble_argument_collection() for name in one.names}
+    options = {name for one in verb_of("serve").app.assemble_argument_collection() for name in one.names}
     assert {f"--{name.replace('_', '-')}" for name in DEFAULTS} <= options

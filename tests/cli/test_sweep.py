@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet
 import pytest
 
-from feemodel.cli import main, parser
+from feemodel.cli import main
 from feemodel.cli import sweep as verb
 from feemodel.cli.sweep import parse_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -148,7 +148,7 @@ def test_what_is_wrong_with_a_spec_is_named(spec, named, tmp_path):
 
 def run_verb(*arguments):
     """Run the command without the conversion of errors to exit codes."""
-    command, bound, _ = parser("sweep", verb.command).parse_args(arguments, exit_on_error=False, print_error=False)
+    command, bound, _ = verb.command.app.parse_args(arguments, exit_on_error=False, print_error=False)
     return command(*bound.args, **bound.kwargs)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from feemodel.cli import UNFORESEEN, VERBS, main, parser, verb_of
+from feemodel.cli import UNFORESEEN, VERBS, main, verb_of
 from feemodel.cli.verb import verb
 from tests.cli.test_cli import RAW
 from tests.conftest import ROOT
@@ -111,7 +111,7 @@ class Option(NamedTuple):
 
 def options_of(verb):
     """Every option and operand of a verb that takes a value."""
-    arguments = parser(verb, verb_of(verb)).assemble_argument_collection()
+    arguments = verb_of(verb).app.assemble_argument_collection()
     return [
         Option(one.name, bool({int, float} & {one.hint, *get_args(one.hint)}), one.field_info.default)
         for one in arguments
