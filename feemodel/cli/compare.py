@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from feemodel.rollups.factors import Rule
-    from feemodel.rollups.tables import ComparisonRow
+    from feemodel.rollups.tables import ComparisonRow, Payment
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,15 @@ def with_columns(rules: "list[Rule]", columns: Collection[str], without: dict[st
     return [one for one in rules if one.name not in without]
 
 
-def _cells(row: "ComparisonRow") -> tuple[str, ...]:
-    fees = (f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.total, row.l1_fee, row.l2_fee))
+def _cells(row: "ComparisonRow") -> list[str]:
     eth = "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}"
+    return [*fee_cells(row), eth, "" if row.ratio is None else f"{row.ratio:.3f}×"]
+
+
+def fee_cells(row: "ComparisonRow | Payment") -> list[str]:
+    """Return the cells of a fee: the rule, with a token other than ETH, the total, and its parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
-    return name, *fees, eth, "" if row.ratio is None else f"{row.ratio:.3f}×"
+    return [name, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.total, row.l1_fee, row.l2_fee))]
 
 
 def l1_sentence(base_fee: int, blob_base_fee: int, dated: str) -> str:

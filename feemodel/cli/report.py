@@ -1,15 +1,15 @@
 """`feemodel report`: price every transaction and function of a project on every chain, and check a limit on fees."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli import UsageError
-from feemodel.cli.compare import Chains, folded, l1_sentence, with_columns
+from feemodel.cli.compare import Chains, fee_cells, folded, l1_sentence, with_columns
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, L1Fees, Sizing, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, to_hex, to_quantity
+from feemodel.ethereum._quantities import WEI_PER_ETH, to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction, fill
 from feemodel.io.reports import STATISTICS
 
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from feemodel.rollups.tables import Payment
 
 WITHIN_0_1 = "expected a number from 0 to 1"
-
-
-class Line(NamedTuple):
-    """Fee of a transaction or function of the project under one rule."""
-
-    use: "Use"
-    payment: "Payment"
-    usd: float | None  #: fee [USD]; `None` if the price of ETH or of the chain's token is not known
-    is_above: bool  #: whether the fee is above `--max-wei` or `--max-usd`
-
-
-class Limits(NamedTuple):
-    """Limits on a fee, and the price of ETH."""
-
-    eth_usd: float | None
-    usd: float | None
-    wei: int | None
 
 
 @verb(out=TABLES)
@@ -64,7 +47,6 @@ def command(
     from feemodel.io.reports import read_project
     from feemodel.rollups.tables import MEASURED, payments
 
-    limits = Limits(eth_usd, max_usd, max_wei)
     if not 0 <= quantile <= 1:
         raise InvalidInput("quantile", WITHIN_0_1, quantile)
     if max_usd is not None and eth_usd is None:
@@ -91,62 +73,56 @@ def command(
             senders=[use.call.sender or bytes(20) for use in uses], base_fee=base_fee, blob_base_fee=blob_base_fee,
             pubdata=chains.pubdata, linea_codec=sizing.read(),
         )  # fmt: skip
-    lines = [_line(use, one, limits) for use, each in zip(uses, paid, strict=True) for one in each]
+
+    def fee(payment: "Payment") -> dict[str, Any]:
+        """Return a fee with its amount in USD, and whether it is above a limit."""
+        usd = None if payment.total_eth is None or eth_usd is None else payment.total_eth / WEI_PER_ETH * eth_usd
+        limits = ((payment.total_eth, max_wei), (usd, max_usd))
+        above = any(amount is not None and limit is not None and amount > limit for amount, limit in limits)
+        return payment._asdict() | {"usd": usd, "above": above}
+
+    fees = [[fee(one) for one in each] for each in paid]
+    rows = [row for each in fees for row in each]
     if max_wei is not None or max_usd is not None:
-        unpriced = dict.fromkeys(line.payment.rule for line in lines if line.payment.total_eth is None)
+        unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
         said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
-    above = sum(line.is_above for line in lines)
+    above = sum(row["above"] for row in rows)
     data = {
         "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "l1Fees": dated,
         "uses": [
             {"kind": use.kind, "name": use.name, "gasUsed": use.gas_used, "source": use.source,
-             "transaction": _sent(use),
-             "fees": [line.payment._asdict() | {"usd": line.usd, "above": line.is_above}
-                      for line in lines if line.use is use]}
-            for use in uses
+             "transaction": _sent(use), "fees": each}
+            for use, each in zip(uses, fees, strict=True)
         ],
         "without": {name: str(why) for name, why in without.items()}, "said": said,
     }  # fmt: skip
     notes = [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said]
     if above:
-        notes.append(f"{above:,} of {len(lines):,} fees are above the limit.")
+        notes.append(f"{above:,} of {len(rows):,} fees are above the limit.")
     file = [
-        {"use": one.use.name, "gas_used": one.use.gas_used, **one.payment._asdict(), "usd": one.usd} for one in lines
+        {"use": use.name, "gas_used": use.gas_used, **row} for use, each in zip(uses, fees, strict=True) for row in each
     ]
-    code = 1 if above else 0
-    columns = ["rule", "L1 part", "L2 part", "total"] + ["USD"] * (eth_usd is not None) + ["limit"]
+    columns = ["rule", "total", "L1 part", "L2 part", *(["USD"] if eth_usd is not None else []), "limit"]
     tables = [
         Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", columns,
-              [_cells(one, len(columns)) for one in lines if one.use is use])
-        for use in uses
+              [_cells(one, row, eth_usd) for one, row in zip(each, of_use, strict=True)])
+        for use, each, of_use in zip(uses, paid, fees, strict=True)
     ]  # fmt: skip
     if markdown:
         _print_markdown(tables, notes)
-        return Answer(data, file=file, code=code)
-    return Answer(data, tables, notes, file=file, code=code)
+        tables, notes = [], []
+    return Answer(data, tables, notes, file=file, code=1 if above else 0)
+
+
+def _cells(payment: "Payment", row: dict[str, Any], eth_usd: float | None) -> list[str]:
+    usd = [] if eth_usd is None else ["" if row["usd"] is None else f"{row['usd']:,.6f}"]
+    return [*fee_cells(payment), *usd, "above" if row["above"] else ""]
 
 
 def transaction_of(use: "Use") -> Transaction:
     """Return the transaction with a placeholder signature."""
     filled = fill(use.call, gas=use.gas_limit, chain_id=use.chain_id, set_code=True)
     return filled.with_placeholder_signature()
-
-
-def _line(use: "Use", payment: "Payment", limits: Limits) -> Line:
-    wei = payment.total_eth
-    usd = None if wei is None or limits.eth_usd is None else wei / WEI_PER_ETH * limits.eth_usd
-    is_above = (limits.wei is not None and wei is not None and wei > limits.wei) or (
-        limits.usd is not None and usd is not None and usd > limits.usd
-    )
-    return Line(use, payment, usd, is_above)
-
-
-def _cells(line: Line, count: int) -> tuple[str, ...]:
-    paid = line.payment
-    fees = (f"{fee / WEI_PER_GWEI:,.3f}" for fee in (paid.l1_fee, paid.l2_fee, paid.total))
-    usd = () if count == 5 else ("" if line.usd is None else f"{line.usd:,.6f}",)
-    name = paid.rule if paid.token == "ETH" else f"{paid.rule} [{paid.token}]"
-    return name, *fees, *usd, "above" if line.is_above else ""
 
 
 def _print_markdown(tables: Sequence[Table], notes: Sequence[str]) -> None:
@@ -163,19 +139,19 @@ def _print_markdown(tables: Sequence[Table], notes: Sequence[str]) -> None:
 def _sent(use: "Use") -> dict[str, Any]:
     """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
     one = transaction_of(use)
-    found: dict[str, Any] = {
-        "type": to_quantity(one.type), "chainId": to_quantity(use.chain_id), "nonce": to_quantity(one.nonce),
-        "from": to_hex(use.call.sender or bytes(20)), "to": None if one.to is None else to_hex(one.to),
-        "value": to_quantity(one.value), "input": to_hex(one.data), "gas": to_quantity(use.gas_limit),
-        "gasUsed": to_quantity(use.gas_used),
+    fields: dict[str, Any] = {
+        "type": one.type, "chainId": use.chain_id, "nonce": one.nonce, "from": use.call.sender or bytes(20),
+        "value": one.value, "input": one.data, "gas": use.gas_limit, "gasUsed": use.gas_used,
     }  # fmt: skip
     if one.max_fee or one.max_priority_fee:
-        found |= {"maxFeePerGas": to_quantity(one.max_fee), "maxPriorityFeePerGas": to_quantity(one.max_priority_fee)}
+        fields |= {"maxFeePerGas": one.max_fee, "maxPriorityFeePerGas": one.max_priority_fee}
     else:
-        found["gasPrice"] = to_quantity(one.gas_price)
-    if one.access_list:
-        found["accessList"] = [
-            {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
-            for address, keys in one.access_list
-        ]
-    return found
+        fields["gasPrice"] = one.gas_price
+    accesses = [
+        {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]} for address, keys in one.access_list
+    ]
+    return {
+        "to": None if one.to is None else to_hex(one.to),
+        **{name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in fields.items()},
+        **({"accessList": accesses} if accesses else {}),
+    }

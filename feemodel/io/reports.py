@@ -9,7 +9,7 @@ from a signature. The init code of a deployment is read from the project's artif
 Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (2025).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, median_high
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -45,6 +45,15 @@ class Use(NamedTuple):
     source: str  #: path of the file
 
 
+class Measured(NamedTuple):
+    """Gas of a function, or of a deployment, in a gas report."""
+
+    contract: str
+    file: str  #: source file of the contract; empty if the report has none
+    signature: str  #: of the function; empty for the deployment
+    gas: int  #: [gas]
+
+
 class Project(NamedTuple):
     """Transactions, functions and deployments of a project; `said` contains notes on assumptions and omissions."""
 
@@ -77,14 +86,17 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
     said: list[str] = []
     with reading(path):
         document = _parsed(path)
-        code = Artifacts(Path(artifacts) if artifacts is not None else _beside(folder))
-        if isinstance(document, list):
-            return Project([*_forge_report(document, statistic, code, source, said)], said)
         fields = document if isinstance(document, Mapping) else {}
-        if fields.get("namespace") == "HardhatGasReporter":
-            return Project([*_hardhat_report(fields, statistic, code, source, said)], said)
         if "transactions" in fields or "deployments" in fields:
             return Project([*_broadcast(fields, source, said)], said)
+        gas = None
+        if isinstance(document, list):
+            gas = _forge_gas(document, statistic)
+        elif fields.get("namespace") == "HardhatGasReporter":
+            gas = _hardhat_gas(fields, statistic)
+        if gas is not None:
+            compiled = Path(artifacts) if artifacts is not None else _beside(folder)
+            return Project([*_examples(gas, compiled, source, said)], said)
     expected = "expected a broadcast of Foundry, the JSON of `forge test --gas-report` or of hardhat-gas-reporter"
     raise UnreadableFile(f"{path}: {expected}")
 
@@ -167,102 +179,71 @@ def _transaction_name(entry: Mapping[str, Any]) -> str:
     return f"{contract}.{entry.get('function') or '?'}"
 
 
-def _forge_report(
-    document: list[Any], statistic: str, artifacts: "Artifacts", source: str, said: list[str]
-) -> Iterator[Use]:
-    """Yield the functions and the deployments of `forge test --gas-report --json`, with their gas."""
+def _forge_gas(document: list[Any], statistic: str) -> Iterator[Measured]:
+    """Yield the functions and the deployments of `forge test --gas-report --json`."""
     for index, one in enumerate(document):
         entry = _object(f"item {index + 1}", one)
         file, _, contract = text("contract", entry.get("contract")).rpartition(":")
         deployment = _object("deployment", entry.get("deployment"))
         if gas := whole_scalar(f"{contract}: deployment.gas", deployment.get("gas")):
-            yield from _deployment(contract, file, gas, artifacts, source, said)
+            yield Measured(contract, file, "", gas)
         for signature, row in _object("functions", entry.get("functions")).items():
             gas = whole_scalar(f"{contract}.{signature}: {statistic}", _object(signature, row).get(statistic))
-            yield from _function(contract, signature, gas, source, said)
+            yield Measured(contract, file, signature, gas)
 
 
-def _hardhat_report(
-    document: Mapping[str, Any], statistic: str, artifacts: "Artifacts", source: str, said: list[str]
-) -> Iterator[Use]:
-    """Yield the methods and the deployments of hardhat-gas-reporter, with their gas."""
-    data = _object("data", document.get("data"))
-    for one in sequence("deployments", data.get("deployments")):
-        row = _object("deployments", one)
-        contract = text("name", row.get("name"))
-        if gas := _statistic(f"{contract}: gasData", row.get("gasData"), statistic):
-            yield from _deployment(contract, "", gas, artifacts, source, said)
-    for key, one in _object("methods", data.get("methods")).items():
-        row = _object(key, one)
-        contract, signature = text("contract", row.get("contract")), text("fnSig", row.get("fnSig"))
-        if not row.get("isCall") and (gas := _statistic(f"{key}: gasData", row.get("gasData"), statistic)):
-            yield from _function(contract, signature, gas, source, said)
-
-
-def _statistic(name: str, values: Any, statistic: str) -> int:
-    """Return a statistic of the gas used by several calls, or 0 if there are no calls."""
-    amounts = [whole_scalar(name, value) for value in sequence(name, values)]
-    if not amounts:
-        return 0
+def _hardhat_gas(document: Mapping[str, Any], statistic: str) -> Iterator[Measured]:
+    """Yield the methods and the deployments of hardhat-gas-reporter that were called."""
     of_calls: dict[str, Callable[[list[int]], float]] = {
         "min": min, "mean": mean, "median": median_high, "max": max,
     }  # fmt: skip
-    return round(of_calls[statistic](amounts))
+    data = _object("data", document.get("data"))
+    rows = [("deployments", one) for one in sequence("deployments", data.get("deployments"))]
+    for key, one in [*rows, *_object("methods", data.get("methods")).items()]:
+        row, is_method = _object(key, one), key != "deployments"
+        contract = text("contract", row.get("contract")) if is_method else text("name", row.get("name"))
+        signature = text("fnSig", row.get("fnSig")) if is_method else ""
+        name = f"{key if is_method else contract}: gasData"
+        if not row.get("isCall") and (
+            amounts := [whole_scalar(name, value) for value in sequence(name, row.get("gasData"))]
+        ):
+            yield Measured(contract, "", signature, round(of_calls[statistic](amounts)))
 
 
-def _function(contract: str, signature: str, gas: int, source: str, said: list[str]) -> Iterator[Use]:
-    name = f"{contract}.{signature}"
-    try:
-        call = EXAMPLE._replace(to=EXAMPLE_TO, data=example_calldata(signature))
-    except InvalidInput as error:
-        said.append(f"left out: {name}: {error}")
-        return
-    yield from _sendable("function", name, call, gas, source, said)
+def _examples(measured: Iterable[Measured], artifacts: Path, source: str, said: list[str]) -> Iterator[Use]:
+    """Yield a transaction with example arguments for each function, and with the init code for each deployment."""
+    for contract, file, signature, gas in measured:
+        name = f"{contract}.{signature}" if signature else f"deploy {contract}"
+        try:
+            call = EXAMPLE._replace(
+                to=EXAMPLE_TO if signature else None,
+                data=example_calldata(signature) if signature else init_code(artifacts, contract, file),
+            )
+        except InvalidInput as error:
+            said.append(f"left out: {name}: {error if signature else error.reason}")
+            continue
+        if gas < intrinsic_gas(fill(call, gas=max(gas, 1), chain_id=CHAIN_ID)):
+            too_little = f"{gas:,} gas is less than any transaction needs; probably an internal call"
+            said.append(f"left out: {name}: {too_little}")
+            continue
+        yield Use("function" if signature else "deployment", name, call, gas, gas, CHAIN_ID, source)
 
 
-def _deployment(
-    contract: str, file: str, gas: int, artifacts: "Artifacts", source: str, said: list[str]
-) -> Iterator[Use]:
-    code = artifacts.init_code(contract, file)
-    if code is None:
-        said.append(f"left out: deploy {contract}: no init code in {artifacts.folder}; --artifacts names the folder")
-        return
-    yield from _sendable("deployment", f"deploy {contract}", EXAMPLE._replace(data=code), gas, source, said)
+def init_code(artifacts: Path, contract: str, file: str = "") -> bytes:
+    """Return a contract's init code without constructor arguments, from the artifacts of forge or Hardhat.
 
-
-def _sendable(kind: Kind, name: str, call: Call, gas: int, source: str, said: list[str]) -> Iterator[Use]:
-    if gas < intrinsic_gas(fill(call, gas=max(gas, 1), chain_id=CHAIN_ID)):
-        said.append(f"left out: {name}: {gas:,} gas is less than any transaction needs; probably an internal call")
-        return
-    yield Use(kind, name, call, gas, gas, CHAIN_ID, source)
-
-
-class Artifacts:
-    """Compiled contracts of a project, as written by forge and Hardhat.
-
-    Parameters
-    ----------
-    folder : `out` of Foundry or `artifacts` of Hardhat; the folder need not exist.
+    Raises `InvalidInput` if the artifact is missing, or if its libraries are not linked.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def init_code(self, contract: str, file: str = "") -> bytes | None:
-        """Return a contract's init code without constructor arguments.
-
-        Return `None` if the artifact is missing, or if its libraries are not linked.
-        """
-        name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
-        for path in sorted(self.folder.rglob(f"{contract}.json")):
-            if not path.as_posix().endswith(f"/{name}"):
-                continue
-            with reading(path):
-                bytecode = _object("the artifact", _parsed(path)).get("bytecode")
-                code = bytecode.get("object") if isinstance(bytecode, Mapping) else bytecode
-                if isinstance(code, str) and len(code) > 2 and "_" not in code:  # "_" marks unlinked libraries
-                    return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
-        return None
+    name = f"{Path(file).name}/{contract}.json" if file else f"{contract}.json"
+    for path in sorted(artifacts.rglob(f"{contract}.json")):
+        if not path.as_posix().endswith(f"/{name}"):
+            continue
+        with reading(path):
+            bytecode = _object("the artifact", _parsed(path)).get("bytecode")
+            code = bytecode.get("object") if isinstance(bytecode, Mapping) else bytecode
+            if isinstance(code, str) and len(code) > 2 and "_" not in code:  # "_" marks unlinked libraries
+                return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
+    raise InvalidInput("artifacts", f"no init code in {artifacts}; --artifacts names the folder", str(artifacts))
 
 
 def _beside(path: Path) -> Path:
