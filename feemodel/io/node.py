@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Self, TypeAlias, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -34,7 +34,6 @@ RECEIVE_BYTES = 1 << 16  # size of the receive buffer of a connection [byte]
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
 # maximum size of a decompressed response [byte]; a batch of full blocks has tens of megabytes
 MAX_RESPONSE = 256 * 2**20
-CLOSING_SECONDS = 1.0
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; gateway or service unavailable
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
@@ -545,15 +544,11 @@ class Node:
             held_bytes=connections * max_response,
             compressed=True,
         )
-        self.name, self._loop = self._node.name, asyncio.new_event_loop()
-        threading.Thread(target=_serve, args=(self._loop,), daemon=True).start()
-        self._end = weakref.finalize(self, _end, self._node, self._loop)
+        self.name = self._node.name
+        weakref.finalize(self, _closed, self._node)
 
     def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
-        if not self._end.alive:
-            coroutine.close()
-            raise UpstreamError(f"{self.name}: the client is closed")
-        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        running = asyncio.run_coroutine_threadsafe(coroutine, _loop())
         try:
             return running.result()
         except BaseException:
@@ -585,7 +580,7 @@ class Node:
 
     def close(self) -> None:
         """Close the connections, and cancel the pauses before retries."""
-        self._end()
+        self._run(self._node.close())
 
     def __enter__(self) -> Self:
         return self
@@ -597,18 +592,16 @@ class Node:
         return f"Node({self.name!r})"
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.close()
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of all clients without a loop of their own; it runs in a thread, also beside a notebook."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
-def _end(node: AsyncNode, loop: asyncio.AbstractEventLoop) -> None:
-    """Close the client; pending calls fail, and then the thread of the event loop ends."""
+os.register_at_fork(after_in_child=_loop.cache_clear)  # the thread does not run in a child
 
-    async def end() -> None:
-        await node.close()
-        if calls := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(calls, timeout=CLOSING_SECONDS)
-        loop.stop()
 
-    asyncio.run_coroutine_threadsafe(end(), loop)
+def _closed(node: AsyncNode) -> None:
+    asyncio.run_coroutine_threadsafe(node.close(), _loop())
