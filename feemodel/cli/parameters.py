@@ -250,13 +250,13 @@ class L1Fees:
 
     def read(self, at: str | None = None, quantile: float = 0.5) -> tuple[int, int, str]:
         """Return the L1 base fee, the blob base fee [wei / gas], and a sentence that says where they are from."""
-        from feemodel.io.shipped import MONTH, day_l1_fees, month_l1_fees
+        from feemodel.io.shipped import MONTH, typical_l1_fees
         from feemodel.rollups.chains import timestamp
 
         given = self.l1_base_fee, self.blob_base_fee
         if given[0] is not None and given[1] is not None:
             return given[0], given[1], "L1 fees: as given."
-        found = month_l1_fees(quantile) if at is None else day_l1_fees("at", timestamp("at", at), quantile)
+        found = typical_l1_fees("at", None if at is None else timestamp("at", at), quantile)
         base_fee, blob_base_fee = (other if fee is None else fee for fee, other in zip(given, found, strict=True))
         when = f"the shipped month, {MONTH}" if at is None else at
         level = "median" if quantile == 0.5 else f"{quantile:.0%} quantile"

@@ -38,7 +38,7 @@ from feemodel.explorer.inputs import (
     read_parameters,
     read_point,
 )
-from feemodel.io.shipped import day_l1_fees
+from feemodel.io.shipped import typical_l1_fees
 from feemodel.linea import explain, node_checks
 from feemodel.linea.parameters import LineaPreset
 from feemodel.linea.pricing_forms import Form
@@ -87,7 +87,7 @@ class Moment(msgspec.Struct, rename="camel"):
         if missing and self.at is None:
             raise InvalidInput(f"moment.{missing[0]}", "expected a quantity", None)
         if missing:
-            day = day_l1_fees("moment.at", timestamp("moment.at", self.at or ""))
+            day = typical_l1_fees("moment.at", timestamp("moment.at", self.at or ""))
             given |= {name: fee for name, fee in zip(L1_FEES, day, strict=True) if name in missing}
         base_fee, blob_base_fee = given.values()
         return base_fee or 0, blob_base_fee or 0

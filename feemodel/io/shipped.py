@@ -1,7 +1,6 @@
 """Read the data files that ship with the package. `data/README.md` describes every column and its source."""
 
 import csv
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,43 +66,29 @@ def read_shipped_transactions() -> "pd.DataFrame":
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
-def day_l1_fees(name: str, timestamp: int, quantile: float = 0.5) -> L1Fees:
-    """Return the median L1 fees of a day (UTC) of the shipped month, or another quantile of each fee [wei / gas].
+def typical_l1_fees(name: str = "at", timestamp: int | None = None, quantile: float = 0.5) -> L1Fees:
+    """Return the median L1 fees of the shipped month, or of one of its days (UTC), or another quantile [wei / gas].
 
     Parameters
     ----------
     name : name of the argument `timestamp` in the error message.
-    timestamp : Unix time of any second of the day [s].
-    quantile : from 0 to 1, applied to each fee separately.
+    timestamp : Unix time of any second of the day; `None`: the whole month [s].
+    quantile : from 0 to 1, applied to each fee separately; interpolated linearly and rounded to whole wei.
 
     Raises `InvalidInput` for a day outside the month.
 
-    >>> day_l1_fees("at", 1_769_904_000)
-    L1Fees(base_fee=153278231, blob_base_fee=8284247)
+    >>> typical_l1_fees(), typical_l1_fees("at", 1_769_904_000).base_fee
+    (L1Fees(base_fee=69335406, blob_base_fee=4002699), 153278231)
     """
-    day = datetime.fromtimestamp(timestamp, UTC).date().isoformat()
-    samples = shipped_l1_samples()
-    of_day = [one for one in samples if one.day == day]
-    if not of_day:
-        reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or values for both L1 fees"
-        raise InvalidInput(name, reason, day)
-    return _fees_at(of_day, quantile)
-
-
-def month_l1_fees(quantile: float = 0.5) -> L1Fees:
-    """Return the median, or another quantile, of each L1 fee over the 30 days in the package [wei / gas].
-
-    >>> month_l1_fees()
-    L1Fees(base_fee=69335406, blob_base_fee=4002699)
-    """
-    return _fees_at(shipped_l1_samples(), quantile)
-
-
-def _fees_at(samples: Sequence[L1Sample], quantile: float) -> L1Fees:
-    """Return a quantile of each fee over samples, interpolated linearly and rounded to whole wei."""
-    base_fees = np.array([one.base_fee for one in samples])
-    blob_base_fees = np.array([one.blob_base_fee for one in samples])
-    return L1Fees(round(np.quantile(base_fees, quantile)), round(np.quantile(blob_base_fees, quantile)))
+    chosen = samples = shipped_l1_samples()
+    if timestamp is not None:
+        day = datetime.fromtimestamp(timestamp, UTC).date().isoformat()
+        chosen = [one for one in samples if one.day == day]
+        if not chosen:
+            reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or values for both L1 fees"
+            raise InvalidInput(name, reason, day)
+    fees = np.array([(one.base_fee, one.blob_base_fee) for one in chosen])
+    return L1Fees(*map(round, np.quantile(fees, quantile, axis=0).tolist()))
 
 
 def shipped_l1_samples() -> list[L1Sample]:

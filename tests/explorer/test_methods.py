@@ -18,7 +18,7 @@ from feemodel.explorer.inputs import FORMS, POINTS, names_of
 from feemodel.explorer.methods import MAX_POINTS, STATIC, explorer_methods
 from feemodel.explorer.presets import DAY
 from feemodel.explorer.subject import MAX_BYTES
-from feemodel.io.shipped import day_l1_fees, read_shipped_l1_fees
+from feemodel.io.shipped import read_shipped_l1_fees, typical_l1_fees
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 from feemodel.linea.from_l1 import recorded_variable_cost
@@ -371,7 +371,7 @@ def test_what_is_wrong_with_a_subject_is_said(call, message):
 def test_a_day_has_its_own_rules_and_l1_fees():
     answer = compared(RAW, {"at": "2026-02-01"})
     rules, without = rollups.rules_at("2026-02-01")
-    fees = day_l1_fees("at", timestamp("at", "2026-02-01"))
+    fees = typical_l1_fees("at", timestamp("at", "2026-02-01"))
     expected = tables.comparison(
         tables.measured_sizes([SIGNED]), base_fee=fees[0], blob_base_fee=fees[1], rules=rules
     )  # fmt: skip
