@@ -141,8 +141,8 @@ def recoveries(found: Columns) -> list[dict[str, Any]]:
         {
             "basis": basis,
             "cost": [hex(round(one)) for one in cost],
-            "recovery": ratios(found.totals, cost),
-            "sizeRecovery": ratios(found.for_size, cost),
+            "recovery": ratios(found.for_size, cost),
+            "totalRecovery": ratios(found.totals, cost),
         }
         for basis, _, cost in found.l1_costs
     ]

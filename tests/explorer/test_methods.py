@@ -74,15 +74,15 @@ def test_a_fee_in_the_cost_per_byte_form():
     recovered = answer["recovery"][0]
     assert (recovered["basis"], recovered["costPerByte"]) == ("blob submission at these L1 fees", per_byte)
     assert int(recovered["cost"], 16) == round(cost)
-    assert recovered["recovery"] == 909_600_132_000 / cost
-    assert recovered["sizeRecovery"] == (43_314_285 - 36_000_000) * 21_000 / cost  # 36,000,000: without any size
+    assert recovered["totalRecovery"] == 909_600_132_000 / cost
+    assert recovered["recovery"] == (43_314_285 - 36_000_000) * 21_000 / cost  # 36,000,000: without any size
 
 
 def test_the_break_even_margin_just_pays_for_l1():
     margin = fee(**L1)["recovery"][0]["breakEvenMargin"]
 
-    assert fee(**L1, margin=margin)["recovery"][0]["recovery"] >= 1
-    assert fee(**L1, margin=margin - 0.001)["recovery"][0]["recovery"] < 1
+    assert fee(**L1, margin=margin)["recovery"][0]["totalRecovery"] >= 1
+    assert fee(**L1, margin=margin - 0.001)["recovery"][0]["totalRecovery"] < 1
     assert fee(**L1, fixedCost="0x0", variableCost="0x0", baseFee="0x0")["recovery"][0]["breakEvenMargin"] is None
 
 
@@ -106,7 +106,7 @@ def test_a_fee_in_the_verification_cost_form():
     assert wei(answer["feePerGas"])["priority"] == 146_285_714
     assert actual["costPerByte"] == pytest.approx((10**9 + 10**8) * 1_200_000 / 90_000)
     assert assumed["costPerByte"] == VerificationCost(min_gas_price=100_000_000).cost_per_byte
-    assert assumed["recovery"] == pytest.approx(1.2)
+    assert assumed["totalRecovery"] == pytest.approx(1.2)
     assert assumed["breakEvenMargin"] == 1.0
     assert [one["basis"] for one in fee(pricing="verification-cost")["recovery"]] == [assumed["basis"]]
 
@@ -114,7 +114,7 @@ def test_a_fee_in_the_verification_cost_form():
 def test_nothing_is_said_of_recovery_without_l1_fees_or_size():
     assert fee()["recovery"] == []
     nothing = fee(compressedSize=0, **L1)["recovery"][0]
-    assert (nothing["recovery"], nothing["sizeRecovery"], nothing["cost"]) == (None, None, "0x0")
+    assert (nothing["recovery"], nothing["totalRecovery"], nothing["cost"]) == (None, None, "0x0")
 
 
 @pytest.mark.parametrize("pricing", FORMS)
@@ -176,7 +176,7 @@ def test_a_curve_is_the_fee_at_each_of_its_points(axis, scale, margin, size):
         for along, here in zip(curve["recovery"], alone["recovery"], strict=True):
             assert along["cost"][place] == here["cost"]
             assert along["recovery"][place] == pytest.approx(here["recovery"], rel=1e-12)
-            assert along["sizeRecovery"][place] == pytest.approx(here["sizeRecovery"], rel=1e-12)
+            assert along["totalRecovery"][place] == pytest.approx(here["totalRecovery"], rel=1e-12)
 
 
 def test_a_curve_has_the_chosen_value_itself_as_a_point():

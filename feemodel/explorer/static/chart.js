@@ -7,7 +7,7 @@ import uPlot from "./uplot/uPlot.esm.js";
 const SMALL = 480; // pixels of a narrow chart
 const AXIS = 50; // pixels below the last panel
 const TABLE_ROWS = 31;
-const drawn = new Map(); // element → chart
+let chart; // the only one
 
 /** A color of the style sheet, mixed with that of the surface, as a canvas takes it. */
 function color(name, percent = 100) {
@@ -113,40 +113,36 @@ class Chart {
   }
 
   download() {
-    const [time] = this.spec.scale === "time" ? this.columns : [];
     const heads = this.columns.map(({ name, unit }) => `"${name}${unit ? ` [${unit}]` : ""}"`);
-    const rows = this.spec.x.map((_, index) => this.columns.map((column) => (column === time ? time.text(time.values[index]) : column.values[index])));
+    const rows = this.spec.x.map((_, index) => this.columns.map(({ values }) => values[index]));
     const text = [heads, ...rows].map((row) => row.join()).join("\r\n");
     el("a", { href: `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`, download: `${this.id}.csv` }).click();
   }
 
-  plot({ title, unit, height, lines, log = false, x = this.spec.x }, index) {
-    const { scale, xTitle, here } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
+  plot({ title, unit, height, lines, log = false }, index) {
+    const { x, scale, xTitle, here } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
     const width = this.panels.clientWidth, isSmall = width < SMALL;
     const columns = lines.map(({ values }) => (log ? values.map((value) => (value > 0 ? value : null)) : values));
     const ends = range(columns.flat().filter((value) => value !== null), log);
     const text = { stroke: color("faint"), font: `12px ${getComputedStyle(document.body).fontFamily}` };
     const ticks = (_, splits) => splits.map((tick) => (tick === null ? "" : tickText(tick)));
-    const days = (_, splits) => splits.map((seconds) => new Date(seconds * 1000).toISOString().slice(5, 10));
     const logAxis = (pixels, space) => ({ splits: (_, axis, from, to) => logTicks(from, to, pixels, space), filter: (_, splits) => splits });
     return new uPlot({
       title: `${title} [${unit}]${log ? ", log" : ""}`, width, height: height + (isLast ? AXIS : 0),
       legend: { show: false }, padding: [8, 14, isLast ? 0 : 8, 0],
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       scales: {
-        x: { time: scale === "time", distr: scale === "log" ? 3 : 1, range: () => [this.spec.x[0], this.spec.x.at(-1)] },
+        x: { time: false, distr: scale === "log" ? 3 : 1, range: () => [x[0], x.at(-1)] },
         y: { distr: log ? 3 : 1, range: () => ends },
       },
       axes: [
         { ...text, show: isLast, label: xTitle, labelFont: text.font, labelSize: 20, size: 30, space: isSmall ? 60 : 80,
-          ...(scale === "log" ? logAxis(width, isSmall ? 60 : 80) : {}), values: scale === "time" ? days : ticks,
+          ...(scale === "log" ? logAxis(width, isSmall ? 60 : 80) : {}), values: ticks,
           grid: { show: false }, ticks: { stroke: color("strong-line"), size: 4 }, border: { show: true, stroke: color("strong-line") } },
         { ...text, size: isSmall ? 50 : 62, gap: 6, space: 30, ...(log ? logAxis(height, 26) : {}),
           ticks: { show: false }, values: ticks, grid: { stroke: color("line"), width: 1 } },
       ],
-      series: [{}, ...lines.map(({ key: part, width: thickness = 1.75, fill, dash, bars }) => ({
+      series: [{}, ...lines.map(({ key: part, width: thickness = 1.75, fill, dash }) => ({
         stroke: color(part), width: thickness, dash, fill: fill && color(part, fill), points: { show: false }, pxAlign: 0,
-        paths: bars && uPlot.paths.bars({ size: [0.9] }),
       }))],
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: this.id }, points: { show: false } },
       hooks: {
@@ -168,13 +164,13 @@ function markPosition({ ctx, bbox, valToPos, scales }, value) {
  * Draw a chart below an element.
  *
  * `{ x, xName, xUnit, xText, xTitle, scale, panels, here, index }`: positions, their name, unit and text, the title of the axis,
- * "linear", "log" or "time" [s], panels, a position that is marked, and the point to show first. A panel is
- * `{ title, unit, height, lines, log, x }`. A line is `{ name, values, numbers, key, width, fill, dash, bars }`: lines
- * with a name are shown as numbers too, `numbers` in place of `values`; `key` names a color, `fill` is a percentage.
+ * "linear" or "log", panels, a position that is marked, and the point to show first. A panel is
+ * `{ title, unit, height, lines, log }`. A line is `{ name, values, numbers, key, width, fill, dash }`: lines with a
+ * name are shown as numbers too, `numbers` in place of `values`; `key` names a color, `fill` is a percentage.
  */
 export function drawChart(node, spec) {
-  if (!drawn.has(node)) drawn.set(node, new Chart(node));
-  drawn.get(node).draw(spec);
+  chart ??= new Chart(node);
+  chart.draw(spec);
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((chart) => chart.redraw()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart?.redraw());

@@ -116,7 +116,7 @@ function factsOf({ gas, recovery: [first], totalWei, ...answer }) {
     fact("Compressed size", `${grouped(answer.compressedSize)} bytes`,
       `of ${grouped(answer.measuredBytes)}, ${answer.codec} of ${answer.form.replaceAll("_", " ‖ ")}`),
     fact("Gas", grouped(gas.estimated), `estimated, limit ${grouped(gas.limit)}${gas.used ? `, used ${grouped(gas.used)}` : ""}`),
-    first ? fact("Recovery", times(first.recovery), `of ${money(first.cost)} on L1`) : null);
+    first ? fact("Whole fee / L1 cost", times(first.totalRecovery), `of ${money(first.cost)} on L1`) : null);
 }
 
 function checksOf({ offeredPricePerGas: offered, stages }) {

@@ -28,7 +28,7 @@ function drawFee({ feeWei, feePerGas, shares, inputs, recovery, variableCost }) 
   ]);
   drawBar(shares);
   $("recovery").replaceChildren(...(variableCost ? [costOf(variableCost)] : []), ...recovery.map(recovered));
-  const first = recovery[0] ? `, its part for the size is ${times(recovery[0].sizeRecovery)} its L1 cost` : "";
+  const first = recovery[0] ? `, its part for the size is ${times(recovery[0].recovery)} its L1 cost` : "";
   announce(`Fee ${money(total)}${first}.`);
 }
 
@@ -50,14 +50,14 @@ function costOf({ heldBy, recorded }) {
   return el("p", { className: "sub" }, `Variable cost from L1: ${withUnit(field, fromServer(field, recorded))}${bound}`);
 }
 
-function recovered({ basis, cost, costPerByte, recovery, sizeRecovery, breakEvenMargin }) {
-  const isCovered = sizeRecovery === null || sizeRecovery >= 1; // the fixed part pays for L2
+function recovered({ basis, cost, costPerByte, recovery, totalRecovery, breakEvenMargin }) {
+  const isCovered = recovery === null || recovery >= 1; // the fixed part pays for L2
   const row = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   return el("div", { className: "recovered" },
-    el("p", { className: "figure" }, times(sizeRecovery), " ",
+    el("p", { className: "figure" }, times(recovery), " ",
       el("span", { className: `verdict ${isCovered ? "good" : "bad"}` }, isCovered ? "✓ covers L1" : "✗ falls short of L1")),
     el("p", { className: "sub" }, `by the part for the size, of ${[money(cost), inCurrency(cost)].filter(Boolean).join(" ")}: ${basis}`),
-    el("dl", {}, ...row("Whole fee / L1 cost", times(recovery)),
+    el("dl", {}, ...row("Whole fee / L1 cost", times(totalRecovery)),
       ...row("Breaks even at a margin of", breakEvenMargin === null ? "none" : String(breakEvenMargin)),
       ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
 }
@@ -85,10 +85,10 @@ function drawCurve({ axis, values, feeWei, feePerGas, recovery: [found] }, { inp
     { name: "Whole fee", values: inUnits(totals), key: "ink", width: 2 },
   ] }];
   if (found) {
-    panels.push({ title: `recovery – ${found.basis}`, unit: "× L1 cost", height: 130, log: isWide([...found.recovery, ...found.sizeRecovery]), lines: [
+    panels.push({ title: `recovery – ${found.basis}`, unit: "× L1 cost", height: 130, log: isWide([...found.recovery, ...found.totalRecovery]), lines: [
       { values: found.recovery.map(() => 1), key: "bad", width: 1.25, dash: [3, 3] },
-      { name: "From the size alone", values: found.sizeRecovery, key: "size" },
-      { name: "Recovery", values: found.recovery, key: "ink", width: 2 },
+      { name: "Recovery", values: found.recovery, key: "size" },
+      { name: "Whole fee", values: found.totalRecovery, key: "ink", width: 2 },
     ] });
   }
   const nearest = x.reduce((best, value, index) => (Math.abs(value - here) < Math.abs(x[best] - here) ? index : best), 0);
