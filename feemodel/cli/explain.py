@@ -25,6 +25,7 @@ from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
+from feemodel.progress import reporting
 from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
@@ -95,11 +96,13 @@ def _each(
 ) -> Answer:  # fmt: skip
     """Explain every transaction of a file. The command ends with an error if a transaction cannot be priced."""
     rows: list[dict[str, Any]] = []
-    for position, subject in subjects:
-        try:
-            rows.append({"position": position, **explained(subject)})
-        except FeeModelError as error:
-            rows.append({"position": position, "error": str(error)})
+    with reporting(True, len(subjects), "transactions") as advance:
+        for position, subject in subjects:
+            try:
+                rows.append({"position": position, **explained(subject)})
+            except FeeModelError as error:
+                rows.append({"position": position, "error": str(error)})
+            advance(1)
     failed = [row for row in rows if "error" in row]
     said = ""
     if failed:

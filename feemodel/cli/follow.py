@@ -33,6 +33,7 @@ from feemodel.ledger.follow import (
     import_blocks,
     never,
 )
+from feemodel.progress import reporting
 
 if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
@@ -147,34 +148,16 @@ def _import(store: "ledger.Store", options: Options, blocks: "Iterator[BlockChan
 
     if options.finality is not None:
         store.set_finality(finality_rule(options.finality, options.contract))
-    finality, progress = finality_of(store, options.finality, options.contract, Node), _Progress()
-    import_blocks(store, blocks, finality, progress)
-    if options.node is not None:
-        with Node(options.node) as node:
-            store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
-            on_failure = None if options.exit_when_node_fails else _say_failure
-            follow(store, node, finality, confirmations=options.confirmations, interval=options.interval, wait=_wait,
-                   on_failure=on_failure, progress=progress)  # fmt: skip
+    finality = finality_of(store, options.finality, options.contract, Node)
+    with reporting(True, None, "blocks") as report:
+        import_blocks(store, blocks, finality, lambda number: report(1))
+        if options.node is not None:
+            with Node(options.node) as node:
+                store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
+                on_failure = None if options.exit_when_node_fails else _say_failure
+                follow(store, node, finality, confirmations=options.confirmations, interval=options.interval,
+                       wait=_wait, on_failure=on_failure, progress=lambda number: report(1))  # fmt: skip
     advance(store, finality)
-
-
-class _Progress:
-    """Print the newest block and the blocks per second on standard error: one rewritten line, or one line a minute."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._every = 0.2 if self._terminal else 60.0
-        self._count, self._told = 0, time.monotonic()
-
-    def __call__(self, number: int) -> None:
-        self._count += 1
-        passed = time.monotonic() - self._told
-        if passed >= self._every:
-            start, end = ("\r", "") if self._terminal else ("feemodel: ", "\n")
-            print(
-                f"{start}block {number:,}, {self._count / passed:,.0f} a second ", end=end, file=sys.stderr, flush=True
-            )
-            self._count, self._told = 0, time.monotonic()
 
 
 class _Stop(BaseException):

@@ -1,7 +1,6 @@
 """Verbs of a ledger: `ledger` (describe, check, copy), `prove`, `check-proof` and `finalize`."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,16 +84,12 @@ def _info(path: Path) -> Answer:
 
 
 def _verify(store: str) -> Answer:
+    from rich.console import Console
+
     from feemodel.ledger.maintenance import verify
 
-    def progress(table: str, rows: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r{table:8} {rows:>14,}", end="", file=sys.stderr, flush=True)
-
-    with ledger.Store(store, read_only=True) as opened:
-        found = verify(opened, progress)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    with ledger.Store(store, read_only=True) as opened, Console(stderr=True).status("rows") as status:
+        found = verify(opened, lambda table, rows: status.update(f"{table} {rows:,}"))
     damaged = LedgerDamaged(f"{store}: damaged, {len(found.findings):,} findings") if found.findings else None
     notes = found.findings[:SHOWN] or [f"{store}: {found.rows:,} rows, all match their hashes"]
     return Answer({"store": store, "rows": found.rows, "findings": found.findings}, notes=notes, error=damaged)
