@@ -11,21 +11,31 @@
 An error is printed as one line on standard error.
 """
 
+import inspect
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import takewhile
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import feemodel
 from feemodel._compiled import say_when_compiling
 from feemodel._extras import install_command
-from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnreadableFile, UpstreamError
+from feemodel.errors import (
+    FeeModelError,
+    InvalidInput,
+    InvalidProof,
+    UnknownParameter,
+    UnreadableFile,
+    UpstreamError,
+)
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -70,6 +80,12 @@ NO = {
 }
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
+#: Argument of the Python API → parameter of the command, where the two differ.
+OPTION_OF = {
+    "extra_data": "record", "gas_limit": "gas", "horizons": "horizon", "max_priority_fee": "priority_fee",
+    "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only", "storageKeys": "slot", "url": "node",
+    "window_blocks": "window",
+}  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line
 #: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
@@ -122,7 +138,7 @@ def _run(words: list[str]) -> int:
         return code
     except FeeModelError as error:
         code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
-        return _failed(code, _naming(error, str(error), typed))
+        return _failed(code, _naming_the_option(error, str(error), typed))
     except MemoryError as error:
         return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
     except ModuleNotFoundError as error:
@@ -137,7 +153,7 @@ def _run(words: list[str]) -> int:
         if isinstance(error, BrokenPipeError):  # the reader of a pipe, such as head, has closed the pipe
             return 0
         reason = (error.strerror or str(error)).lower()
-        return _failed(3, _naming(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
+        return _failed(3, _naming_the_option(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
 
 
 def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
@@ -158,15 +174,13 @@ def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
     verb = verb_of(name)
     from cyclopts import CycloptsError
 
-    from feemodel.cli.verb import typed_values
-
     tokens = verb.expand([STDIN if word == "-" else word for word in rest])
     try:
         command, bound, _ = verb.app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         _check_names(name, tokens, verb.app)
         raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
-    typed |= typed_values(bound)
+    typed |= _typed_values(bound)
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
     code = command(*bound.args, **bound.kwargs)
@@ -222,13 +236,41 @@ def _one_line(error: Exception) -> str:
             return str(error).rstrip(".")
 
 
-def _naming(error: Exception, said: str, typed: dict[str, tuple[str, Any]]) -> str:
-    from feemodel.cli.verb import naming_the_option
-
-    return naming_the_option(error, said, typed)
-
-
 def _failed(code: int, error: object) -> int:
     line = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(error))
     print(f"feemodel: {line}", file=sys.stderr)
     return code
+
+
+def _typed_values(bound: inspect.BoundArguments) -> dict[str, tuple[str, Any]]:
+    """Return the option and the value of each parameter; the fields of a dataclass are parameters of their own."""
+    found: dict[str, tuple[str, Any]] = {}
+    kinds = {name: parameter.kind for name, parameter in bound.signature.parameters.items()}
+    for name, value in bound.arguments.items():
+        values: Mapping[str, Any] = (
+            {field.name: getattr(value, field.name) for field in fields(value)}
+            if is_dataclass(value)
+            else {name: value}
+        )
+        for own, given in values.items():
+            if given is not None:
+                is_option = kinds[name] is not inspect.Parameter.POSITIONAL_ONLY
+                found[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
+    return found
+
+
+def _naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
+    """Return the message of an error; name the option that set the argument or the file, if an option did."""
+    if isinstance(error, UnknownParameter):
+        chain = "" if "chain" in typed else f"{error.chain}."
+        example = " ".join(f"--set {chain}{name}=VALUE" for name in error.parameters[:2])
+        return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
+    if isinstance(error, InvalidInput):
+        name = error.name.partition("[")[0]
+        option = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
+        return said if option is None else str(type(error)(option[0], error.reason, error.value))
+    for named, value in typed.values():
+        files = {value, str(Path(value))} if isinstance(value, str) else ()
+        if named.startswith("--") and any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
+            return f"{named} {said}"
+    return said

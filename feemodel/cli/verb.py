@@ -1,9 +1,7 @@
 """A command is a Python function whose annotated parameters are its options; `verb` adds those of every command."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import App, Parameter
@@ -11,7 +9,6 @@ from cyclopts import App, Parameter
 from feemodel.cli import NO
 from feemodel.cli.output import FIGURES, Answer, new_file
 from feemodel.cli.parameters import flag, text
-from feemodel.errors import InvalidInput, UnknownParameter
 
 COMMON = {
     "json": (Annotated[bool, flag("print one JSON object")], False),
@@ -96,45 +93,3 @@ def verb(
         return Verb(function, signature, app, expand)
 
     return made
-
-
-def typed_values(bound: inspect.BoundArguments) -> dict[str, tuple[str, Any]]:
-    """Return the option and the value of each parameter; the fields of a dataclass are parameters of their own."""
-    found: dict[str, tuple[str, Any]] = {}
-    kinds = {name: parameter.kind for name, parameter in bound.signature.parameters.items()}
-    for name, value in bound.arguments.items():
-        values: Mapping[str, Any] = (
-            {field.name: getattr(value, field.name) for field in fields(value)}
-            if is_dataclass(value)
-            else {name: value}
-        )
-        for own, given in values.items():
-            if given is not None:
-                is_option = kinds[name] is not inspect.Parameter.POSITIONAL_ONLY
-                found[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
-    return found
-
-
-def naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
-    """Return the message of an error; name the option that set the argument or the file, if an option did."""
-    if isinstance(error, UnknownParameter):
-        chain = "" if "chain" in typed else f"{error.chain}."
-        example = " ".join(f"--set {chain}{name}=VALUE" for name in error.parameters[:2])
-        return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
-    if isinstance(error, InvalidInput):
-        name = error.name.partition("[")[0]
-        option = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
-        return said if option is None else str(type(error)(option[0], error.reason, error.value))
-    for named, value in typed.values():
-        files = {value, str(Path(value))} if isinstance(value, str) else ()
-        if named.startswith("--") and any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):
-            return f"{named} {said}"
-    return said
-
-
-#: Argument of the Python API → parameter of the command, where the two differ.
-OPTION_OF = {
-    "extra_data": "record", "gas_limit": "gas", "horizons": "horizon", "max_priority_fee": "priority_fee",
-    "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only", "storageKeys": "slot", "url": "node",
-    "window_blocks": "window",
-}  # fmt: skip
