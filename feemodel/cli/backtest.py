@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from feemodel.cli.measures import key, over_paths, rows_of
 from feemodel.cli.output import DATASETS, Answer, Table
@@ -41,17 +41,6 @@ SCENARIOS = ("history", "bootstrap", "demand")
 BLOCK_HOURS = 24.0  # length of the blocks of the block bootstrap; blocks of one day preserve most of the daily cycle
 RULE = PricingRule()
 OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound", "update_interval", "window")
-
-
-class BacktestArguments(NamedTuple):
-    """Arguments of `feemodel.backtest` and `feemodel.calibrate`, in fields with the names of the parameters."""
-
-    workload: Any
-    l1_fees: Any
-    rule: Any
-    posting: Any
-    arrival_rate: float
-    rng: int
 
 
 def _bound(name: str, typed: str) -> float | None:
@@ -142,9 +131,9 @@ def command(
 
     over("path", quantile=statistics.quantile)  # checks the levels before the computation
     made = read_experiment(scenario, traffic, files, sizing)
-    found = backtest(**made._asdict(), record=0, progress=True)
+    found = backtest(**made, record=0, progress=True)
     daily = found[[name for name in found.data_vars if found[name].dims == ("path", "day")]]
-    paths, hours, count = found.sizes["path"], duration(made.l1_fees) / HOUR, int(found["transactions"].sum())
+    paths, hours, count = found.sizes["path"], duration(made["l1_fees"]) / HOUR, int(found["transactions"].sum())
     data: dict[str, Any] = {"paths": paths, "hours": hours, "transactions": count}
     values, asked = over_paths(found), statistics.of(found)
     data |= {key(name): each for name, each in values.items()}
@@ -169,8 +158,8 @@ def command(
     return Answer(data | {"assumed": found.attrs}, tables, notes, file=daily)
 
 
-def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, sizing: Sizing) -> BacktestArguments:
-    """Read the files, draw the paths, and return the experiment that the options describe."""
+def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, sizing: Sizing) -> dict[str, Any]:
+    """Read the files, draw the paths, and return the arguments of `backtest` and `calibrate` by name."""
     from feemodel.simulation.posting import Posting
     from feemodel.simulation.surfaces import Submission
 
@@ -186,8 +175,10 @@ def read_experiment(scenario: Scenario, traffic: Traffic, files: FileOptions, si
     posting = Posting(
         submission=Submission(tip=tip), deadline=traffic.deadline, stream_ratio=traffic.stream_ratio
     )  # fmt: skip
-    l1_fees = _scenario(scenario, traffic)
-    return BacktestArguments(workload, l1_fees, rule, posting, traffic.arrival_rate, traffic.seed)
+    return {
+        "workload": workload, "l1_fees": _scenario(scenario, traffic), "rule": rule, "posting": posting,
+        "arrival_rate": traffic.arrival_rate, "rng": traffic.seed,
+    }  # fmt: skip
 
 
 def read_history(scenario: Scenario, traffic: Traffic) -> "xarray.Dataset":

@@ -5,15 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.checks import share
-from feemodel.cli.backtest import (
-    BacktestArguments,
-    Hours,
-    Kind,
-    Scenario,
-    Traffic,
-    read_experiment,
-    read_history,
-)
+from feemodel.cli.backtest import Hours, Kind, Scenario, Traffic, read_experiment, read_history
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
@@ -86,9 +78,9 @@ def command(
         "loss_probability": loss_probability, "confidence": confidence, "vary": vary, "counted": counted,
         "highest": highest, "workers": workers, "progress": True,
     }  # fmt: skip
-    found = calibrate(**made._asdict(), **terms)
+    found = calibrate(**made, **terms)
     drawn = None if histories is None else _drawn_histories(histories, scenario, traffic, made, terms)
-    hours, source = duration(made.l1_fees) / HOUR, made.l1_fees.attrs["source"]
+    hours, source = duration(made["l1_fees"]) / HOUR, made["l1_fees"].attrs["source"]
     curve = _loss_curve(found)
     data = {name: value for name, value in found._asdict().items() if name != "break_even"}
     data |= {"vary": vary, "counted": counted, "l1_fees": source, "hours": hours}
@@ -96,7 +88,7 @@ def command(
     if drawn is not None:
         ends = f"{drawn['low']:.3f} to {drawn['high']:.3f}"
         notes.append(f"{histories} bootstrapped histories: {found.confidence:.0%} of their margins are from {ends}.")
-    times = Demand(rate=made.arrival_rate).resampling
+    times = Demand(rate=made["arrival_rate"]).resampling
     revenue = "all" if counted == "total_fees" else "the part that depends on size"
     notes += [f"L1 fees: {source}.", f"Fees counted: {revenue}. {times[0].upper()}{times[1:]}."]
     low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
@@ -110,9 +102,9 @@ def command(
     )  # fmt: skip
 
 
-def _assumed(made: BacktestArguments, scenario: Scenario) -> str:
+def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     """Return what the margin depends on most, as text."""
-    rule, posting = made.rule, made.posting
+    rule, posting = made["rule"], made["posting"]
     shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
     bounded = "no bounds" if rule.lower_bound is rule.upper_bound is None else "bounds"
     drawn = f", blocks of {scenario.block_hours:g} h" if scenario.scenario == "bootstrap" else ""
@@ -120,15 +112,15 @@ def _assumed(made: BacktestArguments, scenario: Scenario) -> str:
 
 
 def _drawn_histories(
-    histories: int, scenario: Scenario, traffic: Traffic, made: BacktestArguments, terms: dict[str, Any]
+    histories: int, scenario: Scenario, traffic: Traffic, made: dict[str, Any], terms: dict[str, Any]
 ) -> dict[str, Any]:
     from feemodel.simulation.calibrate import calibrate_histories
 
     assert scenario.hours is not None  # it has a default
     found = calibrate_histories(
-        made.workload, read_history(scenario, traffic), made.rule, made.posting, arrival_rate=made.arrival_rate,
-        rng=made.rng, histories=histories, paths=scenario.paths, horizon=scenario.hours * HOUR,
-        block_seconds=[scenario.block_hours * HOUR, 3 * scenario.block_hours * HOUR], **terms,
+        **{name: value for name, value in made.items() if name != "l1_fees"}, **terms,
+        history=read_history(scenario, traffic), histories=histories, paths=scenario.paths,
+        horizon=scenario.hours * HOUR, block_seconds=[scenario.block_hours * HOUR, 3 * scenario.block_hours * HOUR],
     )  # fmt: skip
     blocks = [
         {"block_hours": float(one["block_seconds"]) / HOUR}

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from feemodel.cli.measures import LEVELS, key, over_paths, rows_of
 from feemodel.cli.output import Answer, Table
@@ -81,16 +81,6 @@ class Experiment(History):
     seed: Seed = default_of(simulate, "rng")
 
 
-class SimulationArguments(NamedTuple):
-    """Arguments of a simulation, from the options and the file."""
-
-    l1_fees: Any
-    pricing: Any
-    posting: Any
-    demand: Any
-    costs: Any
-
-
 def expanded(words: Sequence[str]) -> list[str]:
     """Return the words of a command; the keys of its TOML file become options, unless the words contain the option."""
     path = next((word for word in words if word.endswith(".toml") and not word.startswith("-")), None)
@@ -144,23 +134,24 @@ def command(
         hours = experiment.block_hours
         own: dict[str, Any] = {} if hours is None else {"block_seconds": hours * HOUR}
         drawn = Bootstrap(paths=experiment.paths, **own)
+    l1_fees, posting = made["l1_fees"], made["posting"]
+    if drawn is not None:
+        made["l1_fees"] = _on_steps(l1_fees, experiment.step)
     found = simulate(
-        made.l1_fees if drawn is None else _on_steps(made.l1_fees, experiment.step),
-        made.pricing, made.posting, made.demand, made.costs, step=experiment.step, bootstrap=drawn,
-        record=1 if picture is not None else 0, rng=experiment.seed, workers=workers, finished=run_folder(resume),
-        progress=True,
+        **made, step=experiment.step, bootstrap=drawn, record=1 if picture is not None else 0, rng=experiment.seed,
+        workers=workers, finished=run_folder(resume), progress=True,
     )  # fmt: skip
     if experiment.pricing == "fixed" and "price" not in tables.get("pricing-fields", {}):
-        said = f"fitted: {made.pricing.price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
+        said = f"fitted: {made['pricing'].price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
         found = found.assign_attrs(price=said)
     finality = None
-    if made.posting.kind in ("price-cap", "clairvoyant"):
-        finality = price_of_finality(made.l1_fees, made.posting, step=experiment.step)
+    if posting.kind in ("price-cap", "clairvoyant"):
+        finality = price_of_finality(l1_fees, posting, step=experiment.step)
     return _answer(experiment, found, finality, made)
 
 
-def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> SimulationArguments:
-    """Return the arguments of the simulation from the options and from the tables of a file."""
+def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `simulate` by name, from the options and from the tables of a file."""
     from feemodel.simulation.closed_loop.baseline import break_even, fitted, unweighted
     from feemodel.simulation.posting import Posting
 
@@ -194,7 +185,7 @@ def read_experiment(options: Experiment, tables: Mapping[str, Any]) -> Simulatio
         pricing = fitted(l1_fees, pricing, posting, answering, step=options.step)
     elif options.level != 1.0:
         pricing = replace(pricing, level=options.level)  # type: ignore[type-var]
-    return SimulationArguments(l1_fees, pricing, posting, answering, costs)
+    return {"l1_fees": l1_fees, "pricing": pricing, "posting": posting, "demand": answering, "costs": costs}
 
 
 def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
@@ -210,13 +201,14 @@ def _on_steps(l1_fees: "xarray.Dataset", step: float) -> "xarray.Dataset":
     return held.assign_attrs(l1_fees.attrs)
 
 
-def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: SimulationArguments) -> Answer:
+def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: dict[str, Any]) -> Answer:
     saving = 0.0 if finality is None else float(finality["saving"])
     delay = 0.0 if finality is None else float(finality["mean_delay"]) / HOUR
-    level = float(getattr(made.pricing, "level", 1.0))
+    level = float(getattr(made["pricing"], "level", 1.0))
+    posting, demand = made["posting"].kind, made["demand"]
     paths, days = found.sizes["path"], float(found["covered"].sum())
-    data: dict[str, Any] = {"pricing": options.pricing, "posting": made.posting.kind, "level": level,
-                            "elasticity": made.demand.elasticity, "paths": paths,
+    data: dict[str, Any] = {"pricing": options.pricing, "posting": posting, "level": level,
+                            "elasticity": demand.elasticity, "paths": paths,
                             "wholeDays": float(found["whole_days"][0])}  # fmt: skip
     values = over_paths(found)
     columns, rows = ("", *values["recovery"]), rows_of(values)
@@ -230,7 +222,7 @@ def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: S
             ("share of cost saved by waiting", f"{saving:.4f}", *blank),
             ("mean delay [h]", f"{delay:.3f}", *blank),
         ]
-    title = f"{options.pricing}, {made.posting.kind}, elasticity {made.demand.elasticity:g}, level {level:.6g}: "
+    title = f"{options.pricing}, {posting}, elasticity {demand.elasticity:g}, level {level:.6g}: "
     title += f"{paths:,} path{'s' * (paths > 1)} of {days:,.2f} days"
     notes = [
         f"{name.replace('_', ' ')}: {found.attrs[name]}"
