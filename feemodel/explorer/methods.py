@@ -148,12 +148,13 @@ class Explorer:
             per_gas = {name: fees[0] for name, fees in found.per_gas.items()}
             priority = per_gas.pop("priority")
             paid = Revenue(**{part: one * read.gas for part, one in per_gas.items()})
+            fees = {"feePerGas": per_gas | {"priority": priority, "total": sum(per_gas.values())},
+                    "feeWei": paid._asdict() | {"total": paid.total}}  # fmt: skip
             inputs = {name: to_wire(name, getattr(read, own)) for name, own in names_of(read).items()}
             answer = {
                 "pricing": found.form.name,
                 "inputs": {"pricing": found.form.name, **inputs},
-                "feePerGas": _in_hex(per_gas | {"priority": priority, "total": sum(per_gas.values())}),
-                "feeWei": _in_hex(paid._asdict() | {"total": paid.total}),
+                **{name: {part: hex(fee) for part, fee in each.items()} for name, each in fees.items()},
                 "shares": paid.shares(),
                 "recovery": recovery_of(read, found),
             }
@@ -202,10 +203,6 @@ class Explorer:
         read = read_point(given, path, form=self.form, preset=self.preset, without=also)
         expect(read, TRANSACTION, path)
         return read
-
-
-def _in_hex(values: Mapping[str, int]) -> dict[str, str]:
-    return {name: hex(value) for name, value in values.items()}
 
 
 def _axis(given: Mapping[str, Any], point: Point) -> tuple[str, Any]:

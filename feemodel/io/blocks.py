@@ -180,42 +180,18 @@ def _with_ratio(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def percentile_tips(
-    block: WholeArray, tip: WholeArray, gas_used: WholeArray, *, percentile: float
+    blocks: WholeArray, tips: WholeArray, gas: WholeArray, level: float
 ) -> tuple[WholeArray, WholeArray]:
-    """Return block numbers in ascending order, and the tip of each block at a percentile of the block's gas used.
+    """Return block numbers in ascending order, and the tip of each block at a percentile of the gas used [wei / gas].
 
-    Parameters
-    ----------
-    block : block number of each transaction, of shape (n,).
-    tip : priority fee of each transaction, of shape (n,) [wei / gas].
-    gas_used : gas used by each transaction, of shape (n,) [gas].
-    percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100.
+    A transaction with a tip of 3 wei uses 21,000 gas, one with a tip of 5 wei uses 79,000 gas:
 
-    Returns
-    -------
-    Block numbers and tips [wei / gas], each of shape (blocks,).
-
-    Raises
-    ------
-    InvalidInput : a percentile out of range, arrays of different lengths, or values that are not whole numbers
-        of at least 0.
-
-    In the example, a transaction with a tip of 3 wei uses 21,000 gas, and a transaction with a tip of 5 wei uses 79,000
-    gas. The tip of the block is 3 wei at percentile 21, and 5 wei at percentile 22.
-
-    >>> both = [np.array([7, 7]), np.array([5, 3]), np.array([79_000, 21_000])]
-    >>> [percentile_tips(*both, percentile=at)[1].tolist() for at in (21, 22)]
+    >>> both = np.array([7, 7]), np.array([5, 3]), np.array([79_000, 21_000])
+    >>> [percentile_tips(*both, level)[1].tolist() for level in (21, 22)]
     [[3], [5]]
     """
-    columns = {"block": block, "tip": tip, "gas_used": gas_used}
-    numbers, tips, gas = (np.atleast_1d(np.asarray(whole(name, values))) for name, values in columns.items())
-    if numbers.ndim != 1 or not numbers.shape == tips.shape == gas.shape:
-        raise InvalidInput(
-            "block, tip, gas_used", "expected columns of equal length", [len(v) for v in columns.values()]
-        )
-    level = checked_percentile("percentile", percentile)
-    order = np.lexsort((tips, numbers))
-    numbers, tips, gas = numbers[order], tips[order], gas[order]
+    order = np.lexsort((tips, blocks))
+    numbers, tips, gas = blocks[order], tips[order], gas[order]
     found, first = np.unique(numbers, return_index=True)
     reached = np.cumsum(gas)
     before = reached[first] - gas[first]
@@ -281,7 +257,7 @@ def add_tips(l1_fees: pd.DataFrame, transactions: PathLike | Sequence[PathLike],
         at = int(below.argmax())
         reason = f"expected at least the base fee of block {blocks[row[at]]}, {base_fees[row[at]]} wei"
         raise InvalidInput("transactions.gas_price", reason, int(paid["price"].iloc[at]))
-    found, tip = percentile_tips(blocks[row], tips, paid["gas_used"].to_numpy(), percentile=level)
+    found, tip = percentile_tips(blocks[row], tips, paid["gas_used"].to_numpy(), level)
     column = np.zeros(len(blocks), np.int64)
     column[np.searchsorted(blocks, found)] = tip
     return l1_fees.assign(tip=pd.Series(column, l1_fees.index, dtype="Int64"))

@@ -28,13 +28,8 @@ from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Column,
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 
 
-def _raw_table(data: bytes) -> pd.DataFrame:
-    """Return the table of raw transactions, one per line: a JSON object, or hexadecimal data that starts with 0x."""
-    lines = ((f"line {number}", line.strip()) for number, line in enumerate(data.removeprefix(BOM).split(b"\n"), 1))
-    return table_of_objects(((position, _row(line, position)) for position, line in lines if line), RAW_TRANSACTIONS)
-
-
 def _row(line: bytes, position: str) -> Mapping[str, Any]:
+    """Return a raw transaction: a JSON object, or hexadecimal data that starts with 0x."""
     if line.startswith(b"0x"):
         return {"raw": line.decode("ascii", errors="replace")}
     if not line.startswith(b"{"):
@@ -158,7 +153,9 @@ parameter of eth_getBlockByNumber to true), got '0x11'
     """
     data = encoded("data", data)
     if _is_raw(data):
-        return _raw_table(data)
+        lines = enumerate(map(bytes.strip, data.removeprefix(BOM).split(b"\n")), 1)
+        raw = ((f"line {number}", _row(line, f"line {number}")) for number, line in lines if line)
+        return table_of_objects(raw, RAW_TRANSACTIONS)
     rows = [one for position, item in json_objects(data) for one in _of_block(position, item)]
     schema = _schema(rows[0][1] if rows else {})
     if schema is RAW_TRANSACTIONS:

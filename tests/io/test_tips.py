@@ -231,7 +231,7 @@ def by_walking(transactions: list[tuple[int, int]], percentile: float) -> int:
 )
 def test_percentiles_are_those_of_a_walk_over_each_block(rows: list[tuple[int, int, int]], percentile: float) -> None:
     block, tip, gas = (np.array(column) for column in zip(*rows, strict=True))
-    numbers, tips = percentile_tips(block, tip, gas, percentile=percentile)
+    numbers, tips = percentile_tips(block, tip, gas, percentile)
 
     expected = {number: by_walking([(t, g) for b, t, g in rows if b == number], percentile) for number in set(block)}
     assert dict(zip(numbers.tolist(), tips.tolist(), strict=True)) == expected
