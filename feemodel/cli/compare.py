@@ -19,11 +19,14 @@ from feemodel.cli.parameters import (
     text,
     whole,
 )
-from feemodel.cli.subjects import estimated_gas, gas_limit, gas_used_of, read_subject, read_transaction_file
+from feemodel.cli.subjects import estimated_gas, gas_limit, read_subjects, read_transaction_file
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.errors import FeeModelError, InvalidInput, UnknownParameter
+from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum._transaction import SET_CODE, Transaction, check_no_blobs, fill
+from feemodel.io.files import parse_json
+from feemodel.progress import reporting
 from feemodel.rollups.rules import PUBDATA
 
 if TYPE_CHECKING:
@@ -101,15 +104,17 @@ def command(
 
     rules, without = chains.read()
     carried = [one for one in rules if one.no_set_code is None]
-    priced = _priced(subject, files, gas, set_code=carried == rules)
-    if chains.only is None and carried and any(one.type == SET_CODE for one in priced.transactions):
-        without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
-        rules = carried
-    needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
-    table = measured_sizes(
-        priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata, linea_codec=sizing.read(),
-        columns=[name for name in MEASURED if name in needed],
-    )  # fmt: skip
+    is_file = subject != STDIN and not subject.strip().startswith(("0x", "{"))
+    with reporting(is_file, None, "measuring transactions"):
+        priced = (_file if is_file else _inline)(subject, files, gas, set_code=carried == rules)
+        if chains.only is None and carried and any(one.type == SET_CODE for one in priced.transactions):
+            without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
+            rules = carried
+        needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
+        table = measured_sizes(
+            priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata,
+            linea_codec=sizing.read(), columns=[name for name in MEASURED if name in needed],
+        )  # fmt: skip
     if starknet_gas is not None:
         table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
     if chains.only is None:
@@ -184,13 +189,18 @@ def _starknet_gas(typed: str) -> dict[str, int]:
     return {"l1_data_gas": int(parts[0]), "l2_gas": int(parts[1])}
 
 
-def _priced(subject: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
-    """Return the transactions. Those of type 4 in a file are included only if every rule has a price for them."""
-    if subject != STDIN and not subject.strip().startswith(("0x", "{")):
-        return _file(subject, options, gas, set_code=set_code)
-    one = read_subject(subject)
-    used = gas if gas is not None else gas_used_of(subject)
-    used = estimated_gas(one, used)
+def _inline(subject: str, options: FileOptions, gas: int | None, **kinds: bool) -> Priced:
+    """Return the only transaction of a text or of standard input."""
+    (_, one), *others = read_subjects(subject)
+    if others:
+        raise InvalidInput("subject", "expected one transaction or call", f"{1 + len(others):,}")
+    if isinstance(one, FeeModelError):
+        raise one
+    if gas is None and subject.strip().startswith("{"):  # it may state its gas used, as a receipt does
+        stated = parse_json(subject)
+        if (used := stated.get("gasUsed", stated.get("gas_used"))) is not None:
+            gas = as_integer("gasUsed", used)
+    used = estimated_gas(one, gas)
     if isinstance(one, Transaction):
         return Priced([one], [used], None, [])
     # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
@@ -201,6 +211,7 @@ def _priced(subject: str, options: FileOptions, gas: int | None, *, set_code: bo
 
 
 def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
+    """Return the transactions of a file; those of type 4 only if every rule has a price for them."""
     read = read_transaction_file(path, options, set_code=set_code)
     read = read if gas is not None else read.with_gas_used()
     transactions, said = [one.signed() for one in read.sent], list(read.said)

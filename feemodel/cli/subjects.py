@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from feemodel.cli import STDIN, UsageError
 from feemodel.cli.parameters import FileOptions, check_known
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._call import BLOB, MAX_TYPE, SET_CODE, Call, as_integer, is_missing, parse_call, read_type
+from feemodel.ethereum._call import BLOB, MAX_TYPE, SET_CODE, Call, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import (
     DYNAMIC_FEE,
     LINEA_CHAIN_ID,
@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     from feemodel.simulation.surfaces import Workload
 
 Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
-
-
-def read_subject(subject: str) -> Call | Transaction:
-    """Read a call or transaction: `0x…`, `{…}`, the name of a file that contains either, or `-` for standard input.
-
-    Raises `InvalidInput` if there are several calls or transactions.
-    """
-    found = read_subjects(subject)
-    if len(found) != 1:
-        raise InvalidInput("subject", "expected one transaction or call", f"{len(found):,}")
-    ((_, only),) = found
-    if isinstance(only, FeeModelError):
-        raise only
-    return only
 
 
 def as_call(transaction: Transaction) -> Call:
@@ -114,23 +100,20 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     if text.startswith(("{", "[")):
         first, _, rest = text.partition("\n")
         line = _json(first) if rest else None
-        if line is None or _is_of_node(line):
-            return _of_document(parse_json(text, "call") if line is None else line, text, columns)
+        document = parse_json(text, "call") if line is None else line
+        if _is_of_node(document):
+            from feemodel.io.transactions import parse_transactions
+
+            table = parse_transactions(text.encode(), columns=columns)
+            return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
+        if line is None and isinstance(document, list):
+            return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
+        if line is None:
+            return [("", _of_item(document, columns))]
     lines = [(f"line {number}", line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(lines) == 1:
         return [("", parse_transaction(text))]
     return [(position, _tried(line, columns)) for position, line in lines]
-
-
-def _of_document(document: Any, text: str, columns: Mapping[str, str] | None) -> list[Item]:
-    if _is_of_node(document):
-        from feemodel.io.transactions import parse_transactions
-
-        table = parse_transactions(text.encode(), columns=columns)
-        return [(f"row {row}", one) for row, one in enumerate(subjects_of(table), 1)]
-    if isinstance(document, list):
-        return [(f"item {number}", _tried(item, columns)) for number, item in enumerate(document, 1)]
-    return [("", _of_item(document, columns))]
 
 
 def _is_of_node(document: Any) -> bool:
@@ -271,13 +254,6 @@ def measured_workload(
     known = table.dropna(subset=[size, gas])
     name = f"real Linea transactions in the package, {len(known):,} of {len(table):,} that have {size} and {gas}"
     return Workload(name, *(known[one].to_numpy(np.int64) for one in (size, gas, "timestamp", "calldata_bytes")))
-
-
-def gas_used_of(subject: str) -> int | None:
-    """Return the gas used that an inline call states, as a receipt does; `None` without it [gas]."""
-    fields = _json(subject) if subject.strip().startswith("{") else None
-    used = fields.get("gasUsed", fields.get("gas_used")) if isinstance(fields, Mapping) else None
-    return None if used is None else as_integer("gasUsed", used)
 
 
 def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple[pd.DataFrame, int]":
