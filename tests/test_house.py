@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_372,
+    "cli": 4_232,
     "estimates": 956,
     "ethereum": 2_516,
     "execution": 2_336,
-    "explorer": 1_144,
-    "io": 3_577,
+    "explorer": 1_141,
+    "io": 3_509,
     "ledger": 3_678,
     "linea": 2_289,
     "plots": 734,
@@ -59,11 +59,11 @@ CEILINGS = {
     "simulation": 8_709,
     "sizes": 965,
     "top level": 2_071,
-    "package": 40_325,
+    "package": 40_114,
     "tests": 40_355,
     "Rust": 3_410,
-    "JavaScript, CSS and HTML": 1_266,
-    "modules": 214,
+    "JavaScript, CSS and HTML": 1_262,
+    "modules": 213,
     "exported names": 213,
 }
 SLACK = 100  # a ceiling follows every reduction down

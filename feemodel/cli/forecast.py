@@ -1,13 +1,14 @@
 """`feemodel forecast`: the distribution of future L1 fees."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import FLAT, History, Paths, Seed, default_of, one_of, text
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.progress import reporting
-from feemodel.simulation.forecast.distribution import forecast
+from feemodel.simulation.forecast.distribution import HORIZONS, forecast
+from feemodel.simulation.forecast.methods import Method
 
 if TYPE_CHECKING:
     import xarray
@@ -23,8 +24,6 @@ KEYS = {
     "blob_base_fee_quantile": "blobBaseFeeWei",
     "cost_quantile": "submissionCostWei",
 }
-METHODS = ("auto", "persistence", "seasonal")
-HORIZONS = ("10min", "1h", "6h", "24h")
 
 
 @verb(out=DATASETS, figure=True, what="the quantiles")
@@ -33,13 +32,12 @@ def command(
     horizon: Annotated[
         list[str], text("time ahead, a multiple of ten minutes up to 7d; may be repeated (default: 10min 1h 6h 24h)")
     ] = (),  # type: ignore[assignment]
-    method: Annotated[Any, one_of("method", METHODS)] = default_of(forecast, "method"),
+    method: Annotated[Any, one_of("method", get_args(Method))] = default_of(forecast, "method"),
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(forecast, "paths"),
     seed: Seed = 1,
-    fee: Annotated[str, one_of("fee in the figure", ("base_fee", "blob_base_fee"))] = "base_fee",
 ) -> Answer:
-    """Forecast the distribution of L1 fees: quantiles, and a fan chart."""
+    """Forecast the distribution of L1 fees: quantiles, and a fan chart of each fee."""
     history = l1.read()
     with reporting(True, None, "drawing paths"):
         found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
@@ -58,10 +56,11 @@ def command(
     def draw(figure: "Figure") -> None:
         from feemodel.plots import plot_fee_fan
 
-        plot_fee_fan(found, figure.subplots(), fee=fee, history=history)
+        for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
+            plot_fee_fan(found, axes, fee=fee, history=history)
 
     quantiles = found[[name for name in KEYS if name in found]]
-    return Answer(_data(found), tables, notes, file=quantiles, figure=draw, size=(8, 4.5))
+    return Answer(_data(found), tables, notes, file=quantiles, figure=draw, size=(8, 7.5))
 
 
 def _data(found: "xarray.Dataset") -> dict[str, Any]:

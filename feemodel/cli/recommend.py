@@ -1,7 +1,7 @@
 """`feemodel recommend`: fee parameters of a chain from a forecast of L1 fees."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from feemodel.cli.output import TABLES, Answer, Table, shown
 from feemodel.cli.parameters import FLAT, HOUR, History, LossProbability, Paths, Seed, default_of, one_of, real, whole
@@ -10,7 +10,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.progress import reporting
-from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, Family, recommend
 from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
     from feemodel.simulation.forecast.recommend import Recommendation
 
-FAMILIES = ("linea", "op-stack", "scroll", "zksync", "arbitrum")
-
 
 @verb(out=TABLES, figure=True, what="the parameters")
 def command(
-    family: Annotated[Any, one_of("family of the chain's fee rule", FAMILIES)],
+    family: Annotated[Any, one_of("family of the chain's fee rule", get_args(Family))],
     /,
     *,
     loss_probability: LossProbability | None = None,
