@@ -5,31 +5,24 @@
 `accounts` and `storage` contain the values before the first block. The `outcome` of each transaction lists the
 accounts and slots that the transaction accessed, with their values after the transaction, but before self-destructed
 accounts are removed. Some captures are JSON text inside a JSON string, and some have bytes and numbers as fields of
-Java objects, see `tests.helpers.java`. Fields that execution does not need are ignored.
+Java objects, see `java_bytes`. Fields that execution does not need are ignored.
 
 Source: Consensys/linea-monorepo at cb180134 (2026-06-12), tracer, replay captures and `blockcapture/snapshots`.
 """
 
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from feemodel.checks import INT64_MAX, UINT256_MAX, choice, flag, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
-from feemodel.io.files import PathLike, contents, encoded, parse_json, reading
-from feemodel.io.values import WORD, cell
-from tests.helpers.java import java_bytes
+from feemodel.io.files import PathLike, contents, reading
 
 #: An account is (address, balance, nonce, code). A storage slot is (address, slot, value).
 StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
 
-ADDRESS = 20  # bytes
-
-_DIGITS = re.compile(r"(?:0x)?[0-9a-f]{1,64}\Z")
-_QUANTITY = re.compile(r"0x[0-9a-fA-F]+\Z")  # leading zeros are valid
 _TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4, "SET_CODE": 4}
 _DYNAMIC_FEE = 2
 _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
@@ -106,25 +99,7 @@ class Replay:
 
 
 def read_replay(path: PathLike) -> Replay:
-    """Read the capture in a JSON file.
-
-    Parameters
-    ----------
-    path : plain or gzipped JSON.
-
-    Returns
-    -------
-    The captured blocks, and the state before the first captured block.
-
-    Raises
-    ------
-    UnreadableFile : a missing file, invalid JSON, or a missing or invalid field; the message names the file and the
-        field.
-
-    >>> read_replay("no such file.json")
-    Traceback (most recent call last):
-    feemodel.errors.UnreadableFile: no such file.json: no such file
-    """
+    """Read the capture in a JSON file, plain or gzipped; an error names the file."""
     with reading(path):
         return parse_replay(contents(path))
 
@@ -132,20 +107,6 @@ def read_replay(path: PathLike) -> Replay:
 def parse_replay(text: bytes | str) -> Replay:
     """Parse a capture.
 
-    Parameters
-    ----------
-    text : JSON, or JSON text inside a JSON string.
-
-    Returns
-    -------
-    The captured blocks, and the state before the first captured block.
-
-    Raises
-    ------
-    InvalidInput : invalid JSON, a missing or invalid field, no blocks, or transactions of several chains; the message
-        names the field.
-
-    >>> import json
     >>> header = {
     ...     "number": 7, "parentHash": "0x" + "11" * 32, "timestamp": 100, "gasLimit": 30_000_000, "baseFee": "0x7",
     ...     "coinbase": "0x" + "22" * 20, "mixHashOrPrevRandao": "0x" + "33" * 32, "difficulty": 0, "extraData": "0x",
@@ -154,205 +115,187 @@ def parse_replay(text: bytes | str) -> Replay:
     >>> block = parse_replay(json.dumps(capture)).blocks[0]
     >>> block.number, block.base_fee
     (7, 7)
+    >>> parse_replay("{}")
+    Traceback (most recent call last):
+    feemodel.errors.InvalidInput: capture: expected the blocks of a capture, got KeyError('blocks')
     """
-    value = parse_json(encoded("text", text), "the document")
-    if isinstance(value, str):
-        value = parse_json(value, "the document in the string")
-    document = _Object(value, "the document")
-    if not document.objects("blocks"):
-        raise InvalidInput("the document.blocks", "expected at least one block", [])
-    fork = document.get("fork")
-    blob_base_fees = None if document.get("blobBaseFees") is None else document.object("blobBaseFees")
+    try:
+        document = json.loads(text)
+        return _replay(json.loads(document) if isinstance(document, str) else document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidInput("capture", "expected the blocks of a capture", error) from error
+
+
+def _replay(document: dict[str, Any]) -> Replay:
+    fork, blocks = _get(document, "fork"), _get(document, "blocks")
+    if not blocks:
+        raise KeyError("blocks")
+    transactions = [entry for block in blocks for entry in block["txs"]]
+    chain_ids = {
+        _number(entry["chainId"]) for entry in transactions if _type(entry) or _hex(entry["v"]) >= _PROTECTED_V
+    }
     return Replay(
-        fork=DEFAULT_FORK if fork is None else cell("text", fork, "fork").lower(),
+        fork=DEFAULT_FORK if fork is None else fork.lower(),
         names_fork=fork is not None,
-        chain_id=_chain_id(document),
+        chain_id=chain_ids.pop() if chain_ids else DEFAULT_CHAIN_ID,
         state=_state(document),
         block_hashes={
-            entry.whole("blockNumber"): entry.data("blockHash", WORD)
-            for entry in document.optional_objects("blockHashes")
+            _number(entry["blockNumber"]): java_bytes(entry["blockHash"]) for entry in _list(document, "blockHashes")
         },
-        blocks=tuple(_block(entry, blob_base_fees) for entry in document.objects("blocks")),
+        blocks=tuple(_block(entry, _get(document, "blobBaseFees") or {}) for entry in blocks),
     )
 
 
-def _chain_id(document: "_Object") -> int:
-    """Return the chain id of the transactions."""
-    transactions = [entry for block in document.objects("blocks") for entry in block.objects("txs")]
-    protected = (entry for entry in transactions if _type(entry) or entry.bare_hex("v") >= _PROTECTED_V)
-    chain_ids = {entry.whole("chainId") for entry in protected}
-    if len(chain_ids) > 1:
-        raise InvalidInput("the document", "expected transactions of one chain", sorted(chain_ids))
-    return chain_ids.pop() if chain_ids else DEFAULT_CHAIN_ID
+def _get(entry: dict[str, Any], name: str) -> Any:
+    """A field; an optional field is encoded as `{"value": …}`, or as `{}` if it is absent."""
+    value = entry.get(name)
+    return value.get("value") if isinstance(value, dict) and value.keys() <= {"value"} else value
 
 
-class _Object:
-    """JSON object with its path in the file, for error messages."""
-
-    def __init__(self, value: Any, position: str) -> None:
-        if not isinstance(value, dict):
-            raise InvalidInput(position, "expected an object", value)
-        self._value, self.position = value, position
-
-    def get(self, name: str) -> Any:
-        """Return a field; an optional field is encoded as `{"value": …}`, or as `{}` if it is absent."""
-        value = self._value.get(name)
-        return value.get("value") if isinstance(value, dict) and value.keys() <= {"value"} else value
-
-    def object(self, name: str) -> "_Object":
-        return _Object(self.get(name), f"{self.position}.{name}")
-
-    def objects(self, name: str) -> "list[_Object]":
-        path = f"{self.position}.{name}"
-        return [_Object(entry, f"{path}[{index}]") for index, entry in enumerate(sequence(path, self.get(name)))]
-
-    def optional_objects(self, name: str) -> "list[_Object]":
-        return [] if self.get(name) is None else self.objects(name)
-
-    def data_list(self, name: str, size: int) -> list[bytes]:
-        """Return a field's list of byte strings of the given size; an absent field is an empty list."""
-        path, entries = f"{self.position}.{name}", self.get(name)
-        listed = () if entries is None else sequence(path, entries)
-        return [_data(entry, f"{path}[{index}]", size) for index, entry in enumerate(listed)]
-
-    def data(self, name: str, size: int | None = None) -> bytes:
-        """Return a field as bytes; raise `InvalidInput` if `size` is given and differs from the number of bytes."""
-        return _data(self.get(name), f"{self.position}.{name}", size)
-
-    def address(self, name: str) -> bytes:
-        return self.data(name, ADDRESS)
-
-    def whole(self, name: str, maximum: int = INT64_MAX) -> int:
-        """Return an integer: a JSON integer, hexadecimal digits with leading zeros, or bytes of a Java object."""
-        value = self.get(name)
-        if isinstance(value, (list, dict)):
-            number = int.from_bytes(java_bytes(value, f"{self.position}.{name}"), "big")
-        elif not isinstance(value, str):
-            number = int(cell("amount", value, f"{self.position}.{name}"))
-        elif _QUANTITY.match(value):
-            number = int(value, 16)
-        else:
-            reason = "expected a whole number or 0x and hexadecimal digits"
-            raise InvalidInput(f"{self.position}.{name}", reason, value)
-        if number > maximum:
-            reason = f"expected a number below 2**{maximum.bit_length()}"
-            raise InvalidInput(f"{self.position}.{name}", reason, value)
-        return number
-
-    def amount(self, name: str) -> int:
-        """Return an integer of up to 256 bits."""
-        return self.whole(name, UINT256_MAX)
-
-    def bare_hex(self, name: str) -> int:
-        """Return an integer from hexadecimal digits, usually without 0x, or from bytes of a Java object."""
-        value = self.get(name)
-        if isinstance(value, (list, dict)):
-            return self.amount(name)
-        if not isinstance(value, str) or not _DIGITS.match(value):
-            raise InvalidInput(f"{self.position}.{name}", "expected up to 64 hexadecimal digits", value)
-        return int(value, 16)
-
-    def optional_amount(self, name: str) -> int | None:
-        return None if self.get(name) is None else self.amount(name)
+def _list(entry: dict[str, Any], name: str) -> list[Any]:
+    return _get(entry, name) or []
 
 
-def _data(value: Any, position: str, size: int | None) -> bytes:
-    data = java_bytes(value, position) if isinstance(value, (list, dict)) else bytes(cell("data", value, position))
-    if size is not None and len(data) != size:
-        raise InvalidInput(position, f"expected {size} bytes, counted {len(data):,}", value)
-    return data
+def java_bytes(value: Any) -> bytes:
+    """Bytes as hexadecimal text, or as a Java program wrote the private fields of objects.
+
+    | class                                       | as JSON                                                         |
+    |---------------------------------------------|-----------------------------------------------------------------|
+    | byte[]                                      | [7, -24], signed or unsigned                                    |
+    | Tuweni ArrayWrappingBytes, and slices of it | {"bytes": [0, 7, 0], "offset": 1, "length": 1}; may be nested   |
+    | Tuweni ConcatenatedBytes                    | {"values": [bytes, bytes], "size": 2}                           |
+    | Tuweni ConstantBytes32Value                 | {"value": 0, "size": 32}                                        |
+    | Tuweni ByteBufferWrappingBytes              | {"byteBuffer": {"hb": [7], "offset": 0}, "offset": 0}           |
+    | Tuweni UInt256                              | {"ints": [0, 0, 0, 0, 0, 0, 0, 7]}, big-endian, signed          |
+    | Besu Address, Hash; Wei, Difficulty         | {"delegate": bytes}; {"value": bytes}                           |
+    | java.math.BigInteger                        | {"signum": 1, "mag": [7]}, big-endian, signed                   |
+
+    Sources: Consensys/tuweni 2.7, bytes and units; OpenJDK 21, java.math.BigInteger.
+
+    >>> java_bytes({"bytes": [0, 3, -24], "offset": 1, "length": 2}).hex()
+    '03e8'
+    """
+    match value:
+        case str():
+            return bytes.fromhex(value.removeprefix("0x"))
+        case list():
+            return bytes(octet % 256 for octet in value)
+        case {"bytes": inner}:
+            return _slice(java_bytes(inner), value)
+        case {"byteBuffer": {"hb": inner, **buffer}}:
+            return _slice(java_bytes(inner)[buffer.get("offset", 0) :], value)
+        case {"values": list(parts)}:
+            return b"".join(map(java_bytes, parts))
+        case {"value": int(constant), "size": int(size)}:
+            return bytes([constant % 256]) * size
+        case {"delegate": inner} | {"value": inner}:
+            return java_bytes(inner)
+        case {"ints": list(words)} | {"mag": list(words)}:
+            return b"".join((word % 2**32).to_bytes(4) for word in words)
+    raise TypeError(f"expected bytes, got {value!r:.100}")
 
 
-def _state(entry: _Object) -> ReplayState:
+def _slice(data: bytes, fields: dict[str, Any]) -> bytes:
+    start = fields.get("offset", 0)
+    return data[start : start + fields.get("length", len(data))]
+
+
+def _number(value: Any) -> int:
+    """A JSON integer, hexadecimal digits with leading zeros, or bytes of a Java object."""
+    if isinstance(value, int):
+        return value
+    return int(value, 16) if isinstance(value, str) else int.from_bytes(java_bytes(value))
+
+
+def _hex(value: Any) -> int:
+    """Hexadecimal digits, usually without 0x, or bytes of a Java object."""
+    return _number(str(value) if isinstance(value, int) else value)
+
+
+def _optional(entry: dict[str, Any], name: str) -> int | None:
+    value = _get(entry, name)
+    return None if value is None else _number(value)
+
+
+def _state(entry: dict[str, Any]) -> ReplayState:
     accounts: dict[bytes, StoredAccount] = {}
     slots: dict[tuple[bytes, int], int] = {}
-    for account in entry.objects("accounts"):
-        address = account.address("address")
-        held = (address, account.amount("balance"), account.whole("nonce"), account.data("code"))
+    for one in entry["accounts"]:
+        address = java_bytes(one["address"])
+        balance, nonce = (_number(_get(one, name)) for name in ("balance", "nonce"))
+        held = (address, balance, nonce, java_bytes(one["code"]))
         if accounts.setdefault(address, held) != held:
-            raise InvalidInput(
-                account.position, "expected the same fields in every copy of the account", "0x" + address.hex()
-            )
-    for slot in entry.objects("storage"):
-        address, key, value = slot.address("address"), slot.amount("key"), slot.amount("value")
-        if slots.setdefault((address, key), value) != value:
-            name = f"0x{address.hex()}, key {key:#x}"
-            raise InvalidInput(slot.position, "expected the same value in every copy of the slot", name)
+            raise ValueError(f"other fields in a copy of the account 0x{address.hex()}")
+    for one in entry["storage"]:
+        key, value = (_number(_get(one, name)) for name in ("key", "value"))
+        if slots.setdefault((java_bytes(one["address"]), key), value) != value:
+            raise ValueError(f"another value in a copy of the slot {key:#x} of {one['address']}")
     return ReplayState(
         accounts=tuple(accounts.values()),
         slots=tuple((address, key, value) for (address, key), value in slots.items()),
     )
 
 
-def _block(entry: _Object, blob_base_fees: "_Object | None") -> ReplayBlock:
-    header = entry.object("header")
-    number = header.whole("number")
+def _block(entry: dict[str, Any], blob_base_fees: dict[str, Any]) -> ReplayBlock:
+    header = entry["header"]
+    number = _number(_get(header, "number"))
     return ReplayBlock(
         number=number,
-        parent_hash=header.data("parentHash", WORD),
-        timestamp=header.whole("timestamp"),
-        gas_limit=header.whole("gasLimit"),
-        base_fee=header.optional_amount("baseFee") or 0,  # no base fee before London
-        coinbase=header.address("coinbase"),
-        prev_randao=header.data("mixHashOrPrevRandao", WORD),
-        difficulty=header.amount("difficulty"),
-        extra_data=header.data("extraData"),
-        blob_base_fee=None if blob_base_fees is None else blob_base_fees.optional_amount(str(number)),
-        transactions=tuple(_transaction(transaction) for transaction in entry.objects("txs")),
+        parent_hash=java_bytes(header["parentHash"]),
+        timestamp=_number(_get(header, "timestamp")),
+        gas_limit=_number(_get(header, "gasLimit")),
+        base_fee=_optional(header, "baseFee") or 0,  # no base fee before London
+        coinbase=java_bytes(header["coinbase"]),
+        prev_randao=java_bytes(header["mixHashOrPrevRandao"]),
+        difficulty=_number(_get(header, "difficulty")),
+        extra_data=java_bytes(header["extraData"]),
+        blob_base_fee=_optional(blob_base_fees, str(number)),
+        transactions=tuple(map(_transaction, entry["txs"])),
     )
 
 
-def _transaction(entry: _Object) -> ReplayTransaction:
-    outcome = entry.object("outcome")
-    kind = _type(entry)
+def _transaction(entry: dict[str, Any]) -> ReplayTransaction:
+    outcome, kind, to = entry["outcome"], _type(entry), _get(entry, "to")
     priced = ("gasPrice",) if kind < _DYNAMIC_FEE else ("maxFeePerGas", "maxPriorityFeePerGas")
-    prices = {name: entry.amount(name) for name in priced}
+    prices = {name: _number(_get(entry, name)) for name in priced}
     return ReplayTransaction(
         type=kind,
-        sender=entry.address("sender"),
-        to=None if entry.get("to") is None else entry.address("to"),
-        nonce=entry.whole("nonce"),
-        value=entry.amount("value"),
-        data=entry.data("payload"),
-        gas_limit=entry.whole("gasLimit"),
+        sender=java_bytes(entry["sender"]),
+        to=None if to is None else java_bytes(to),
+        nonce=_number(_get(entry, "nonce")),
+        value=_number(_get(entry, "value")),
+        data=java_bytes(entry["payload"]),
+        gas_limit=_number(_get(entry, "gasLimit")),
         gas_price=prices.get("gasPrice"),
         max_fee=prices.get("maxFeePerGas"),
         max_priority_fee=prices.get("maxPriorityFeePerGas"),
-        max_fee_per_blob_gas=entry.optional_amount("maxFeePerBlobGas"),
-        access_list=_access_list(entry),
-        authorizations=_authorizations(entry),
-        blob_hashes=tuple(hash for name in _BLOB_HASHES for hash in entry.data_list(name, WORD)),
-        signature=Signature(v=entry.bare_hex("v"), r=entry.bare_hex("r"), s=entry.bare_hex("s")),
-        succeeded=flag(f"{outcome.position}.status", outcome.get("status")),
-        gas_used=outcome.whole("gasUsed"),
-        output=outcome.data("output"),
+        max_fee_per_blob_gas=_optional(entry, "maxFeePerBlobGas"),
+        access_list=None if _get(entry, "accessList") is None else tuple(_access_list(entry)),
+        authorizations=tuple(_authorizations(entry)),
+        blob_hashes=tuple(java_bytes(one) for name in _BLOB_HASHES for one in _list(entry, name)),
+        signature=Signature(v=_hex(entry["v"]), r=_hex(entry["r"]), s=_hex(entry["s"])),
+        succeeded=outcome["status"],
+        gas_used=_number(outcome["gasUsed"]),
+        output=java_bytes(outcome["output"]),
         state=_state(outcome),
-        self_destructs=tuple(outcome.data_list("selfDestructs", ADDRESS)),
+        self_destructs=tuple(map(java_bytes, _list(outcome, "selfDestructs"))),
     )
 
 
-def _type(entry: _Object) -> int:
-    name = entry.get("type")
-    if name is None:
-        return _TYPES["FRONTIER" if entry.get("gasPrice") is not None else "EIP1559"]
-    return _TYPES[choice(f"{entry.position}.type", name, _TYPES)]
+def _type(entry: dict[str, Any]) -> int:
+    name = _get(entry, "type")
+    return _TYPES[name or ("FRONTIER" if _get(entry, "gasPrice") is not None else "EIP1559")]
 
 
-def _access_list(entry: _Object) -> tuple[tuple[bytes, tuple[bytes, ...]], ...] | None:
-    if entry.get("accessList") is None:
-        return None
-    return tuple(
-        (listed.address("address"), tuple(listed.data_list("storageKeys", WORD)))
-        for listed in entry.objects("accessList")
-    )
+def _access_list(entry: dict[str, Any]) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
+    for one in _list(entry, "accessList"):
+        yield java_bytes(one["address"]), tuple(map(java_bytes, _list(one, "storageKeys")))
 
 
-def _authorizations(entry: _Object) -> tuple[Authorization, ...]:
-    return tuple(
-        Authorization(
-            listed.amount("chainId"), listed.address("address"), listed.amount("nonce"),
-            listed.whole("v" if listed.get("yParity") is None else "yParity"), listed.amount("r"), listed.amount("s"),
-        )
-        for name in _AUTHORIZATIONS
-        for listed in entry.optional_objects(name)
-    )  # fmt: skip
+def _authorizations(entry: dict[str, Any]) -> Iterator[Authorization]:
+    for one in (one for name in _AUTHORIZATIONS for one in _list(entry, name)):
+        parity = _optional(one, "yParity")
+        yield Authorization(
+            _number(_get(one, "chainId")), java_bytes(one["address"]), _number(_get(one, "nonce")),
+            _number(one["v"]) if parity is None else parity, _number(_get(one, "r")), _number(_get(one, "s")),
+        )  # fmt: skip
