@@ -129,7 +129,7 @@ def test_a_killed_sweep_goes_on_in_another_process(tmp_path):
     command = [sys.executable, str(script), str(parts), str(tmp_path / "out.nc")]
     with subprocess.Popen(command, cwd=ROOT) as process:
         while len(list(parts.glob("part-*.npz"))) < 5 and process.poll() is None:
-            pass
+            time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
     kept = len(list(parts.glob("part-*.npz")))
     subprocess.run(command, cwd=ROOT, check=True)
