@@ -1,9 +1,8 @@
 """Fixtures shared by all tests."""
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,41 +38,6 @@ def full_inputs(shared: Path) -> Path:
     if shared == SMALL:
         pytest.skip("needs inputs that are too large for the repository: set FEEMODEL_SHARED to their folder")
     return shared
-
-
-@pytest.fixture(scope="module")  # it keeps the thread's event loop, which other tests need
-def page_browser() -> Iterator[Any]:
-    """A browser for the tests of the explorer's page."""
-    from tests.helpers.browser import browsing
-
-    with browsing() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def page_server(page_browser: Any) -> Iterator[Any]:
-    """The server whose page it is; not started without a browser."""
-    from tests.system.start import serving
-
-    with serving("--workers", "1") as server:
-        yield server
-
-
-@pytest.fixture
-def open_tab(page_browser: Any, page_server: Any) -> Iterator[Callable[..., Any]]:
-    """Tabs that must have made no error, and asked nobody but the server."""
-    from tests.helpers.browser import Tab
-
-    tabs = []
-
-    def opened(link: str = "", **context: Any) -> Any:
-        tabs.append(Tab(page_browser, page_server.address, link, **context))
-        return tabs[-1]
-
-    yield opened
-    for tab in tabs:
-        tab.close()
-        assert (tab.errors, tab.elsewhere) == ([], [])
 
 
 @pytest.hookimpl(wrapper=True)

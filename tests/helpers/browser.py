@@ -115,12 +115,6 @@ class Tab:
         self.page.locator(f"[data-example={name}]").click()
         self.settled()
 
-    def history(self) -> dict[str, Any]:
-        """Bring the fee over time into sight, and return the server's answer."""
-        self.page.locator("#history-card").scroll_into_view_if_needed()
-        self.page.locator("#history-facts div").first.wait_for()
-        return self.answer("feemodel_feeHistory")
-
     def fields(self) -> list[str]:
         """Return the names of the fields that have a control now."""
         self.page.locator("#more").evaluate("(details) => { details.open = true; }")

@@ -43,6 +43,16 @@ def told(
     return answer
 
 
+def run(*command: Any, folder: Path | None = None, **environment: str) -> str:
+    """What a tool says on standard output; it must end with 0."""
+    known = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "CI": "1"}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **known, **environment}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def value(told: Told, step: str) -> Any:
     """What a step that went well gave."""
     assert "value" in told[step], told[step]

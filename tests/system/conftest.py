@@ -1,15 +1,16 @@
 """Marks every test here as `system`, and starts the server that most of them share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.helpers.browser import Tab, browsing
 from tests.system.attack import WAIT
-from tests.system.start import Started, started
+from tests.system.start import Started, serving
 
 HERE = Path(__file__).parent
-WORKERS = ("--workers", "2")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,8 +40,30 @@ def bound(request: pytest.FixtureRequest) -> float:
     return float(request.config.getoption("--attack-bound"))
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Started]:
-    """A server with two workers and its default settings."""
-    with started(*WORKERS) as server:
+@pytest.fixture(scope="session")
+def plain_server() -> Iterator[Started]:
+    """A server with one worker and its default settings, for whatever leaves it as it is."""
+    with serving("--workers", "1") as server:
         yield server
+
+
+@pytest.fixture(scope="module")  # it keeps the thread's event loop, which other tests need
+def page_browser() -> Iterator[Any]:
+    """A browser for the tests of the explorer's page."""
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture
+def open_tab(page_browser: Any, plain_server: Any) -> Iterator[Callable[..., Any]]:
+    """Tabs that must have made no error, and asked nobody but the server."""
+    tabs = []
+
+    def opened(link: str = "", **context: Any) -> Any:
+        tabs.append(Tab(page_browser, plain_server.address, link, **context))
+        return tabs[-1]
+
+    yield opened
+    for tab in tabs:
+        tab.close()
+        assert (tab.errors, tab.elsewhere) == ([], [])

@@ -154,10 +154,3 @@ def wait_until(happened: Callable[[], object], what: str, *, patience: float = P
         assert time.monotonic() - began < patience, f"waited {patience:g} s in vain until {what}"
         time.sleep(0.02)
     return time.monotonic() - began
-
-
-def may(*line: str) -> bool:
-    """Return whether a command succeeds on this machine."""
-    with suppress(FileNotFoundError):
-        return subprocess.run(line, capture_output=True, check=False).returncode == 0
-    return False

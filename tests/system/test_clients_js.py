@@ -16,7 +16,6 @@ from tests.system.clients import (
     told,
     value,
 )
-from tests.system.start import serving
 
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
 # 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6
@@ -24,38 +23,19 @@ TRANSFER = {"gasLimit": 21_000, "baseFeePerGas": 7, "priorityFeePerGas": 38_571_
 TRANSFER_IN_HEX = {"gasLimit": "0x5208", "baseFeePerGas": "0x7", "priorityFeePerGas": "0x24c8da4"}
 
 
-@pytest.fixture(scope="module")
-def node():
-    """The command that runs a script."""
-    require("node", PEERS / "node_modules" / "viem", PEERS / "node_modules" / "ethers")
-    return "node"
+def told_by(client, server):
+    require("node", PEERS / "node_modules" / client)
+    return told(["node", script(f"{client}_client.mjs")], server.address, "development", stranger=STRANGER)
 
 
 @pytest.fixture(scope="module")
-def development(node):
-    """The server at its defaults, and what the two clients told of it."""
-    with serving("--workers", "1") as server:
-        address = server.address
-        yield (
-            server,
-            told([node, script("viem_client.mjs")], address, "development", stranger=STRANGER),
-            told([node, script("ethers_client.mjs")], address, "development", stranger=STRANGER),
-        )
+def viem(plain_server):
+    return told_by("viem", plain_server)
 
 
 @pytest.fixture(scope="module")
-def server(development):
-    return development[0]
-
-
-@pytest.fixture(scope="module")
-def viem(development):
-    return development[1]
-
-
-@pytest.fixture(scope="module")
-def ethers(development):
-    return development[2]
+def ethers(plain_server):
+    return told_by("ethers", plain_server)
 
 
 def methods(step):
@@ -138,9 +118,9 @@ def test_viem_reads_the_prices(viem):
 
 
 @pytest.mark.parametrize("step", ["everyField", "token", "creation"])
-def test_viem_gets_the_estimate_that_anybody_gets(viem, server, step):
+def test_viem_gets_the_estimate_that_anybody_gets(viem, plain_server, step):
     estimate = value(viem, step)
-    assert estimate == asked_plainly(server, viem[step])
+    assert estimate == asked_plainly(plain_server, viem[step])
     assert estimate["gasLimit"] > 50_000
     assert estimate["priorityFeePerGas"] != TRANSFER["priorityFeePerGas"]
 
@@ -174,7 +154,7 @@ def test_viem_prepares_a_transaction(viem):
 
 
 @pytest.mark.parametrize("step", ["preparedOnLinea", "preparedTransfer"])
-def test_viem_prepares_a_transaction_with_the_fees_of_the_estimate(viem, server, step):
+def test_viem_prepares_a_transaction_with_the_fees_of_the_estimate(viem, plain_server, step):
     request = value(viem, step)
     assert methods(viem[step]) == [
         "eth_fillTransaction", "eth_getTransactionCount", "eth_getBlockByNumber", "linea_estimateGas",
@@ -182,7 +162,7 @@ def test_viem_prepares_a_transaction_with_the_fees_of_the_estimate(viem, server,
     ]  # fmt: skip
     assert [call["code"] for call in viem[step]["exchanges"]] == [-32601, 0, 0, 0, 0]
     estimated, searched = viem[step]["exchanges"][3:]
-    estimate = asked_plainly(server, {"exchanges": [estimated]})
+    estimate = asked_plainly(plain_server, {"exchanges": [estimated]})
     assert request["maxPriorityFeePerGas"] == estimate["priorityFeePerGas"]
     assert request["maxFeePerGas"] == estimate["priorityFeePerGas"] + 8  # the base fee of 7, and a fifth more
     assert request["gas"] == estimate["gasLimit"]

@@ -1,7 +1,6 @@
 """Deployments and transactions of unmodified tools through the server, in front of anvil."""
 
 import json
-import os
 import re
 import subprocess
 
@@ -10,11 +9,10 @@ import pytest
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
 from tests.system import nginx
-from tests.system.clients import require, script, told, value
+from tests.system.clients import require, run, script, told, value
 from tests.system.start import serving
 
 CHAIN_ID = 31_337  # anvil's own
-HARDHAT = PEERS / "node_modules" / "hardhat" / "internal" / "cli" / "bootstrap.js"
 PYTHON = PEERS / ".venv" / "bin" / "python"
 #: The last of the accounts that anvil funds; nothing of value belongs there.
 KEY = "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
@@ -32,16 +30,6 @@ def node():
 def server(node):
     with serving("--workers", "1", "--node", node.url) as server:
         yield server
-
-
-def run(*command, folder=None, **environment):
-    """What a tool says on standard output; it must end with 0."""
-    known = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "CI": "1"}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **known, **environment}
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +67,6 @@ def test_transactions_that_a_client_makes_of_the_answers_are_mined(server, node,
         assert value(steps, step)["effectiveGasPrice"] > 0
 
 
-def test_cast_sends(server, node):
-    require(anvil.binary("cast"))
-    receipt = run(
-        anvil.binary("cast"), "send", "--rpc-url", server.address, "--private-key", KEY, "--value", "5", "--json",
-        RECEIVER,
-    )  # fmt: skip
-    assert json.loads(receipt)["status"] == "0x1"
-    assert node.ask("eth_getBalance", RECEIVER, "latest")["result"] == "0x5"
-
-
 def test_forge_creates(server, node, tmp_path):
     require(anvil.binary("forge"), PEERS / "node_modules" / "solc")
     (tmp_path / "src").mkdir()
@@ -100,12 +78,6 @@ def test_forge_creates(server, node, tmp_path):
     )  # fmt: skip
     (created,) = re.findall(r"Deployed to: (0x[0-9a-fA-F]{40})", said)
     assert len(node.ask("eth_getCode", created, "latest")["result"]) > 100
-
-
-def test_hardhat_deploys_and_tests(server, tmp_path):
-    require("node", HARDHAT, PEERS / "node_modules" / "ethers")
-    said = run("node", HARDHAT, "test", folder=PEERS / "hardhat", SERVED=server.address, BUILT=str(tmp_path))
-    assert "1 passing" in said
 
 
 @pytest.fixture(scope="module")

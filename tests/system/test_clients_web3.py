@@ -14,7 +14,6 @@ from tests.system.clients import (
     told,
     value,
 )
-from tests.system.start import serving
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
@@ -23,17 +22,10 @@ TRANSFER = {"gasLimit": "0x5208", "baseFeePerGas": "0x7", "priorityFeePerGas": "
 
 
 @pytest.fixture(scope="module")
-def python():
-    """The interpreter that has web3.py."""
+def web3(plain_server):
     require(PYTHON)
-    return PYTHON
-
-
-@pytest.fixture(scope="module")
-def web3(python):
-    with serving("--workers", "1") as server:
-        address = server.address
-        yield told([python, script("web3_client.py")], address, "development", stranger=STRANGER, account=HOLDER)
+    command, address = [PYTHON, script("web3_client.py")], plain_server.address
+    return told(command, address, "development", stranger=STRANGER, account=HOLDER)
 
 
 #: What web3.py reads and estimates, by its own methods and by attached ones.

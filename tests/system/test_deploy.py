@@ -1,4 +1,4 @@
-"""The health check of the container, of a server that runs and of one that is gone."""
+"""The health check of the container, of a server that runs and of none."""
 
 import json
 import os
@@ -6,18 +6,17 @@ import subprocess
 import sys
 
 from tests.deploy.test_deploy import instruction
-from tests.system.start import serving
+from tests.system.start import free_port
 
 
-def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_gone():
+def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_not(plain_server):
     shell, _, command = instruction("HEALTHCHECK").partition("CMD ")
     assert "--interval=" in shell
     check = [sys.executable, *json.loads(command)[1:]]
-
-    with serving("--workers", "1") as server:
-        port = server.address.rpartition(":")[2]
-        alive = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
-    gone = subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": port}, timeout=30, capture_output=True)
+    alive, gone = (
+        subprocess.run(check, env=os.environ | {"FEEMODEL_PORT": str(port)}, timeout=30, capture_output=True)
+        for port in (plain_server.port, free_port())
+    )
 
     assert alive.returncode == 0
     assert gone.returncode != 0

@@ -29,8 +29,9 @@ ADDRESS = "0x" + "7a" * 20
 REFUSALS = frozenset({"-32005", "HTTP 503 -32005", "HTTP 503", "HTTP 408", "closed", "refused", "no answer"})
 
 
-def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be(server):
-    load = run(saturate(server, LOADED, CLIENTS))
+def test_mixed_calls_at_saturation_are_all_answered_as_they_should_be():
+    with started("--workers", "2") as server:
+        load = run(saturate(server, LOADED, CLIENTS))
 
     assert load.failures(rise=RISE) == []
     assert load.total.times.count > ANSWERS

@@ -20,14 +20,17 @@ CONDITIONAL = {
 
 
 @pytest.fixture(scope="module")
-def exported():
-    """The names of what a server with a node shows, and the text."""
+def node():
     with node_server.running() as node:
         answering(node)
-        with serving("--workers", "1", "--node", node.url) as server:
-            server.ask("eth_blockNumber")
-            answer = urllib3.request("GET", f"{server.address}/metrics")
-    return {*NAME.findall(answer.data.decode())}, answer.data.decode()
+        yield node
+
+
+@pytest.fixture(scope="module")
+def server(node):
+    with serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server:
+        server.ask("eth_blockNumber")
+        yield server
 
 
 def asked_for():
@@ -35,13 +38,9 @@ def asked_for():
     return {name for text in (*queries, (DEPLOY / "alerts.yml").read_text()) for name in NAME.findall(text)}
 
 
-def test_what_the_dashboard_and_the_rules_ask_for_is_exported(exported):
-    names, _ = exported
-    assert asked_for() - names <= CONDITIONAL
-
-
-def test_the_node_and_the_versions_are_shown(exported):
-    _, text = exported
+def test_what_the_dashboard_and_the_rules_ask_for_is_exported(server):
+    text = urllib3.request("GET", f"{server.address}/metrics").data.decode()
+    assert asked_for() - {*NAME.findall(text)} <= CONDITIONAL
     assert "feemodel_node_up 1.0" in text
     assert re.search(r'feemodel_build_info\{python="3\.[0-9.]+",version="[0-9.]+[^"]*"\} 1\.0', text)
 
@@ -54,27 +53,19 @@ def test_promtool_takes_the_rules(command):
 
 
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs prometheus, of Debian's package of that name")
-def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(tmp_path):
+def test_an_alert_fires_in_a_real_prometheus_when_the_node_is_stopped(node, server, tmp_path):
     """The rules wait two seconds here instead of 30 or more."""
     rules = re.sub(r"for: \d+[sm]", "for: 2s", (DEPLOY / "alerts.yml").read_text(encoding="utf-8"))
     (tmp_path / "alerts.yml").write_text(rules)
-    with node_server.running() as node:
-        answering(node)
-        with (
-            serving("--workers", "1", "--node", node.url, "--poll-seconds", "0.5") as server,
-            prometheus.running(tmp_path, server.address.removeprefix("http://"), rules) as told,
-        ):
-            server.ask("eth_blockNumber")
-            assert told.waits_for(lambda: told.value("feemodel_node_up") == "1")
-            assert told.firing() == set()
-            for panel in dashboard():
-                for target in panel["targets"]:
-                    assert told.query(target["expr"])["status"] == "success", target
-            node.always = node_server.reset
-            assert told.waits_for(lambda: {"FeemodelNodeDown"} <= told.firing())
-            assert told.value("feemodel_node_up") == "0"
-            shown = {
-                panel["title"]: [told.value(target["expr"]) for target in panel["targets"]] for panel in dashboard()
-            }
+    with prometheus.running(tmp_path, server.address.removeprefix("http://"), rules) as told:
+        assert told.waits_for(lambda: told.value("feemodel_node_up") == "1")
+        assert told.firing() == set()
+        for panel in dashboard():
+            for target in panel["targets"]:
+                assert told.query(target["expr"])["status"] == "success", target
+        node.always = node_server.reset
+        assert told.waits_for(lambda: {"FeemodelNodeDown"} <= told.firing())
+        assert told.value("feemodel_node_up") == "0"
+        shown = {panel["title"]: [told.value(target["expr"]) for target in panel["targets"]] for panel in dashboard()}
     assert shown["Nodes: up"] == ["0"]
     assert None not in shown["Alerts: 1 pending, 2 firing"]

@@ -28,17 +28,17 @@ def test_a_file_of_the_page_names_no_other_server(name):
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
 
 
-def test_every_file_of_the_page_is_served_and_nothing_beside_them(page_server):
+def test_every_file_of_the_page_is_served_and_nothing_beside_them(plain_server):
     get = urllib3.PoolManager(retries=False).request
     for name in FILES:
-        response = get("GET", f"{page_server.address}/static/{name}")
+        response = get("GET", f"{plain_server.address}/static/{name}")
         assert (STATIC / name).read_bytes() == response.data
         assert response.headers["cache-control"] == "no-cache"
         assert response.headers["x-content-type-options"] == "nosniff"
         if "." in name:
             assert response.headers["content-type"].partition(";")[0] == KINDS[name.rpartition(".")[2]]
     for name in ("uplot", "", "%2e%2e", "%2e%2e/methods.py", "%2e%2e%2fmethods.py", "a%00b", "%5c..%5cmethods.py"):
-        assert get("GET", f"{page_server.address}/static/{name}").status == 404, name
+        assert get("GET", f"{plain_server.address}/static/{name}").status == 404, name
 
 
 def test_the_policy_allows_the_page_and_nothing_else(open_tab):

@@ -44,11 +44,11 @@ def test_a_signed_transaction_is_explained(open_tab):
     )
 
 
-def test_a_call_is_run_for_its_gas_and_explained(open_tab, page_server):
+def test_a_call_is_run_for_its_gas_and_explained(open_tab, plain_server):
     tab = open_tab()
     tab.example("token")
     call = json.loads(tab.page.locator("#subject").input_value())
-    assert len(page_server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
+    assert len(plain_server.ask("eth_getCode", call["to"], "latest")["result"]) > 2, "an example must be one"
     assert tab.page.locator("#subject-warning").is_hidden()
     answer = tab.answer("feemodel_explain")
 
@@ -94,7 +94,7 @@ def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
     assert tab.page.locator("#subject-warning").is_hidden()
 
 
-def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
+def test_a_hash_is_looked_up_at_the_node(page_browser, plain_server):
     require(binary())
     sent = SENT["eth_sendRawTransaction"]
     with behind_anvil() as behind:
@@ -105,7 +105,7 @@ def test_a_hash_is_looked_up_at_the_node(page_browser, page_server):
         assert tab.page.locator(".checks .verdict").count() == 4
         tab.close()
     assert (tab.errors, tab.elsewhere) == ([], [])
-    alone = Tab(page_browser, page_server.address, f"#subject={sent['result']}")
+    alone = Tab(page_browser, plain_server.address, f"#subject={sent['result']}")
     alone.settled()
     assert alone.text("#explain-card .error").startswith("subject: expected no hash, because there is no node")
     alone.close()

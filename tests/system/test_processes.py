@@ -64,12 +64,11 @@ def test_a_killed_worker_is_replaced_and_takes_only_its_own_connections():
     assert after == {"ok": 20}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_what_was_read_before_the_signal_to_stop_is_answered(number):
+def test_what_was_read_before_the_signal_to_stop_is_answered():
     with started(*TWO) as server:
         both(server)
         processes = tree(server.pid)
-        answered, slow = run(stopped_under_load(server, number))
+        answered, slow = run(stopped_under_load(server))
         code = server.process.wait(GRACE)
         ended(processes)
         left, log = server.left(), server.log()
@@ -81,7 +80,7 @@ def test_what_was_read_before_the_signal_to_stop_is_answered(number):
     assert "Traceback" not in log
 
 
-async def stopped_under_load(server: Started, number: int) -> tuple[Counter[str], Counter[str]]:
+async def stopped_under_load(server: Started) -> tuple[Counter[str], Counter[str]]:
     """Return the outcomes of requests whose last byte was sent before the signal: quick ones, slow ones."""
     listed, found, told = quick_orders(13, 300), Counter[str](), asyncio.Event()
 
@@ -111,7 +110,7 @@ async def stopped_under_load(server: Started, number: int) -> tuple[Counter[str]
     ]
     await asyncio.sleep(0.3)
     told.set()
-    server.process.send_signal(number)
+    server.process.send_signal(signal.SIGTERM)
     ends = Counter(outcome for outcome, _, _ in await asyncio.gather(*slow_ones))
     await asyncio.gather(*clients)
     for connection in slow_connections:
@@ -127,7 +126,7 @@ def test_unfinished_requests_and_idle_connections_do_not_keep_a_server_from_stop
             _, writer = await connection.opened()
             writer.write(request if number < 6 else request[: -number * 5] if number < 20 else b"")
         await asyncio.sleep(0.5)
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGINT)
         began = time.monotonic()
         while server.process.poll() is None and time.monotonic() - began < GRACE:
             await asyncio.sleep(0.05)
@@ -150,20 +149,16 @@ def got(port: int, path: str) -> str:
     return run(alone(port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()))[0]
 
 
-@pytest.mark.parametrize("content", [b"\x00garbage{", b"", None], ids=["garbage", "empty", "deleted"])
-def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path, content: bytes | None):
+def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path):
     """Replaced workers answer as before: they get what was read at the start."""
     config, genesis = tmp_path / "feemodel.toml", tmp_path / "genesis.json"
     shutil.copy(GENESIS, genesis)
     config.write_text(f"[server]\nworkers = 2\n[chain]\ngenesis = {json.dumps(str(genesis))}\n")
     with started("--config", str(config)) as server:
         both(server)
-        for file in (config, genesis):
-            if content is None:
-                file.unlink()
-            else:
-                file.write_bytes(content)
-        for _ in range(2):
+        for content in (b"\x00garbage{", None):
+            for file in (config, genesis):
+                file.unlink() if content is None else file.write_bytes(content)
             killed = both(server)
             for worker in killed:
                 worker.kill()
@@ -173,7 +168,7 @@ def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path, con
             assert server.process.poll() is None
 
 
-@pytest.mark.parametrize("content", ["cut", "emptied", "garbage", "zeros"])
+@pytest.mark.parametrize("content", ["cut", "garbage"])
 def test_a_ledger_that_goes_bad_gives_no_wrong_proof_and_ends_nothing(tmp_path: Path, content: str):
     ledger = tmp_path / "ledger.db"
     with Store(ledger) as store:
@@ -193,9 +188,8 @@ def test_a_ledger_that_goes_bad_gives_no_wrong_proof_and_ends_nothing(tmp_path: 
         before = sorted(worker.pid for worker in both(server))
         sound = run(asked(server.port))
         size = ledger.stat().st_size
-        replaced = {"cut": ledger.read_bytes()[: size // 2], "emptied": b"", "garbage": os.urandom(size)}
+        data = ledger.read_bytes()[: size // 2] if content == "cut" else os.urandom(size)
         with ledger.open("r+b") as file:
-            data = replaced.get(content, bytes(size))
             file.write(data)
             file.truncate(len(data))
         found = run(asked(server.port))

@@ -1,8 +1,6 @@
 """Tips that unmodified clients sign in front of a node, against the tips that the rollup wants."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
@@ -13,7 +11,7 @@ from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import HOLDERS
-from tests.system.clients import STRANGER, require, script, told, value
+from tests.system.clients import STRANGER, require, run, script, told, value
 from tests.system.start import serving, wait_until
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
@@ -29,15 +27,6 @@ w3, account = Web3(HTTPProvider(sys.argv[1])), Account.from_key(sys.argv[2])
 w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(account), layer=0)
 w3.eth.send_transaction({"from": account.address, "to": Web3.to_checksum_address(sys.argv[3]), "value": 1})
 """
-
-
-def run(*command, folder=None, **environment):
-    """Run a tool, which must end with 0."""
-    known = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "HARDHAT_DISABLE_TELEMETRY_PROMPT": "true", "CI": "1"}
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **known, **environment}
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module", params=["anvil", "geth"])

@@ -62,11 +62,10 @@ def test_answers_hold_while_another_process_imports(tmp_path):
     assert len(set(answers)) > 5  # many blocks were proved, not only the first
 
 
-def test_a_port_that_is_taken_is_an_error_in_one_line():
-    with serving("--workers", "1") as server:
-        port = server.address.rsplit(":", 1)[1]
-        command = [sys.executable, "-m", "feemodel", "serve", "--port", port]
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60)
+def test_a_port_that_is_taken_is_an_error_in_one_line(plain_server):
+    port = plain_server.port
+    command = [sys.executable, "-m", "feemodel", "serve", "--port", str(port)]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=60)
 
     assert second.returncode == 2
     assert second.stderr == f"feemodel: 127.0.0.1:{port}: Address already in use\n"
