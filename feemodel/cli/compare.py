@@ -19,7 +19,7 @@ from feemodel.cli.parameters import (
     text,
     whole,
 )
-from feemodel.cli.subjects import estimated_gas, gas_limit, read_subjects, read_transaction_file
+from feemodel.cli.subjects import estimated_gas, read_subjects, read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import FeeModelError, InvalidInput, UnknownParameter
 from feemodel.ethereum._call import as_integer
@@ -201,26 +201,26 @@ def _inline(subject: str, options: FileOptions, gas: int | None, **kinds: bool) 
         if (used := stated.get("gasUsed", stated.get("gas_used"))) is not None:
             gas = as_integer("gasUsed", used)
     used = estimated_gas(one, gas)
-    if isinstance(one, Transaction):
+    if one.type is not None:
         return Priced([one], [used], None, [])
     # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
     check_no_blobs(one)
-    limit = gas_limit(one)
-    signed = fill(one, gas=used if limit is None else limit, chain_id=options.chain_id, set_code=True)
-    return Priced([signed.with_placeholder_signature()], [used], [one.sender or bytes(20)], [])
+    signed = fill(one, gas=used if one.gas_limit is None else one.gas_limit, chain_id=options.chain_id, set_code=True)
+    return Priced([signed.with_placeholder_signature()], [used], [one.from_address or bytes(20)], [])
 
 
 def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
     """Return the transactions of a file; those of type 4 only if every rule has a price for them."""
     read = read_transaction_file(path, options, set_code=set_code)
     read = read if gas is not None else read.with_gas_used()
-    transactions, said = [one.signed() for one in read.sent], list(read.said)
-    if bare := sum(one.transaction.signature is None for one in read.sent):
+    transactions = [one if one.signature else one.with_placeholder_signature() for one in read.sent]
+    said = list(read.said)
+    if bare := sum(one.signature is None for one in read.sent):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
     used = [gas] * len(transactions) if gas is not None else read.gas_used()
     if used is None:
         said.append("assumed: gas limits in place of gas used")
-    senders = [one.sender for one in read.sent if one.sender is not None]
+    senders = [one.from_address for one in read.sent if one.from_address is not None]
     return Priced(transactions, used, senders if len(senders) == len(transactions) else None, said)
 
 

@@ -18,10 +18,9 @@ from feemodel.cli.parameters import (
     flag,
     whole,
 )
-from feemodel.cli.subjects import Item, as_call, estimated_gas, gas_limit, read_subjects, signing_fields
+from feemodel.cli.subjects import Item, as_call, estimated_gas, read_subjects, signing_fields
 from feemodel.cli.verb import verb
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
@@ -55,7 +54,7 @@ def command(
     preset, priced = pricing.read()
     codec, chain = sizing.read(), _chain(genesis)
 
-    def explained(one: Call | Transaction | FeeModelError) -> dict[str, Any]:
+    def explained(one: Transaction | FeeModelError) -> dict[str, Any]:
         if isinstance(one, FeeModelError):
             raise one
         fields = signing_fields(one, nonce, chain_id)
@@ -91,7 +90,7 @@ def _flat(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _each(
-    subjects: list[Item], explained: Callable[[Call | Transaction | FeeModelError], dict[str, Any]], name: str, *,
+    subjects: list[Item], explained: Callable[[Transaction | FeeModelError], dict[str, Any]], name: str, *,
     check: bool,
 ) -> Answer:  # fmt: skip
     """Explain every transaction of a file. The command ends with an error if a transaction cannot be priced."""
@@ -166,12 +165,12 @@ def _notes(answer: dict[str, Any]) -> list[str]:
 
 
 def _gas(
-    subject: Call | Transaction, given: int | None, used: int | None, chain: "ChainState | None", *, intact: bool
+    subject: Transaction, given: int | None, used: int | None, chain: "ChainState | None", *, intact: bool
 ) -> dict[str, int]:
     if chain is not None:
         given, executed = _executed(subject, chain, given, intact=intact)
         used = executed if used is None else used
-    estimated, limit = estimated_gas(subject, given), gas_limit(subject)
+    estimated, limit = estimated_gas(subject, given), subject.gas_limit
     gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
     return gas if used is None else gas | {"used": used}
 
@@ -185,7 +184,7 @@ def _chain(genesis: str | None) -> "ChainState | None":
     return genesis_chain(read_genesis_document(genesis))
 
 
-def _executed(subject: Call | Transaction, chain: "ChainState", given: int | None, *, intact: bool) -> tuple[int, int]:
+def _executed(subject: Transaction, chain: "ChainState", given: int | None, *, intact: bool) -> tuple[int, int]:
     """Execute a call or transaction on the chain's state; return the gas limit and the gas used, as in a receipt [gas].
 
     If no gas limit is given, the gas limit is estimated with Besu's search, or with every inner call intact.
@@ -196,7 +195,7 @@ def _executed(subject: Call | Transaction, chain: "ChainState", given: int | Non
     from feemodel.execution._failures import failure
     from feemodel.execution._search import TOLERANCE
 
-    call = subject if isinstance(subject, Call) else as_call(subject)
+    call = subject if subject.type is None else as_call(subject)
     engine = engine_named("auto")
     prepared = node_named("intact" if intact else "besu").prepare(
         call, chain.call_state, tolerance=TOLERANCE, limits=engine.limits

@@ -70,8 +70,8 @@ def command(
     if uses:
         paid = payments(
             [transaction_of(use) for use in uses], rules, gas=[use.gas_used for use in uses],
-            senders=[use.call.sender or bytes(20) for use in uses], base_fee=base_fee, blob_base_fee=blob_base_fee,
-            pubdata=chains.pubdata, linea_codec=sizing.read(),
+            senders=[use.call.from_address or bytes(20) for use in uses],
+            base_fee=base_fee, blob_base_fee=blob_base_fee, pubdata=chains.pubdata, linea_codec=sizing.read(),
         )  # fmt: skip
 
     def fee(payment: "Payment") -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _sent(use: "Use") -> dict[str, Any]:
     """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
     one = transaction_of(use)
     fields: dict[str, Any] = {
-        "type": one.type, "chainId": use.chain_id, "nonce": one.nonce, "from": use.call.sender or bytes(20),
+        "type": one.type, "chainId": use.chain_id, "nonce": one.nonce, "from": use.call.from_address or bytes(20),
         "value": one.value, "input": one.data, "gas": use.gas_limit, "gasUsed": use.gas_used,
     }  # fmt: skip
     if one.max_fee or one.max_priority_fee:
@@ -148,7 +148,8 @@ def _sent(use: "Use") -> dict[str, Any]:
     else:
         fields["gasPrice"] = one.gas_price
     accesses = [
-        {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]} for address, keys in one.access_list
+        {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
+        for address, keys in one.access_list or ()
     ]
     return {
         "to": None if one.to is None else to_hex(one.to),

@@ -41,7 +41,7 @@ def command(
 
     read = read_transaction_file(transactions, files)
     payloads, said = read.payloads(form), list(read.said)
-    if form == "signed" and (bare := sum(one.transaction.signature is None for one in read.sent)):
+    if form == "signed" and (bare := sum(one.signature is None for one in read.sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
     named = CODECS if all else {}
     codecs = [*named.values(), *([] if sizing.codec in named else [sizing.read()])]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from shutil import copyfileobj
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from feemodel.cli import STDIN, UsageError
 from feemodel.cli.parameters import FileOptions, check_known
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._call import BLOB, MAX_TYPE, SET_CODE, Call, is_missing, parse_call, read_type
+from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import (
+    BLOB,
     DYNAMIC_FEE,
     LINEA_CHAIN_ID,
+    SET_CODE,
     Transaction,
     check_published,
     intrinsic_gas,
@@ -21,7 +24,6 @@ from feemodel.ethereum._transaction import (
 from feemodel.ethereum._transaction_table import (
     RAW,
     UNSIGNED,
-    Sent,
     assumptions,
     columns_of,
     field_call,
@@ -37,20 +39,16 @@ if TYPE_CHECKING:
 
     from feemodel.simulation.surfaces import Workload
 
-Item: TypeAlias = tuple[str, Call | Transaction | FeeModelError]
+Item: TypeAlias = tuple[str, Transaction | FeeModelError]
 
 
-def as_call(transaction: Transaction) -> Call:
-    """Convert a signed transaction to a call; omit the gas limit and the nonce, which could make the call fail."""
+def as_call(transaction: Transaction) -> Transaction:
+    """Return a signed transaction as a call, without gas limit and nonce, which could make the call fail."""
     check_published(transaction)
-    is_dynamic = transaction.type == DYNAMIC_FEE
-    return Call(
-        sender=transaction.sender(), to=transaction.to, value=transaction.value, data=transaction.data,
-        gas_price=None if is_dynamic else transaction.gas_price,
-        max_fee=transaction.max_fee if is_dynamic else None,
-        max_priority_fee=transaction.max_priority_fee if is_dynamic else None,
-        chain_id=transaction.chain_id, access_list=transaction.access_list or None,
-    )  # fmt: skip
+    fees = ("gas_price",) if transaction.type == DYNAMIC_FEE else ("max_fee", "max_priority_fee")
+    absent: dict[str, Any] = dict.fromkeys(("type", "signature", "gas_limit", "nonce", *fees))
+    sender, listed = transaction.sender(), transaction.access_list or None
+    return replace(transaction, from_address=sender, access_list=listed, **absent)
 
 
 def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> list[Item]:
@@ -122,7 +120,7 @@ def _is_of_node(document: Any) -> bool:
     return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
 
-def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction | FeeModelError:
+def _tried(item: Any, columns: Mapping[str, str] | None) -> Transaction | FeeModelError:
     try:
         if isinstance(item, str) and not item.startswith("0x"):
             item = parse_json(item, "call")
@@ -131,7 +129,7 @@ def _tried(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction |
         return error
 
 
-def _of_item(item: Any, columns: Mapping[str, str] | None) -> Call | Transaction:
+def _of_item(item: Any, columns: Mapping[str, str] | None) -> Transaction:
     """Parse a raw transaction, a call object, or a transaction with the field names of an export tool."""
     if isinstance(item, str):
         return parse_transaction(item)
@@ -161,14 +159,9 @@ def _json(text: str) -> Any:
         return None
 
 
-def gas_limit(subject: Call | Transaction) -> int | None:
-    """Return the gas limit of a call or transaction; `None` for a call without a gas limit [gas]."""
-    return subject.gas_limit if isinstance(subject, Transaction) else subject.gas
-
-
-def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
+def estimated_gas(subject: Transaction, given: int | None) -> int:
     """Return the gas estimate: the given estimate, or else the gas limit, or else the intrinsic gas [gas]."""
-    estimated = given if given is not None else gas_limit(subject)
+    estimated = given if given is not None else subject.gas_limit
     if estimated is not None:
         return estimated
     if subject.data or subject.to is None:
@@ -176,10 +169,10 @@ def estimated_gas(subject: Call | Transaction, given: int | None) -> int:
     return intrinsic_gas(subject)
 
 
-def signing_fields(subject: Call | Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
+def signing_fields(subject: Transaction, nonce: int | None, chain_id: int | None) -> tuple[int, int]:
     """Return the nonce and chain id for a call. Raises `InvalidInput` for a value that is given twice."""
     for option, given, own in (("--nonce", nonce, subject.nonce), ("--chain-id", chain_id, subject.chain_id)):
-        if given is not None and isinstance(subject, Transaction):
+        if given is not None and subject.type is not None:
             raise InvalidInput(option, "not valid for a signed transaction, which has its own value", given)
         if given is not None and own is not None:
             raise InvalidInput(option, f"not valid, because the call already has the value {own}", given)
@@ -190,7 +183,7 @@ class TransactionFile(NamedTuple):
     """The transactions of a file."""
 
     table: Any  #: table from `feemodel.io.read_transactions`; types that have no published fee are left out
-    sent: list[Sent]
+    sent: list[Transaction]
     rows: list[int]  #: row of each transaction in the file, counted from 0
     said: list[str]  #: notes on assumptions and on left-out transactions
 
@@ -301,11 +294,11 @@ def _is_given(cell: Any) -> bool:
     return len(cell) > 0 if hasattr(cell, "__len__") else True
 
 
-def subjects_of(table: "pd.DataFrame") -> Iterator[Call | Transaction | InvalidInput]:
+def subjects_of(table: "pd.DataFrame") -> Iterator[Transaction | InvalidInput]:
     """Yield a call or a transaction for each row of a table, or the error for a row that is not valid."""
     if {RAW, UNSIGNED} & {*table.columns}:
         rows: Iterable[Any] = table[RAW].tolist() if RAW in table.columns else [None] * len(table)
-        read: Callable[[Any], Call | Transaction] = _raw_subject
+        read: Callable[[Any], Transaction] = _raw_subject
     else:
         rows, read = rows_of(table), field_call
     for row in rows:

@@ -22,7 +22,8 @@ from feemodel.estimates.json_types import (
 from feemodel.estimates.prices import Prices
 from feemodel.estimates.rollup import Measuring, check_rollup_call
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
-from feemodel.ethereum._call import Call, as_integer
+from feemodel.ethereum._call import as_integer
+from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._limits import Limits
 
 LONG = 8_192  # size of calldata above which it is measured in a thread; some codecs may take seconds [byte]
@@ -43,7 +44,7 @@ class GasSource(Protocol):
     def limits(self) -> Limits:
         """Limits on the gas of a call."""
 
-    async def gas(self, call: Call, asked: "EstimateOptions") -> Gas:
+    async def gas(self, call: Transaction, asked: "EstimateOptions") -> Gas:
         """Return the gas limit that a call needs."""
 
 

@@ -24,7 +24,6 @@ from feemodel.ethereum._call import (
     QUANTITY,
     UINT64,
     UINT256,
-    Call,
     Kind,
     Schema,
     as_integer,
@@ -32,6 +31,7 @@ from feemodel.ethereum._call import (
     parse_call,
 )
 from feemodel.ethereum._quantities import address_bytes, as_bytes, to_hex, to_quantity
+from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._state import Override, parse_overrides
 
 MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     Hash: TypeAlias = bytes
     Uint64: TypeAlias = int
     BlockCount: TypeAlias = int
-    CallObject: TypeAlias = Call
+    CallObject: TypeAlias = Transaction
     Block: TypeAlias = BlockId
     Overrides: TypeAlias = StateOverride
     EstimateOption: TypeAlias = Any
@@ -118,16 +118,17 @@ Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=QUAN
 HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=DATA["pattern"])]
 
 
-def call_object(call: Call) -> dict[str, Any]:
+def call_object(call: Transaction) -> dict[str, Any]:
     """Return a parsed call as a JSON-RPC call object for a node.
 
-    >>> call_object(Call(to=bytes.fromhex("11" * 20), value=1))["value"]
+    >>> call_object(Transaction(type=None, to=bytes.fromhex("11" * 20), value=1))["value"]
     '0x1'
     """
     fields = {
-        "from": call.sender, "to": call.to, "gas": call.gas, "gasPrice": call.gas_price, "maxFeePerGas": call.max_fee,
-        "maxPriorityFeePerGas": call.max_priority_fee, "maxFeePerBlobGas": call.max_fee_per_blob_gas,
-        "value": call.value, "nonce": call.nonce, "chainId": call.chain_id, "data": call.data or None,
+        "from": call.from_address, "to": call.to, "gas": call.gas_limit,
+        "gasPrice": call.gas_price, "maxFeePerGas": call.max_fee, "maxPriorityFeePerGas": call.max_priority_fee,
+        "maxFeePerBlobGas": call.max_fee_per_blob_gas,
+        "value": call.value or None, "nonce": call.nonce, "chainId": call.chain_id, "data": call.data or None,
         "blobVersionedHashes": call.blob_hashes or None,
         "accessList": call.access_list and [
             {"address": address, "storageKeys": keys} for address, keys in call.access_list

@@ -1,13 +1,13 @@
 """The result of `rollup_estimateGas`: the gas limit, the compressed size of the call, and the fee that pays for L1."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from feemodel.checks import choice, flag, real_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import Call, parse_call
-from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, encoded, filled
+from feemodel.ethereum._call import parse_call
+from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, Transaction, completed, encoded
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import check_tolerance, gas_estimate
@@ -40,7 +40,7 @@ class Measuring:
         object.__setattr__(self, "packed", flag("packed", packed))
 
     def priced(
-        self, call: Call, gas_limit: int, *, form: Form, margin: float, nonce: int, chain_id: int
+        self, call: Transaction, gas_limit: int, *, form: Form, margin: float, nonce: int, chain_id: int
     ) -> "RollupEstimate":
         """Return the estimate of a call whose gas limit is known: its measured size, and the fee for this size.
 
@@ -55,12 +55,12 @@ class Measuring:
         if self.form == "signed":
             measured = fee_transaction(call, **named, form=self.form)
         else:
-            fields = filled(call, **named)
+            transaction = completed(call, **named)
             if self.form == "unsigned":
-                measured = encoded(fields)
+                measured = encoded(transaction)
             else:
-                fields.to = fields.to or ZERO_ADDRESS
-                measured = (call.sender or ZERO_ADDRESS) + encoded(fields)
+                transaction = transaction if call.to is not None else replace(transaction, to=ZERO_ADDRESS)
+                measured = (call.from_address or ZERO_ADDRESS) + encoded(transaction)
         size = self.codec.size(measured)
         size = int(packed_size(size)) if self.packed else size
         return RollupEstimate(
@@ -79,7 +79,7 @@ class RollupEstimate(NamedTuple):
 
 
 def rollup_estimate(
-    call: Call | Mapping[str, Any],
+    call: Transaction | Mapping[str, Any],
     call_state: CallState,
     *,
     form: Form,
@@ -131,8 +131,8 @@ def rollup_estimate(
     (25, 37428571, 21000)
     """
     measuring, checked = Measuring(codec, measured, packed), check_tolerance(tolerance)
-    parsed = call if isinstance(call, Call) else parse_call(call)
-    runner, sender = engine_of(engine), parsed.sender
+    parsed = call if isinstance(call, Transaction) else parse_call(call)
+    runner, sender = engine_of(engine), parsed.from_address
     check_rollup_call(parsed, limits := limits or runner.limits)
     margin = real_scalar("margin", margin)
     prepared = node_named(search).prepare(parsed, call_state.overridden(overrides), tolerance=checked, limits=limits)
@@ -142,9 +142,9 @@ def rollup_estimate(
     )  # fmt: skip
 
 
-def check_rollup_call(call: Call, limits: Limits) -> None:
+def check_rollup_call(call: Transaction, limits: Limits) -> None:
     """Raise `InvalidInput` if `gas` exceeds `max_call_gas`, or if a call has both `gasPrice` and `maxFeePerBlobGas`."""
-    if call.gas is not None and call.gas > limits.max_call_gas:
-        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas)
+    if call.gas_limit is not None and call.gas_limit > limits.max_call_gas:
+        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas_limit)
     if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
         raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)

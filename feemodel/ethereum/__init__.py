@@ -2,7 +2,7 @@
 
 next_base_fee, blob_base_fee, next_excess_blob_gas : EIP-1559, EIP-4844 and later EIPs
 calldata_gas, calldata_floor_gas, intrinsic_gas : gas charged before execution
-parse_call, parse_transaction, Call, Transaction : parsed calls and transactions
+parse_call, parse_transaction, Transaction : calls and transactions
 to_quantity, from_quantity, to_hex, from_hex : numbers and bytes of JSON-RPC
 
 >>> from feemodel import ethereum
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.ethereum._call import Call as Call
     from feemodel.ethereum._call import parse_call as parse_call
     from feemodel.ethereum._hashes import Signature as Signature
     from feemodel.ethereum._hashes import keccak256 as keccak256

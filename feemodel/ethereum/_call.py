@@ -4,13 +4,13 @@ import re
 from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
-from feemodel.ethereum._quantities import address_bytes, from_quantity, to_hex
-from feemodel.ethereum._quantities import as_bytes as as_bytes
+from feemodel.ethereum._quantities import address_bytes, as_bytes, from_quantity, to_hex
+from feemodel.ethereum._transaction import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, AccessList, Transaction
 from feemodel.ethereum._transaction_fields import (
     FIELD_OF,
     IGNORED_NAMES,
@@ -20,10 +20,8 @@ from feemodel.ethereum._transaction_fields import (
     unknown_field,
 )
 
-AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 Schema: TypeAlias = dict[str, Any]
 
-LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 MAX_TYPE = 0xFF  #: rollups have types of their own: deposits 0x7e, Arbitrum's 0x64 to 0x6a, ZKsync's 0x71 and 0xff
 _ACCESS_ENTRY = {"address", "storageKeys", "storage_keys"}
 _AUTHORIZATION_NAMES = ("chainId", "address", "nonce", "yParity", "v", "r", "s")
@@ -31,29 +29,7 @@ MAX_AUTHORIZATIONS = 10_000
 BLOB_VERSION = 0x01  # VERSIONED_HASH_VERSION_KZG, EIP-4844
 
 
-class Call(NamedTuple):
-    """Call object of `eth_call` and `rollup_estimateGas`; every field may be absent."""
-
-    sender: bytes | None = None  #: `from`, 20 bytes
-    to: bytes | None = None
-    gas: int | None = None
-    gas_price: int | None = None
-    max_fee: int | None = None
-    max_priority_fee: int | None = None
-    max_fee_per_blob_gas: int | None = None
-    value: int | None = None
-    nonce: int | None = None
-    chain_id: int | None = None
-    data: bytes = b""
-    access_list: AccessList | None = None
-    authorizations: tuple[Authorization, ...] = ()  #: each of which sets the code of an account, EIP-7702
-    blob_hashes: tuple[bytes, ...] = ()  #: EIP-4844
-    sent: bool = False  #: whether this is a transaction that was sent; such a transaction has all fields
-    type: int | None = None  #: EIP-2718 type of a transaction that was sent
-    signature: Signature | None = None  #: of a transaction that was sent
-
-
-def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: bool = True) -> Call:
+def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: bool = True) -> Transaction:
     """Parse a call object, or a transaction that was sent, from JSON-RPC or from a row of a table.
 
     Parameters
@@ -67,7 +43,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
 
     Returns
     -------
-    Call.
+    Transaction without a type; `sent_type` is the type of a transaction that was sent.
 
     Raises
     ------
@@ -99,23 +75,23 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
     authorizations, blob_hashes = fields.get("authorization_list", ()), fields.get("blob_versioned_hashes", ())
     if fields.get("to_address") is None and (authorizations or blob_hashes):
         raise InvalidInput("call.to", "expected an address with authorizations or blobs", None)
-    return Call(
-        sender=fields.get("from_address"),
+    return Transaction(
+        type=None,
+        sent_type=kind if sent else None,
+        from_address=fields.get("from_address"),
         to=fields.get("to_address"),
-        gas=fields.get("gas_limit"),
+        gas_limit=fields.get("gas_limit"),
         gas_price=fields.get("gas_price"),
         max_fee=fields.get("max_fee_per_gas"),
         max_priority_fee=fields.get("max_priority_fee_per_gas"),
         max_fee_per_blob_gas=fields.get("max_fee_per_blob_gas"),
-        value=fields.get("value"),
+        value=fields.get("value", 0),
         nonce=fields.get("nonce"),
         chain_id=fields.get("chain_id"),
         data=fields.get("input", b""),
         access_list=fields.get("access_list"),
         authorizations=authorizations,
         blob_hashes=blob_hashes,
-        sent=sent,
-        type=kind if sent else None,
         signature=_signature(fields) if sent else None,
     )
 

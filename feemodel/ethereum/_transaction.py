@@ -12,21 +12,15 @@ Source: EIP-155, EIP-2718, EIP-2930, EIP-1559, EIP-7702.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
 from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import ACCESS_LIST as ACCESS_LIST
-from feemodel.ethereum._call import BLOB, AccessList, Call, as_bytes
-from feemodel.ethereum._call import DYNAMIC_FEE as DYNAMIC_FEE
-from feemodel.ethereum._call import LEGACY as LEGACY
-from feemodel.ethereum._call import SET_CODE as SET_CODE
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
-from feemodel.ethereum._quantities import address_bytes, to_hex
+from feemodel.ethereum._quantities import address_bytes, as_bytes, to_hex
 from feemodel.ethereum.fee_market import (
     LOWEST_BASE_FEE,
     TRANSACTION_GAS,
@@ -34,6 +28,9 @@ from feemodel.ethereum.fee_market import (
     calldata_gas,
 )
 
+AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+
+LEGACY, ACCESS_LIST, DYNAMIC_FEE, BLOB, SET_CODE = range(5)
 FORMS = ("sender_unsigned", "unsigned", "signed")
 LINEA_CHAIN_ID = 59_144  # Linea mainnet, the default for calls without a chain id
 ZERO_ADDRESS = bytes(20)
@@ -68,41 +65,53 @@ _VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """Transaction of type 0, 1, 2 or 4, signed or not.
+    """Transaction of type 0, 1, 2 or 4, signed or not; or, without a type, a call, any field of which may be absent.
+
+    `parse_call` returns a transaction without a type, whose fields it has checked; `fill` completes it.
 
     >>> transfer = Transaction(nonce=1, gas_price=7, gas_limit=21_000, to=bytes(20), value=1)
     >>> transfer.unsigned().hex()
     'dc01078252089400000000000000000000000000000000000000000180'
     """
 
-    type: int = LEGACY
-    chain_id: int | None = None  #: chain id; may be `None` only in legacy transactions
-    nonce: int = 0
-    gas_price: int = 0  #: only in types 0 and 1 [wei / gas]
-    max_priority_fee: int = 0  #: only in types 2 and 4 [wei / gas]
-    max_fee: int = 0  #: only in types 2 and 4 [wei / gas]
-    gas_limit: int
+    type: int | None = LEGACY  #: `None` for a call, and for a transaction that was sent until `fill` completes it
+    sent_type: int | None = None  #: type of a transaction that was sent, until `fill` completes it
+    chain_id: int | None = None  #: chain id; with a type, may be `None` only in legacy transactions
+    from_address: bytes | None = None  #: the sender, 20 bytes; `None` if unknown, see `sender`
+    nonce: int | None = None
+    gas_price: int | None = None  #: only in types 0 and 1 [wei / gas]
+    max_priority_fee: int | None = None  #: only in types 2 and 4 [wei / gas]
+    max_fee: int | None = None  #: only in types 2 and 4 [wei / gas]
+    max_fee_per_blob_gas: int | None = None  #: only in calls [wei / gas]
+    gas_limit: int | None = None  #: required with a type
     to: bytes | None = None  #: 20 bytes; `None` creates a contract
     value: int = 0  #: [wei]
     data: bytes = b""
-    access_list: AccessList = ()
+    access_list: AccessList | None = None
+    authorizations: tuple[Authorization, ...] = ()  #: EIP-7702: at least one in type 4, none in other types
+    blob_hashes: tuple[bytes, ...] = ()  #: EIP-4844, only in calls
     signature: Signature | None = None
-    authorizations: tuple[Authorization, ...] = ()  #: authorizations: at least one in type 4, none in other types
 
     def __post_init__(self) -> None:
+        if self.type is None:
+            return
         if self.type not in _FIELDS:
             raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
         if self.type != LEGACY and self.chain_id is None:
             raise InvalidInput("chain_id", f"expected a chain id in a transaction of type {self.type}", None)
         for name, highest in _MAXIMUM.items():
             number = getattr(self, name)
-            if (type(number) is not int or not 0 <= number <= highest) and (number is not None or name != "chain_id"):
+            if number is None and name != "gas_limit":
+                object.__setattr__(self, name, None if name == "chain_id" else 0)
+            elif type(number) is not int or not 0 <= number <= highest:
                 object.__setattr__(self, name, whole_scalar(name, number, maximum=highest))
         for name in ("to", "data"):
             if type(getattr(self, name)) is not bytes and (name == "data" or self.to is not None):
                 object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
         if self.to is not None and len(self.to) != 20:
             raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
+        if self.access_list is None:
+            object.__setattr__(self, "access_list", ())
         if self.type == SET_CODE or self.authorizations:
             self._check_authorizations()
 
@@ -124,6 +133,8 @@ class Transaction:
 
     def unsigned(self) -> bytes:
         """Return the bytes whose hash is signed: the type, if it is not 0, then the RLP list of the fields."""
+        if self.type is None:
+            raise InvalidInput("type", "expected a transaction, which `fill` makes of a call", None)
         return encoded(self)
 
     def signed(self) -> bytes:
@@ -137,7 +148,9 @@ class Transaction:
         return self.signed() if self.type == LEGACY else rlp_encoded(self.signed())
 
     def sender(self) -> bytes:
-        """Return the address of the account that signed, 20 bytes."""
+        """Return the sender's address, 20 bytes, which is recovered from the signature if it is not known."""
+        if self.from_address is not None:
+            return self.from_address
         if self.signature is None:
             raise InvalidInput("signature", "expected a signed transaction", None)
         v = self.signature.v
@@ -149,38 +162,43 @@ class Transaction:
         v = 0 if self.type != LEGACY else 27 if self.chain_id is None else 35 + 2 * self.chain_id
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
+    def measured(self, form: str) -> bytes:
+        """Return `measured_form`, with a placeholder of the same length if there is no signature."""
+        is_bare = form == "signed" and self.signature is None
+        return measured_form(self.with_placeholder_signature() if is_bare else self, form)
 
-def filled(call: Call, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> SimpleNamespace:
-    """Return the fields of the transaction made from a call, see `fill`, without a check.
 
-    >>> filled(Call(to=bytes(20), data=b"abc"), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
+def completed(call: Transaction, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Transaction:
+    """Return the unsigned transaction made from a call, see `fill`, without a check of the arguments.
+
+    >>> completed(Transaction(type=None, to=bytes(20)), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
     7
     """
     kind, price, chain = DYNAMIC_FEE, 0, chain_id if call.chain_id is None else call.chain_id
     if call.max_fee is None and call.max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return SimpleNamespace(
-        type=kind, chain_id=call.chain_id if kind == LEGACY else chain,
-        nonce=nonce if call.nonce is None else call.nonce, gas_price=price,
-        max_priority_fee=call.max_priority_fee or 0, max_fee=call.max_fee or 0, gas_limit=gas, to=call.to,
-        value=call.value or 0, data=call.data, access_list=call.access_list or (),
+    return Transaction(
+        type=kind, chain_id=call.chain_id if kind == LEGACY else chain, from_address=call.from_address,
+        nonce=nonce if call.nonce is None else call.nonce, gas_price=price, max_priority_fee=call.max_priority_fee,
+        max_fee=call.max_fee, gas_limit=gas, to=call.to, value=call.value, data=call.data, access_list=call.access_list,
     )  # fmt: skip
 
 
-def encoded(transaction: Transaction | SimpleNamespace, signature: Signature | None = None) -> bytes:
+def encoded(transaction: Transaction, signature: Signature | None = None) -> bytes:
     """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed.
 
     >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
     'dc80808252089400000000000000000000000000000000000000008080'
     """
-    items = _VALUES[transaction.type](transaction)
+    kind = transaction.type or LEGACY
+    items = _VALUES[kind](transaction)
     if signature is not None:
         items += (signature.v, signature.r, signature.s)
-    elif transaction.type == LEGACY and transaction.chain_id is not None:
+    elif kind == LEGACY and transaction.chain_id is not None:
         items += (transaction.chain_id, b"", b"")  # EIP-155
     body = rlp_encoded(items)
-    return body if transaction.type == LEGACY else bytes([transaction.type]) + body
+    return body if kind == LEGACY else bytes([kind]) + body
 
 
 def rlp_encoded(item: Any) -> bytes:
@@ -208,7 +226,7 @@ def rlp_encoded(item: Any) -> bytes:
 
 
 def fill(
-    call: Call,
+    call: Transaction,
     *,
     gas: int,
     nonce: int = 0,
@@ -216,14 +234,14 @@ def fill(
     chain_id: int,
     set_code: bool = False,
 ) -> Transaction:
-    """Convert a call to an unsigned transaction; a transaction that was sent keeps its signature.
+    """Complete a call to an unsigned transaction; a transaction that was sent keeps its signature.
 
     A call with a dynamic-fee field becomes type 2. Without a dynamic-fee field, a call becomes type 1 if it has an
     access list, and type 0 otherwise.
 
     Parameters
     ----------
-    call : a parsed call or a transaction that was sent.
+    call : a call or a transaction that was sent, from `parse_call`.
     gas : gas limit, at least 1 [gas].
     nonce : nonce for a call without a nonce.
     base_fee : base fee of the block; also the gas price of a call without a gas price [wei / gas].
@@ -240,20 +258,16 @@ def fill(
     ------
     InvalidInput : a number outside its range, an unsupported type, or both authorizations and a gas price.
 
-    >>> fill(Call(to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
+    >>> fill(Transaction(type=None, to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
     """
     gas, chain_id = whole_scalar("gas", gas, minimum=1, unit="gas"), whole_scalar("chain_id", chain_id)
     nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
     chain: int | None = chain_id if call.chain_id is None else call.chain_id
-    price, max_fee = call.gas_price or 0, call.max_fee or 0
-    if call.sent:
-        kind = call.type or LEGACY
-        if kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
-            raise InvalidInput("call.type", _NO_FEE, kind)
-        if kind == LEGACY and call.signature is not None:  # the signature shows whether EIP-155 is used
-            chain = (call.signature.v - 35) // 2 if call.signature.v >= 35 else None
-    elif set_code and call.authorizations:
+    kind, max_fee = call.sent_type, call.max_fee
+    if kind is None and not (set_code and call.authorizations):
+        return completed(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    if kind is None:
         kind = SET_CODE
         if call.gas_price is not None:
             raise InvalidInput(
@@ -261,29 +275,20 @@ def fill(
             )
         if call.max_fee is None and call.max_priority_fee is None:
             max_fee = base_fee
-    else:
-        return Transaction(**vars(filled(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)))
-    return Transaction(
-        type=kind,
-        chain_id=chain,
-        nonce=nonce if call.nonce is None else call.nonce,
-        gas_price=price,
-        max_fee=max_fee,
-        max_priority_fee=call.max_priority_fee or 0,
-        gas_limit=gas,
-        to=call.to,
-        value=call.value or 0,
-        data=call.data,
-        access_list=call.access_list or (),
-        signature=call.signature if call.sent else None,
-        authorizations=call.authorizations if kind == SET_CODE else (),
-    )
+    elif kind > DYNAMIC_FEE and not (set_code and kind == SET_CODE):
+        raise InvalidInput("call.type", _NO_FEE, kind)
+    elif kind == LEGACY and call.signature is not None:  # the signature shows whether EIP-155 is used
+        chain = (call.signature.v - 35) // 2 if call.signature.v >= 35 else None
+    return replace(
+        call, type=kind, sent_type=None, chain_id=chain, nonce=nonce if call.nonce is None else call.nonce,
+        max_fee=max_fee, gas_limit=gas, authorizations=call.authorizations if kind == SET_CODE else (),
+    )  # fmt: skip
 
 
-def check_no_blobs(call: Call) -> None:
+def check_no_blobs(call: Transaction) -> None:
     """Raise `InvalidInput` for a call with a blob fee: only type 3 has a blob fee, and no rollup accepts type 3.
 
-    >>> check_no_blobs(Call(to=bytes(20)))
+    >>> check_no_blobs(Transaction(type=None, to=bytes(20)))
     """
     if call.max_fee_per_blob_gas is not None:
         raise InvalidInput("call", "expected no blobs, because rollups do not accept transactions of type 3", BLOB)
@@ -437,7 +442,7 @@ def signer(digest: bytes, signature: Signature) -> bytes:
     return keccak256(key.format(compressed=False)[1:])[12:]
 
 
-def intrinsic_gas(call: Call | Transaction) -> int:
+def intrinsic_gas(call: Transaction) -> int:
     """Return the gas that a transaction is charged before its first instruction, at least the calldata floor.
 
         21,000 + calldata_gas (+ 32,000 + 2 · words for a contract creation) + 2,400 · addresses + 1,900 · keys
@@ -456,7 +461,7 @@ def intrinsic_gas(call: Call | Transaction) -> int:
     The data has three zero and three non-zero bytes. 21,000 + 3 · 4 + 3 · 16 is 21,060, which is less than the floor of
     21,000 + 10 · (3 + 3 · 4):
 
-    >>> intrinsic_gas(Call(to=bytes(20), data=bytes(3) + b"abc"))
+    >>> intrinsic_gas(Transaction(type=None, to=bytes(20), data=bytes(3) + b"abc"))
     21150
     """
     zeros = call.data.count(0)

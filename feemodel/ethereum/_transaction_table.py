@@ -7,17 +7,18 @@ are ignored. A column whose name is a misspelt field name is refused.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import LEGACY, Call, as_integer, is_missing, parse_call
+from feemodel.ethereum._call import as_integer, is_missing, parse_call
 from feemodel.ethereum._quantities import as_bytes
 from feemodel.ethereum._transaction import (
+    LEGACY,
     LINEA_CHAIN_ID,
     Transaction,
     check_published,
     fill,
-    measured_form,
     parse_sender_unsigned,
     parse_transaction,
 )
@@ -33,22 +34,6 @@ _READ = (
     "blob_versioned_hashes", "v", "y_parity", "r", "s",
 )  # fmt: skip
 _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
-
-
-class Sent(NamedTuple):
-    """Transaction that was sent."""
-
-    sender: bytes | None  #: `None` if the sender must be recovered from the signature
-    transaction: Transaction  #: the transaction, without a signature if the table has no signatures
-
-    def signed(self) -> Transaction:
-        """Return the transaction with its signature, or with a placeholder of the same length."""
-        return self.transaction if self.transaction.signature else self.transaction.with_placeholder_signature()
-
-    def measured(self, form: str) -> bytes:
-        """Return the transaction in one of the encodings that rollups measure."""
-        one = self.signed() if form == "signed" else self.transaction
-        return measured_form(one, form, sender=self.sender)
 
 
 def is_table(value: Any) -> bool:
@@ -72,7 +57,9 @@ def is_transaction_table(value: Any) -> bool:
     return is_table(value) and ({RAW, UNSIGNED} & {*value.columns} != set() or "input" in columns_of(value))
 
 
-def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False) -> list[Sent]:
+def transactions_of(
+    table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False
+) -> list[Transaction]:
     """Return the transactions of a table, in the order of its rows.
 
     Parameters
@@ -84,7 +71,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
 
     Returns
     -------
-    list of `Sent`, one for each row.
+    list of `Transaction`, one for each row; without signatures if the table has none.
 
     Raises
     ------
@@ -108,7 +95,7 @@ def transactions_of(table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, se
     return found
 
 
-def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
+def assumptions(table: "pd.DataFrame", sent: list[Transaction], *, chain_id: int = LINEA_CHAIN_ID) -> list[str]:
     """Return the assumptions made about columns that are missing in a table, one phrase for each."""
     columns = columns_of(table)
     if not sent or {RAW, UNSIGNED} & {*table.columns}:
@@ -117,13 +104,13 @@ def assumptions(table: "pd.DataFrame", sent: list[Sent], *, chain_id: int = LINE
     def unknown(name: str) -> bool:
         return name not in columns or bool(table[columns[name]].isna().all())
 
-    kinds = {one.transaction.type for one in sent}
+    kinds = {one.type for one in sent}
     found = []
     if "chain_id" not in columns or table[columns["chain_id"]].isna().any():
         found.append(f"chain id {chain_id} where none is given")
     if kinds - {LEGACY} and unknown("access_list"):
         found.append("empty access lists")
-    if LEGACY in kinds and any(one.transaction.type == LEGACY and not one.transaction.signature for one in sent):
+    if LEGACY in kinds and any(one.type == LEGACY and not one.signature for one in sent):
         found.append("legacy transactions protected by EIP-155")
     return found
 
@@ -178,7 +165,7 @@ def columns_of(table: "pd.DataFrame") -> dict[str, Any]:
     return found
 
 
-def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Sent]:
+def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Transaction]:
     none = [None] * len(table)
     raw, unsigned, senders = (
         table[name].tolist() if name in table.columns else none for name in (RAW, UNSIGNED, "sender")
@@ -186,17 +173,17 @@ def _raw_rows(table: "pd.DataFrame", set_code: bool) -> Iterator[Sent]:
     return (raw_row(*row, set_code=set_code) for row in zip(raw, unsigned, senders, strict=True))
 
 
-def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: bool = False) -> Sent:
+def raw_row(raw: Any, unsigned: Any = None, sender: Any = None, *, set_code: bool = False) -> Transaction:
     """Return a transaction from its signed encoding and sender, or from its "sender_unsigned" encoding."""
     if not is_missing(raw):
-        found = Sent(None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw))
+        known, found = None if is_missing(sender) else as_bytes("sender", sender), parse_transaction(raw)
     elif is_missing(unsigned):
         raise InvalidInput(RAW, f"expected an encoded transaction in this column or in {UNSIGNED}", None)
     else:
-        found = Sent(*parse_sender_unsigned(unsigned))
+        known, found = parse_sender_unsigned(unsigned)
     if not set_code:
-        check_published(found.transaction)
-    return found
+        check_published(found)
+    return replace(found, from_address=known)
 
 
 def rows_of(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
@@ -220,11 +207,11 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
             raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 
 
-def field_call(row: Mapping[str, Any]) -> Call:
+def field_call(row: Mapping[str, Any]) -> Transaction:
     given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
     return parse_call(given, sent=True)
 
 
-def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Sent:
+def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Transaction:
     call = field_call(row)
-    return Sent(call.sender, fill(call, gas=call.gas or 0, chain_id=chain_id, set_code=set_code))
+    return fill(call, gas=call.gas_limit or 0, chain_id=chain_id, set_code=set_code)

@@ -13,10 +13,9 @@ from typing import ClassVar, NamedTuple
 
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
-from feemodel.ethereum._call import Call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction import ZERO_ADDRESS
+from feemodel.ethereum._transaction import ZERO_ADDRESS, Transaction
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
 from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, too_little_gas
 from feemodel.execution._limits import Limits
@@ -34,7 +33,7 @@ class NodeClient(ABC):
     other_chain: ClassVar[str]  #: error message for a call with the id of another chain
 
     @abstractmethod
-    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the largest gas limit that an estimate tries [gas].
 
         Parameters
@@ -45,18 +44,18 @@ class NodeClient(ABC):
         """
 
     @abstractmethod
-    def message(self, call: Call, call_state: CallState) -> Message:
+    def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the message of a call, with its gas price."""
 
     @abstractmethod
-    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
         """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
 
     def refused(self, reason: str, gas_limit: int) -> str:
         """Return the error message for a call that the node does not execute with this gas limit."""
         return reason
 
-    def prepare(self, call: Call, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
+    def prepare(self, call: Transaction, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
 
         Parameters
@@ -65,14 +64,14 @@ class NodeClient(ABC):
         tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate [1].
         limits : limits on gas and time of one estimate.
 
-        >>> call = Call(to=bytes(20))
+        >>> call = Transaction(type=None, to=bytes(20))
         >>> NODES["besu"].prepare(call, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
         7
         """
         fork = call_state.fork
         if call.chain_id is not None and call.chain_id != call_state.chain_id:
             raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
-        sender = call_state.account(call.sender or ZERO_ADDRESS)
+        sender = call_state.account(call.from_address or ZERO_ADDRESS)
         upper = self.upper_bound(call, call_state, sender, limits.gas_cap)
         try:
             message = self.message(call, call_state)
@@ -108,7 +107,7 @@ class Prepared(NamedTuple):
     """A call as a node would execute it, and the settings of the search for its gas limit."""
 
     node: NodeClient
-    call: Call
+    call: Transaction
     call_state: CallState
     message: Message
     search: Search
@@ -136,7 +135,7 @@ class Geth(NodeClient):
     names_floor = True
     other_chain = "chainId does not match node's (have={have}, want={want})"
 
-    def message(self, call: Call, call_state: CallState) -> Message:
+    def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the EVM message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
         base_fee = call_state.block.base_fee
         cap = call.gas_price or call.max_fee or 0
@@ -155,17 +154,18 @@ class Geth(NodeClient):
         price = min(cap, tip + base_fee)
         return message_of(call, gas_price=price, base_fee=base_fee if price else 0)
 
-    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by the balance, the fork and `gas_cap`."""
-        upper = call.gas if call.gas is not None and call.gas >= TRANSACTION_GAS else call_state.block.gas_limit
+        given = call.gas_limit or 0
+        upper = given if given >= TRANSACTION_GAS else call_state.block.gas_limit
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
         cap = call.gas_price or call.max_fee or 0
         if cap:
-            available, value = sender.balance, call.value or 0
-            if value >= available:
+            available = sender.balance
+            if call.value >= available:
                 raise ExecutionFailed("insufficient funds for transfer")
-            available -= value
+            available -= call.value
             if call.blob_hashes:
                 if _blob_cost(call) >= available:
                     raise ExecutionFailed("insufficient funds for gas * price + value")
@@ -173,7 +173,7 @@ class Geth(NodeClient):
             upper = min(upper, available // cap)
         return min(upper, gas_cap)
 
-    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
         """Return geth's error message for a sender who cannot pay."""
         have, want = _have_and_want(message, call, call_state, gas_limit)
         return f"insufficient funds for gas * price + value: {named(call)} have {have} want {want}"
@@ -182,12 +182,12 @@ class Geth(NodeClient):
         """Return geth's error message for a call that geth refuses to execute with the given gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
-    def admitted(self, call: Call, call_state: CallState, gas_limit: int) -> Message:
+    def admitted(self, call: Transaction, call_state: CallState, gas_limit: int) -> Message:
         """Return the message with its gas price, after the checks that geth makes before an execution.
 
         Raises `ExecutionFailed` for the first check that fails, in geth's order.
         """
-        check_nonce(call.sender or ZERO_ADDRESS, call_state)
+        check_nonce(call.from_address or ZERO_ADDRESS, call_state)
         message = self.message(call, call_state)
         have, want = _have_and_want(message, call, call_state, gas_limit)
         if want > have:
@@ -203,7 +203,7 @@ class Besu(NodeClient):
     names_floor = False
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
 
-    def message(self, call: Call, call_state: CallState) -> Message:
+    def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the EVM message of a call. A call without a gas price pays the base fee if the call has a sender."""
         base_fee = call_state.block.base_fee
         price = base_fee
@@ -216,26 +216,26 @@ class Besu(NodeClient):
             price = min(cap, tip + base_fee)
         if call.blob_hashes:
             _check_blob_fee(call, call_state)
-        return message_of(call, gas_price=price, base_fee=base_fee, pays=call.sender is not None)
+        return message_of(call, gas_price=price, base_fee=base_fee, pays=call.from_address is not None)
 
-    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the block's gas limit, limited by the balance, the fork and `gas_cap`; ignore the call's `gas`."""
         upper = min(call_state.block.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
         cap = call.gas_price or call.max_fee or 0
-        if call.sender is not None and cap:
-            upper = min(upper, max(sender.balance - (call.value or 0), 0) // cap)
+        if call.from_address is not None and cap:
+            upper = min(upper, max(sender.balance - call.value, 0) // cap)
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
-    def unpayable(self, message: Message, call: Call, call_state: CallState, gas_limit: int) -> str:
+    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
         """Return Besu's error message for a sender who cannot pay."""
         balance, cost = _have_and_want(message, call, call_state, gas_limit)
         return (
             f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
-            f"for sender {to_hex(call.sender or ZERO_ADDRESS)}"
+            f"for sender {to_hex(call.from_address or ZERO_ADDRESS)}"
         )
 
 
@@ -244,9 +244,9 @@ class Intact(Besu):
 
     rules = INTACT
 
-    def upper_bound(self, call: Call, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by what the sender pays for, as geth does."""
-        upper = min(call_state.block.gas_limit if call.gas is None else call.gas, gas_cap)
+        upper = min(call_state.block.gas_limit if call.gas_limit is None else call.gas_limit, gas_cap)
         if call_state.fork.max_transaction_gas is not None:
             upper = min(upper, call_state.fork.max_transaction_gas)
         message = self.message(call, call_state)
@@ -296,22 +296,22 @@ def checksummed(address: bytes) -> str:
     )
 
 
-def _have_and_want(message: Message, call: Call, call_state: CallState, gas_limit: int) -> tuple[int, int]:
+def _have_and_want(message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> tuple[int, int]:
     """Return the sender's balance, and the maximum cost of the call with the given gas limit [wei]."""
     price = (call.max_fee or message.gas_price) if message.pays else 0
     return call_state.account(message.sender).balance, gas_limit * price + message.value + _blob_cost(call)
 
 
-def message_of(call: Call, *, gas_price: int = 0, base_fee: int = 0, pays: bool = True) -> Message:
+def message_of(call: Transaction, *, gas_price: int = 0, base_fee: int = 0, pays: bool = True) -> Message:
     """Return the EVM message of a call.
 
-    >>> message_of(Call(to=bytes(20), value=5)).value
+    >>> message_of(Transaction(type=None, to=bytes(20), value=5)).value
     5
     """
     return Message(
-        sender=call.sender or ZERO_ADDRESS,
+        sender=call.from_address or ZERO_ADDRESS,
         to=call.to,
-        value=call.value or 0,
+        value=call.value,
         data=call.data,
         gas_price=gas_price,
         base_fee=base_fee,
@@ -323,18 +323,18 @@ def message_of(call: Call, *, gas_price: int = 0, base_fee: int = 0, pays: bool 
     )
 
 
-def named(call: Call) -> str:
+def named(call: Transaction) -> str:
     """Return the sender of a call in the form that geth uses in its errors."""
-    return f"address {checksummed(call.sender or ZERO_ADDRESS)}"
+    return f"address {checksummed(call.from_address or ZERO_ADDRESS)}"
 
 
-def check_chain(node: NodeClient, call: Call, call_state: CallState) -> None:
+def check_chain(node: NodeClient, call: Transaction, call_state: CallState) -> None:
     """Raise `ExecutionFailed` if the call has the id of another chain."""
     if call.chain_id is not None and call.chain_id != call_state.chain_id:
         raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 
 
-def _check_blob_fee(call: Call, call_state: CallState) -> None:
+def _check_blob_fee(call: Transaction, call_state: CallState) -> None:
     cap = call.max_fee_per_blob_gas or 0
     if cap and cap < blob_base_fee(call_state):
         raise ExecutionFailed(
@@ -343,5 +343,5 @@ def _check_blob_fee(call: Call, call_state: CallState) -> None:
         )
 
 
-def _blob_cost(call: Call) -> int:
+def _blob_cost(call: Transaction) -> int:
     return GAS_PER_BLOB * len(call.blob_hashes) * (call.max_fee_per_blob_gas or 0)

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._call import parse_call
+from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
 from feemodel.execution._engines import Engine, Execute, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
@@ -30,7 +31,7 @@ class GasEstimate(NamedTuple):
 
 
 def estimate_gas(
-    call: Call | Mapping[str, Any],
+    call: Transaction | Mapping[str, Any],
     call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
@@ -80,7 +81,7 @@ def estimate_gas(
     21000
     """
     changed, checked, runner = call_state.overridden(overrides), check_tolerance(tolerance), engine_of(engine)
-    parsed = call if isinstance(call, Call) else parse_call(call)
+    parsed = call if isinstance(call, Transaction) else parse_call(call)
     prepared = node_named(search).prepare(parsed, changed, tolerance=checked, limits=limits or runner.limits)
     return gas_estimate(prepared, runner)
 
@@ -111,7 +112,7 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
 
 
 def execute_call(
-    call: Call | Mapping[str, Any],
+    call: Transaction | Mapping[str, Any],
     call_state: CallState,
     *,
     overrides: Mapping[Any, Any] | None = None,
@@ -144,17 +145,17 @@ def execute_call(
     >>> execute_call({"to": "0x" + "22" * 20, "data": "0x" + "07" * 32}, CallState(accounts={}), overrides=echo)[:2]
     b'\\x07\\x07'
     """
-    parsed = call if isinstance(call, Call) else parse_call(call)
+    parsed = call if isinstance(call, Transaction) else parse_call(call)
     changed, runner = call_state.overridden(overrides), engine_of(engine)
     message, gas = prepare_call(parsed, changed, limits or runner.limits)
     return returned(message, runner.run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
 
 
-def prepare_call(call: Call, call_state: CallState, limits: Limits) -> tuple[Message, int]:
+def prepare_call(call: Transaction, call_state: CallState, limits: Limits) -> tuple[Message, int]:
     """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` if geth would refuse it."""
     node = Geth()
     check_chain(node, call, call_state)
-    gas = limits.gas_cap if call.gas is None else min(call.gas, limits.gas_cap)
+    gas = limits.gas_cap if call.gas_limit is None else min(call.gas_limit, limits.gas_cap)
     try:
         return node.admitted(call, call_state, gas), gas
     except ExecutionFailed as error:

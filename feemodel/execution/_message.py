@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from feemodel.ethereum._call import AccessList
 from feemodel.ethereum._hashes import Authorization
 from feemodel.ethereum._transaction import (
     ACCESS_LIST_ADDRESS_GAS,
@@ -11,6 +10,7 @@ from feemodel.ethereum._transaction import (
     CREATION_GAS,
     INIT_CODE_WORD_GAS,
     ZERO_ADDRESS,
+    AccessList,
 )
 from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
 from feemodel.execution._forks import Fork

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import as_bytes, as_integer
-from feemodel.ethereum._quantities import address_bytes
+from feemodel.ethereum._call import as_integer
+from feemodel.ethereum._quantities import address_bytes, as_bytes
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 

@@ -14,7 +14,6 @@ from feemodel.checks import INT64_MAX, known_fields, whole_scalar
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.ethereum import (
-    Call,
     Transaction,
     fill,
     from_hex,
@@ -55,8 +54,7 @@ IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; ot
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-Estimate: TypeAlias = Callable[[Call, Mapping[str, Any] | None], Awaitable[int]]
-Subject: TypeAlias = Call | Transaction
+Estimate: TypeAlias = Callable[[Transaction, Mapping[str, Any] | None], Awaitable[int]]
 
 
 class Options(msgspec.Struct, rename="camel"):
@@ -212,19 +210,19 @@ class Subjects:
             "rules": rows + unknown,
         }
 
-    def _signed(self, read: Subject, gas: int) -> tuple[Transaction, bytes | None]:
+    def _signed(self, read: Transaction, gas: int) -> tuple[Transaction, bytes | None]:
         """Return the subject as a signed transaction, and the sender if the subject is a call.
 
         A call gets a placeholder signature, and the zero address if it has no sender. For a signed transaction, the
         sender is `None`.
         """
-        if isinstance(read, Transaction):
+        if read.type is not None:
             return read, None
         check_no_blobs(read)
         filled = fill(read, gas=gas, chain_id=self.chain_id(), set_code=True)
-        return filled.with_placeholder_signature(), read.sender or bytes(20)
+        return filled.with_placeholder_signature(), read.from_address or bytes(20)
 
-    async def _found(self, subject: Any) -> tuple[Subject, int | None]:
+    async def _found(self, subject: Any) -> tuple[Transaction, int | None]:
         """Return the subject and the gas used [gas]; for a hash, the subject is the transaction with this hash."""
         if not isinstance(subject, str) or not HASH.fullmatch(subject):
             return read_subject(subject), None
@@ -234,9 +232,9 @@ class Subjects:
         if sent is None:
             raise InvalidInput("subject", "expected the hash of a transaction that the node knows", subject)
         call = parse_call(sent)
-        if not call.sent or call.gas is None:
+        if call.sent_type is None or call.gas_limit is None:
             raise UpstreamError(f"the node: expected the transaction {subject}, got a different object")
-        read = fill(call, gas=call.gas, chain_id=self.chain_id(), set_code=True)
+        read = fill(call, gas=call.gas_limit, chain_id=self.chain_id(), set_code=True)
         if read.signature is None or keccak256(read.signed()) != from_hex(subject):
             raise UpstreamError(f"the node: expected the transaction {subject}, got a transaction with another hash")
         receipt = await self.ask_node("eth_getTransactionReceipt", [subject])
@@ -244,13 +242,12 @@ class Subjects:
         return read, None if used is None else from_quantity(used, "the node's gasUsed")
 
     async def _gas(
-        self, read: Subject, given: int | None, overrides: Mapping[str, Any] | None, path: str
+        self, read: Transaction, given: int | None, overrides: Mapping[str, Any] | None, path: str
     ) -> dict[str, int]:
         """Return the gas estimate, and the gas limit of the transaction or call if it has one [gas]."""
-        limit = read.gas_limit if isinstance(read, Transaction) else read.gas
+        limit = read.gas_limit
         estimated = limit if given is None else given
         if estimated is None:
-            assert isinstance(read, Call)
             if self.estimate is not None:
                 estimated = await self.estimate(read, overrides)
             elif read.to is not None and not read.data:
@@ -262,10 +259,10 @@ class Subjects:
         return {"estimated": estimated, "limit": estimated if limit is None else limit}
 
 
-def read_subject(subject: Any) -> Subject:
+def read_subject(subject: Any) -> Transaction:
     """Parse a signed transaction given as hexadecimal text, or a call object.
 
-    >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas
+    >>> read_subject({"to": "0x" + "11" * 20, "gas": "0x5208"}).gas_limit
     21000
     """
     data = (subject.get("data") or subject.get("input")) if isinstance(subject, Mapping) else subject
@@ -330,20 +327,20 @@ def _on_wire(value: Any, name: str = "") -> Any:
     return value
 
 
-def _decoded(read: Subject, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
+def _decoded(read: Transaction, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
     """Return the fields of the transaction, or of the transaction that a call would send."""
-    if isinstance(read, Transaction):
+    if read.type is not None:
         transaction, sender = read, read.sender()
     else:
         transaction = fill(read, gas=gas, nonce=nonce, chain_id=chain_id)
-        sender = read.sender or bytes(20)
+        sender = read.from_address or bytes(20)
     return {
         "type": transaction.type,
         "chainId": None if transaction.chain_id is None else to_quantity(transaction.chain_id),
-        "nonce": to_quantity(transaction.nonce),
+        "nonce": to_quantity(transaction.nonce or 0),
         "from": to_hex(sender),
         "to": None if transaction.to is None else to_hex(transaction.to),
         "value": to_quantity(transaction.value),
-        "gasLimit": to_quantity(transaction.gas_limit),
+        "gasLimit": to_quantity(transaction.gas_limit or 0),
         "dataBytes": len(transaction.data),
     }

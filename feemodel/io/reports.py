@@ -10,6 +10,7 @@ Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (20
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median_high
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,19 +18,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from feemodel.checks import choice, sequence, text, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata
-from feemodel.ethereum._call import Call, as_integer, parse_call
+from feemodel.ethereum._call import as_integer, parse_call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex
-from feemodel.ethereum._transaction import fill, intrinsic_gas
+from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas
 from feemodel.io.files import PathLike, contents, parse_json, reading
 
 Kind: TypeAlias = Literal["transaction", "function", "deployment"]
 STATISTICS = ("min", "mean", "median", "max")
 CHAIN_ID = 1  # chain id for reports that name no chain
 #: Example transaction of type 2 with fields of usual lengths.
-EXAMPLE = Call(
-    sender=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000, chain_id=CHAIN_ID
-)
+EXAMPLE = Transaction(
+    type=None, from_address=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000,
+    chain_id=CHAIN_ID,
+)  # fmt: skip
 EXAMPLE_TO = keccak256(b"contract")[:20]
 
 
@@ -38,7 +40,7 @@ class Use(NamedTuple):
 
     kind: Kind
     name: str  #: such as "Counter.increment()"
-    call: Call
+    call: Transaction
     gas_used: int  #: [gas]
     gas_limit: int  #: [gas]
     chain_id: int  #: chain id of the transaction; `CHAIN_ID` if the report has none
@@ -131,12 +133,12 @@ def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Us
         if call.max_fee_per_blob_gas is not None or fields.get("blobVersionedHashes"):
             said.append(f"left out: {source}, {name}, a transaction of type 3, for which no fee is published")
             continue
-        if call.gas is None:
+        if call.gas_limit is None:
             raise InvalidInput(f"{name}.transaction.gas", "expected the gas limit", None)
-        used = call.gas if not receipt else as_integer(f"{name}: gasUsed", receipt.get("gasUsed"))
+        used = call.gas_limit if not receipt else as_integer(f"{name}: gasUsed", receipt.get("gasUsed"))
         without += not receipt
         chain_id = call.chain_id if call.chain_id is not None else as_integer("chain", run.get("chain", CHAIN_ID))
-        yield Use("transaction", _transaction_name(entry), call, used, call.gas, chain_id, source)
+        yield Use("transaction", _transaction_name(entry), call, used, call.gas_limit, chain_id, source)
     if without:
         said.append(f"assumed: {source}: gas limits in place of gas used, {without:,} transactions have no receipt")
 
@@ -215,7 +217,8 @@ def _examples(measured: Iterable[Measured], artifacts: Path, source: str, said: 
     for contract, file, signature, gas in measured:
         name = f"{contract}.{signature}" if signature else f"deploy {contract}"
         try:
-            call = EXAMPLE._replace(
+            call = replace(
+                EXAMPLE,
                 to=EXAMPLE_TO if signature else None,
                 data=example_calldata(signature) if signature else init_code(artifacts, contract, file),
             )

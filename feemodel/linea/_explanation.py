@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from feemodel.ethereum._call import Call
 from feemodel.ethereum._transaction import DYNAMIC_FEE, LINEA_CHAIN_ID, Transaction
 from feemodel.linea._measure import fee_bytes
 from feemodel.linea._node import Check, offered_price, verdicts
@@ -54,7 +53,7 @@ def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wal
 
 
 def explain(
-    subject: Call | Transaction,
+    subject: Transaction,
     gas: Mapping[str, int],
     *,
     form: Form,
@@ -90,7 +89,7 @@ def explain(
     >>> from feemodel.linea.parameters import linea_preset
     >>> from feemodel.linea._node import node_checks
     >>> answer = explain(
-    ...     Call(to=bytes(20), value=1),
+    ...     Transaction(type=None, to=bytes(20), value=1),
     ...     {"estimated": 21_000, "limit": 21_000},
     ...     form=form_of("cost-per-byte", linea_preset()),
     ...     checks=node_checks(linea_preset()),
@@ -99,9 +98,8 @@ def explain(
     (25, 37428571, 'accepted')
     """
     estimated, margin = gas["estimated"], checks[0].margin
-    raw = subject.signed() if isinstance(subject, Transaction) else subject
     filled = {"gas": estimated, "nonce": nonce, "base_fee": form.base_fee, "chain_id": chain_id}
-    encoded, codec = fee_bytes(raw, form=measured, **filled), get_codec(codec)
+    encoded, codec = fee_bytes(subject, form=measured, **filled), get_codec(codec)
     size = int(packed_size(codec.size(encoded))) if packed else codec.size(encoded)
     parts = form.parts(size, estimated, margin)
     suggested = form.base_fee + parts.total
@@ -112,7 +110,7 @@ def explain(
     paid = max(suggested, suggested if offered is None else offered)
     data_fee = (parts.total - form.fee(0, estimated, margin)) * estimated
     return {
-        "subject": "transaction" if isinstance(subject, Transaction) else "call",
+        "subject": "call" if subject.type is None else "transaction",
         "pricing": form.name,
         "margin": margin,
         "codec": codec.name,
@@ -149,14 +147,11 @@ def explain(
     }
 
 
-def _offered(subject: Call | Transaction, base_fee: int) -> int | None:
+def _offered(subject: Transaction, base_fee: int) -> int | None:
     """Return the price per gas that the subject offers; `None` for a call without a price."""
-    if isinstance(subject, Transaction):
-        if subject.type != DYNAMIC_FEE:
-            return subject.gas_price
-    elif subject.gas_price is not None:
+    if subject.type not in (None, DYNAMIC_FEE) or (subject.type is None and subject.gas_price is not None):
         return subject.gas_price
-    elif subject.max_fee is None or subject.max_priority_fee is None:
+    if subject.max_fee is None or subject.max_priority_fee is None:
         return None
     price = offered_price(max_fee=subject.max_fee, max_priority_fee=subject.max_priority_fee, base_fee=base_fee)
     return int(price)

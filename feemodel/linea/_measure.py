@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from feemodel.ethereum._call import Call, as_mapping, is_missing, parse_call
+from feemodel.ethereum._call import as_mapping, is_missing, parse_call
 from feemodel.ethereum._transaction import (
     LINEA_CHAIN_ID,
     ZERO_ADDRESS,
+    Transaction,
     fill,
     intrinsic_gas,
     measured_form,
     parse_transaction,
 )
-from feemodel.ethereum._transaction_table import RAW, UNSIGNED, Sent, raw_row, transactions_of
+from feemodel.ethereum._transaction_table import RAW, UNSIGNED, raw_row, transactions_of
 from feemodel.linea.parameters import NODE
 from feemodel.sizes._codecs import Codec, compressed_size, compressed_sizes
 from feemodel.sizes._lzss import packed_size
@@ -96,7 +97,7 @@ def fee_sizes(
 
 
 def fee_transaction(
-    call: Call | Mapping[str, Any],
+    call: Transaction | Mapping[str, Any],
     *,
     gas: int,
     nonce: int = 0,
@@ -108,7 +109,7 @@ def fee_transaction(
 
     Parameters
     ----------
-    call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a parsed `Call`.
+    call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a `Transaction`.
     gas : the gas estimate, which becomes the gas limit [gas].
     nonce : nonce for a call that does not set a nonce.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
@@ -136,15 +137,18 @@ def fee_transaction(
     >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
     97
     """
-    parsed = call if isinstance(call, Call) else parse_call(call)
+    parsed = call if isinstance(call, Transaction) else parse_call(call)
+    if parsed.type is not None:
+        return parsed.measured(form)
     transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-    if form == "sender_unsigned" and transaction.to is None and not parsed.sent:
-        transaction = replace(transaction, to=ZERO_ADDRESS)
-    return Sent(parsed.sender if parsed.sent else parsed.sender or ZERO_ADDRESS, transaction).measured(form)
+    if form == "sender_unsigned" and parsed.sent_type is None:
+        sender, to = parsed.from_address or ZERO_ADDRESS, parsed.to or ZERO_ADDRESS
+        transaction = replace(transaction, from_address=sender, to=to)
+    return transaction.measured(form)
 
 
 def fee_bytes(
-    call_or_raw: Call | Mapping[str, Any] | bytes | str,
+    call_or_raw: Transaction | Mapping[str, Any] | bytes | str,
     *,
     form: str = "sender_unsigned",
     gas: int | None = None,
@@ -156,8 +160,8 @@ def fee_bytes(
 
     Parameters
     ----------
-    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
-        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    call_or_raw : a call object, a `Transaction`, a signed transaction (bytes or hexadecimal text), or a transaction
+        that was sent, as an object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
     form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
     gas : gas estimate of a call; `None` means the call's field `gas` or, without this field, the intrinsic gas [gas].
     nonce, chain_id : nonce and chain id for a call that does not set these values.
@@ -176,7 +180,7 @@ def fee_bytes(
     """
     if isinstance(call_or_raw, (bytes, bytearray, memoryview, str)):
         return measured_form(parse_transaction(call_or_raw), form)
-    if not isinstance(call_or_raw, Call):
+    if not isinstance(call_or_raw, Transaction):
         row = as_mapping(call_or_raw)
         raw, unsigned = row.get(RAW), row.get(UNSIGNED)
         if not (is_missing(raw) and is_missing(unsigned)):
@@ -184,12 +188,12 @@ def fee_bytes(
         call_or_raw = parse_call(row)
     call = call_or_raw
     if gas is None:
-        gas = call.gas if call.gas is not None else intrinsic_gas(call)
+        gas = call.gas_limit if call.gas_limit is not None else intrinsic_gas(call)
     return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
 
 
 def fee_size(
-    call_or_raw: Call | Mapping[str, Any] | bytes | str,
+    call_or_raw: Transaction | Mapping[str, Any] | bytes | str,
     *,
     codec: str | Codec = "zstd",
     form: str = "sender_unsigned",
@@ -203,8 +207,8 @@ def fee_size(
 
     Parameters
     ----------
-    call_or_raw : a call object, a signed transaction (bytes or hexadecimal text), or a transaction that was sent, as an
-        object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
+    call_or_raw : a call object, a `Transaction`, a signed transaction (bytes or hexadecimal text), or a transaction
+        that was sent, as an object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
     codec : a codec's name, or a codec object such as `Zstd(level=…)` or `Lzss(dictionary)`.
     form : encoding that is compressed: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
     packed : whether the size is rounded up to 32-byte field elements of 254 usable bits.

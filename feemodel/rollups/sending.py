@@ -300,7 +300,7 @@ def _on_arbitrum(
     bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
     size = bound if sign is None else Brotli().size(sign(widest))
     return _arbitrum_sendable(
-        balance_wei, execution_gas=unsigned.gas_limit, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
+        balance_wei, execution_gas=unsigned.gas_limit or 0, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
         lowest_base_fee=whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1),
     )  # fmt: skip
 

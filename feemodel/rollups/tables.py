@@ -118,9 +118,9 @@ def measured_sizes(
         signed_transactions = cast("pd.DataFrame", signed_transactions)
         sent = transactions_of(signed_transactions, set_code=True)
         gas = known_column(signed_transactions, "gas_used") if gas is None else gas
-        if senders is None and all(one.sender is not None for one in sent):
-            senders = [one.sender or b"" for one in sent]
-        signed_transactions = [one.signed() for one in sent]
+        if senders is None and all(one.from_address is not None for one in sent):
+            senders = [one.sender() for one in sent]
+        signed_transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
     if not isinstance(signed_transactions, Iterable):
         raise InvalidInput("signed_transactions", "expected a list of transactions", signed_transactions)
     each: Iterable[Any] = signed_transactions

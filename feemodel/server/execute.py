@@ -23,8 +23,8 @@ from feemodel.estimates.chain import ChainState
 from feemodel.estimates.estimate import EstimateOptions, Gas
 from feemodel.estimates.json_types import StateOverride
 from feemodel.ethereum._block_id import BlockId
-from feemodel.ethereum._call import Call
 from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, Execute, engine_named, is_native
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
@@ -125,7 +125,7 @@ class Executor:
             return block.tag != "earliest" or number == 0
         return block.number == number
 
-    async def gas(self, call: Call, asked: EstimateOptions, node: NodeClient = _BESU) -> Gas:
+    async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient = _BESU) -> Gas:
         """Return the gas limit that a call needs with a node's search, by default that of Linea's nodes.
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit. Raises `LimitExceeded` if the call
@@ -140,14 +140,14 @@ class Executor:
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         # An override of the nonce is ignored.
-        nonce = 0 if call.sender is None else base.account(call.sender).nonce
+        nonce = 0 if call.from_address is None else base.account(call.from_address).nonce
         return Gas(limit=found.gas_limit, nonce=nonce, chain_id=base.chain_id)
 
-    async def execute(self, message: Message, gas_limit: int, call: Call, call_state: CallState) -> Outcome:
+    async def execute(self, message: Message, gas_limit: int, call: Transaction, call_state: CallState) -> Outcome:
         """Return the outcome of a message; raises `LimitExceeded` if a limit is exceeded or too many calls wait."""
         return await self._run(lambda execute: execute(message, gas_limit), call, call_state)
 
-    async def _run(self, task: Callable[[Execute], Found], call: Call, call_state: CallState) -> Found:
+    async def _run(self, task: Callable[[Execute], Found], call: Transaction, call_state: CallState) -> Found:
         """Return the result of a task that executes a call; the task may be started twice."""
         keys = sum(len(keys) for _, keys in call.access_list) if call.access_list else 0
         overridden = call_state.overridden_bytes() if call_state.changes else 0

@@ -13,8 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from feemodel.estimates.estimate import EstimateOptions
 from feemodel.estimates.json_types import read_overrides
-from feemodel.ethereum import Call
-from feemodel.ethereum._transaction import LINEA_CHAIN_ID
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
 from feemodel.explorer import POLICY, STATIC, explorer_methods
 from feemodel.server.dispatch import Method
 from feemodel.server.prices import configured_prices
@@ -36,7 +35,7 @@ def methods_of(service: "Service") -> dict[str, Method]:
     upstream, measuring = service.upstream, service.measuring
     source = service.gas
 
-    async def estimate(call: Call, overrides: Mapping[str, Any] | None) -> int:
+    async def estimate(call: Transaction, overrides: Mapping[str, Any] | None) -> int:
         assert source is not None
         asked = EstimateOptions(overrides=read_overrides(overrides) if overrides else None)
         return (await source.gas(call, asked)).limit

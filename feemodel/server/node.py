@@ -9,8 +9,8 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.estimate import EstimateOptions, Gas
 from feemodel.estimates.json_types import Quantity, call_object, in_hex
 from feemodel.estimates.prices import reward
-from feemodel.ethereum._call import Call as EthCall
 from feemodel.ethereum._quantities import to_hex, to_quantity
+from feemodel.ethereum._transaction import Transaction
 from feemodel.io.node import AsyncNode, Call, NodeError
 from feemodel.io.polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
@@ -99,7 +99,7 @@ class Upstream:
             raise
         return known, found
 
-    async def gas(self, call: EthCall, asked: EstimateOptions) -> Gas:
+    async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
         """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
         if asked.intact:
             raise InvalidInput("search", "expected none, because the node searches", "intact")
@@ -109,8 +109,8 @@ class Upstream:
         place = "pending" if block is None else in_hex(block.given)
         params = [call_object(call), place, *([in_hex(overrides.given)] if overrides else [])]
         calls: list[Call] = [("eth_estimateGas", params)]
-        if call.sender is not None and call.nonce is None:
-            calls.append(("eth_getTransactionCount", [to_hex(call.sender), place]))
+        if call.from_address is not None and call.nonce is None:
+            calls.append(("eth_getTransactionCount", [to_hex(call.from_address), place]))
         chain_id, (found, *count) = await self.ask_with_head(calls)
         if isinstance(found, NodeError):
             raise found

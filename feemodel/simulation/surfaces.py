@@ -120,14 +120,14 @@ class Workload:
         sizes = compressed_sizes([one.measured("sender_unsigned") for one in sent], codec, threads=threads)
         gas = known_column(table, "gas_used")
         if gas is None:
-            gas = [one.transaction.gas_limit for one in sent]
+            gas = [one.gas_limit or 0 for one in sent]
             assumed.append("gas limits in place of gas used")
         return cls(
             f"{name} ({get_codec(codec).name}{'; assumed: ' + ', '.join(assumed) if assumed else ''})",
             np.asarray(packed_size(sizes)) if packed else sizes,
             np.asarray(gas, dtype=np.int64),
             None if (times := known_column(table, "timestamp", partly=True)) is None else np.asarray(times),
-            np.array([len(one.transaction.data) for one in sent], dtype=np.int64),
+            np.array([len(one.data) for one in sent], dtype=np.int64),
         )
 
     def __len__(self) -> int:

@@ -56,7 +56,7 @@ def test_fields_that_are_not_known_are_ignored_as_nodes_do():
     found = parse(
         "call", {"from": ANNA, "to": BERT, "value": "0x1", "customData": {"a": 1}, "feeCurrency": 5}, CallObject
     )
-    assert (found.sender.hex(), found.value) == (ANNA[2:], 1)
+    assert (found.from_address.hex(), found.value) == (ANNA[2:], 1)
 
 
 def test_a_call_has_its_lists():
@@ -64,7 +64,7 @@ def test_a_call_has_its_lists():
               "accessList": [{"address": BERT, "storageKeys": [EMPTY]}], "authorizationList": [AUTHORIZATION],
               "blobVersionedHashes": [BLOB], "nonce": "0x7", "chainId": "0x539"}  # fmt: skip
     call = parse("call", fields, CallObject)
-    assert (call.gas, call.max_fee, call.data, call.nonce, call.chain_id) == (21_000, 9, b"\x01", 7, 1_337)
+    assert (call.gas_limit, call.max_fee, call.data, call.nonce, call.chain_id) == (21_000, 9, b"\x01", 7, 1_337)
     assert call.access_list == ((bytes.fromhex(BERT[2:]), (bytes(32),)),)
     assert [one.chain_id for one in call.authorizations] == [1_337]
     assert call.blob_hashes == (bytes.fromhex(BLOB[2:]),)

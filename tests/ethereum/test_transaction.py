@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import Call, parse_call
+from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import (
     FORMS,
@@ -257,11 +257,11 @@ def test_an_unknown_form_is_refused_with_the_known_ones():
 @pytest.mark.parametrize(
     ("call", "gas"),
     [
-        (Call(to=bytes(20)), 21_000),
-        (Call(to=bytes(20), data=bytes(10)), 21_100),  # the floor: 10 a zero byte
-        (Call(to=bytes(20), data=b"\1" * 10), 21_400),
-        (Call(data=b"\1" * 33), 53_000 + 16 * 33 + 4),
-        (Call(to=bytes(20), access_list=((bytes(20), (bytes(32), bytes(32))),)), 27_200),
+        (Transaction(type=None, to=bytes(20)), 21_000),
+        (Transaction(type=None, to=bytes(20), data=bytes(10)), 21_100),  # the floor: 10 a zero byte
+        (Transaction(type=None, to=bytes(20), data=b"\1" * 10), 21_400),
+        (Transaction(type=None, data=b"\1" * 33), 53_000 + 16 * 33 + 4),
+        (Transaction(type=None, to=bytes(20), access_list=((bytes(20), (bytes(32), bytes(32))),)), 27_200),
     ],
 )
 def test_intrinsic_gas(call, gas):

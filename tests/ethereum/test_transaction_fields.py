@@ -51,7 +51,7 @@ SENT = {
 )
 def test_what_clients_send_is_taken(call):
     parsed = parse_call(call)
-    assert (len(parsed.to or b""), parsed.sent) == (20, False)
+    assert (len(parsed.to or b""), parsed.sent_type) == (20, None)
 
 
 @pytest.mark.parametrize(

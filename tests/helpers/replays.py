@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import BLOB, SET_CODE, Call
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
-from feemodel.ethereum._transaction import created_address, rlp_encoded, signer
+from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, created_address, rlp_encoded, signer
 from feemodel.execution._clients import message_of
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
@@ -199,7 +198,7 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
     )
 
 
-def estimate_call(transaction: ReplayTransaction) -> Call:
+def estimate_call(transaction: ReplayTransaction) -> Transaction:
     """Return the call that a wallet would have sent for an estimate: without gas and gas price.
 
     Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
@@ -213,10 +212,11 @@ def estimate_call(transaction: ReplayTransaction) -> Call:
     return call_of(transaction)
 
 
-def call_of(transaction: ReplayTransaction) -> Call:
+def call_of(transaction: ReplayTransaction) -> Transaction:
     """Return the call of a transaction, without gas and gas prices."""
-    return Call(
-        sender=transaction.sender,
+    return Transaction(
+        type=None,
+        from_address=transaction.sender,
         to=transaction.to,
         value=transaction.value,
         data=transaction.data,

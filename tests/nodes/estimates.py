@@ -154,9 +154,9 @@ def linea_rows() -> Iterator[Row]:
         for step in steps(read_replay(file), fork=FORK):
             transaction, state = step.transaction, step.call_state
             call = estimate_call(transaction)
-            if call.sender is None or call.to is None or not call.data:
+            if call.from_address is None or call.to is None or not call.data:
                 continue
-            unpriced: Row = {"from": to_hex(call.sender), "to": to_hex(call.to), "data": to_hex(call.data)}
+            unpriced: Row = {"from": to_hex(call.from_address), "to": to_hex(call.to), "data": to_hex(call.data)}
             unpriced |= {"value": hex(call.value)} if call.value else {}
             if call.access_list:
                 entries = [(to_hex(address), [to_hex(slot) for slot in keys]) for address, keys in call.access_list]

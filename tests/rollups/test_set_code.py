@@ -306,7 +306,7 @@ def test_linea_s_own_measure_is_as_it_was():
             feemodel.fee_sizes(table)
         assert without_unpriced(table)[1] == 1
         assert without_unpriced(table, set_code=True)[1] == 0
-        assert transactions_of(table, set_code=True)[0].transaction.signed() == RAW
+        assert transactions_of(table, set_code=True)[0].signed() == RAW
     assert fee_bytes(CALL, gas=GAS) == fee_bytes({"to": CALL["to"]}, gas=GAS)
 
 
