@@ -6,10 +6,7 @@ package includes the ledger of the development genesis, which `scripts/build-led
 
 import json
 import shutil
-import sqlite3
-import sys
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -235,10 +232,3 @@ def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
         store.finalize(0)
         if (chain_id := genesis_chain_id(genesis)) is not None:
             store.set_chain_id(chain_id)
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).unlink(missing_ok=True)
-    build_ledger(sys.argv[1], development_genesis())
-    with closing(sqlite3.connect(sys.argv[1])) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")  # without a write-ahead log, the ledger is one file

@@ -153,7 +153,8 @@ class Native:
             block = base.block if call_state.block is base.call_state.block else _block(call_state)
         except _NO_FIELDS as error:
             raise _wrong_state(call_state, error) from None
-        return task(_NativeMachine(state, block, call_state, self._seconds, inline_gas, stop))
+        until = None if self._seconds is None else monotonic() + self._seconds
+        return task(_NativeMachine(state, block, call_state, self._seconds, until, inline_gas, stop))
 
 
 class _Base:
@@ -166,37 +167,27 @@ class _Base:
             raise _wrong_state(call_state, error) from None
 
 
-class _NativeMachine:
+class _NativeMachine(NamedTuple):
     """Executes messages on one state."""
 
-    engine = "native"
-
-    def __init__(
-        self,
-        state: native.State,
-        block: native.Block,
-        call_state: CallState,
-        seconds: float | None,
-        inline_gas: int | None,
-        stop: native.Stop | None,
-    ) -> None:
-        self._state, self._block, self._call_state = state, block, call_state
-        self._seconds, self._until = seconds, None if seconds is None else monotonic() + seconds
-        self._stop = stop
-        self._inline_gas = inline_gas
-        self._message: Message | None = None  # last message converted for the package
-        self._given: native.Message
-        self._blob_cost, self._proves = 0, False
+    state: native.State
+    block: native.Block
+    call_state: CallState
+    seconds: float | None
+    until: float | None
+    inline_gas: int | None
+    stop: native.Stop | None
+    engine: str = "native"
 
     def __call__(self, message: Message, gas_limit: int) -> Outcome:
         return self.trace(message, gas_limit).outcome
 
     def trace(self, message: Message, gas_limit: int, *, frames: bool = False) -> Traced:
         """Return the outcome, the range of gas limits for which this outcome is proven, and on request the frames."""
-        given = self._inline_gas
+        given = self.inline_gas
         if given is None or gas_limit <= given:
             return self._traced(message, gas_limit, frames=frames)
-        if message.pays and message.gas_price and self._call_state.account(message.sender).code:
+        if message.pays and message.gas_price and self.call_state.account(message.sender).code:
             raise Unproven("the sender's code may spend the rest of the sender's balance")
         traced = self._traced(message, given, frames=frames)
         if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
@@ -204,30 +195,30 @@ class _NativeMachine:
         return traced
 
     def _traced(self, message: Message, gas_limit: int, *, frames: bool) -> Traced:
-        given = self._prepared(message)
-        check_executable(self._call_state, message, gas_limit, self._blob_cost)
-        left = None if self._until is None else max(self._until - monotonic(), 0.0)
+        given, blobs, proves = self.prepared(message)
+        check_executable(self.call_state, message, gas_limit, blobs)
+        left = None if self.until is None else max(self.until - monotonic(), 0.0)
         try:
             answer, minimum, maximum, single_frame, ends = native.trace(
-                self._state, self._block, given, gas_limit, left, frames=frames, stop=self._stop
+                self.state, self.block, given, gas_limit, left, frames=frames, stop=self.stop
             )
         except _faults() as error:
             raise self._failure(error) from None
         traced = Traced(_outcome(answer), frames=tuple(_frame(*end) for end in ends))
-        if not self._proves:
+        if not proves:
             return traced
         return traced._replace(minimum=minimum, maximum=maximum, single_frame=single_frame)
 
     def search(self, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, see `feemodel.execution._search.search_message`."""
-        given, limits = self._prepared(message), search.limits
+        (given, _, proves), limits = self.prepared(message), search.limits
         try:
             gas_limit, answer, executed, proven, spent, intact = native.search(
-                self._state, self._block, given, rules=search.rules.name, upper=search.upper,
+                self.state, self.block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
-                proves=self._proves, total_gas=limits.total_gas, seconds=limits.seconds,
-                left=None if self._until is None else max(self._until - monotonic(), 0.0),
-                inline_gas=self._inline_gas, stop=self._stop,
+                proves=proves, total_gas=limits.total_gas, seconds=limits.seconds,
+                left=None if self.until is None else max(self.until - monotonic(), 0.0),
+                inline_gas=self.inline_gas, stop=self.stop,
                 sender_acts=search.sender_has_code and bool(message.gas_price),
             )  # fmt: skip
         except native.SpentGas:
@@ -239,41 +230,37 @@ class _NativeMachine:
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("search", str(error), search) from None
         except _faults() as error:
-            check_executable(self._call_state, message, 0, blob_cost(self._call_state, message))
+            check_executable(self.call_state, message, 0, blob_cost(self.call_state, message))
             raise self._failure(error) from None
         outcome = REFUSED if answer is None else _outcome(answer)
         found = Searched(gas_limit, outcome, executed, proven, spent)
         return found if intact is None else found._replace(**_intact(*intact))
 
-    def _prepared(self, message: Message) -> native.Message:
-        """Convert a message to an object of the package; the last converted message is cached."""
-        if message is self._message:
-            return self._given
-        fork = self._call_state.fork
-        self._blob_cost = blob_cost(self._call_state, message) if message.blob_hashes else 0
+    def prepared(self, message: Message) -> tuple[native.Message, int, bool]:
+        """Return a message as an object of the package, the cost of its blobs, and whether executions prove limits."""
+        fork = self.call_state.fork
+        blobs = blob_cost(self.call_state, message) if message.blob_hashes else 0
         if message.authorizations and not fork.authorizations:
             raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
         if message.access_list and not fork.access_lists:
             raise InvalidInput("fork", "expected Berlin or later for the type AccessListTransaction", fork.name)
         try:
-            self._given = native.Message(
+            given = native.Message(
                 sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,
                 gas_price=message.gas_price.to_bytes(32), base_fee=message.base_fee.to_bytes(32),
                 access_list=message.access_list,
                 authorizations=_authorizations(message.authorizations) if message.authorizations else [],
-                blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=self._blob_cost.to_bytes(32),
+                blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=blobs.to_bytes(32),
             )  # fmt: skip
             # At a smaller gas limit, the payer prepays less. If the payer's balance could overflow 256 bits at a
             # smaller gas limit, an execution proves nothing about smaller gas limits.
             pays = message.pays and message.gas_price
-            self._proves = not pays or self._call_state.account(message.sender).balance <= UINT256_MAX // 2
+            return given, blobs, not pays or self.call_state.account(message.sender).balance <= UINT256_MAX // 2
         except InvalidInput:
             raise
         except _NO_FIELDS as error:
             check_message(message)
             raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
-        self._message = message
-        return self._given
 
     def _failure(self, error: Exception) -> FeeModelError:
         """Return the error for an execution that ended without an outcome."""
@@ -286,7 +273,7 @@ class _NativeMachine:
         if isinstance(error, native.BalanceOverflow):  # a balance overflows only after a state override
             return ExecutionFailed(str(error))
         if isinstance(error, native.Exceeded):
-            return too_much_time(self._seconds or 0.0)
+            return too_much_time(self.seconds or 0.0)
         return EngineFailed(f"the native engine failed: {error}")
 
 

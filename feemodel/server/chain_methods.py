@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from feemodel import __version__
 from feemodel.errors import InvalidInput
-from feemodel.estimates.estimate import EstimateOptions
 from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, Hash, HexData, Overrides, Quantity
 from feemodel.estimates.prices import reward, suggested_tip
+from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import node_named
@@ -108,9 +108,10 @@ class ChainMethods:
         blockOverrides: dict[str, Any] | None = None,
     ) -> HexData:
         """Return the data that a call returns."""
-        call_state = self._executor.state(block, overrides, blockOverrides)
+        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
+        call_state = self._executor.state(asked)
         message, gas = prepare_call(call, call_state, self._executor.limits)
-        outcome = await self._executor.execute(message, gas, call, call_state)
+        outcome = await self._executor.run(lambda execute: execute(message, gas), call, call_state)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from feemodel.estimates.estimate import EstimateOptions
 from feemodel.estimates.json_types import read_overrides
+from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
 from feemodel.explorer import POLICY, STATIC, explorer_methods
 from feemodel.server.dispatch import Method

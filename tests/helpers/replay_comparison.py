@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
-from feemodel.estimates.rollup import Measuring, RollupEstimate
+from feemodel.estimates.rollup import Gas, Measuring, RollupEstimate
 from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
@@ -142,8 +142,8 @@ def compare_transactions(
         estimate = None
         if gas is not None and form is not None and size is not None:
             estimate = measuring.priced(
-                call_of(transaction), gas.gas_limit, form=form, margin=margins.estimate_margin, nonce=transaction.nonce,
-                chain_id=replay.chain_id,
+                call_of(transaction), Gas(gas.gas_limit, transaction.nonce, replay.chain_id), form=form,
+                margin=margins.estimate_margin,
             )  # fmt: skip
         stages: tuple[Verdict, ...] = ()
         if outcome is not None and form is not None and size is not None:

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
+from feemodel.estimates import rollup
 from feemodel.estimates.chain import ChainState
-from feemodel.estimates.estimate import EstimateOptions
+from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call
 from feemodel.execution._state import Account, CallState
+from feemodel.execution.native import Native
 from feemodel.server import execute
 from feemodel.server.execute import Executor
 from feemodel.server.settings import Settings
@@ -67,7 +69,7 @@ def test_the_event_loop_and_a_thread_give_the_same_result(call, monkeypatch):
             return error.args
 
     inline = run(use)
-    monkeypatch.setattr(execute, "INLINE_BYTES", -1)
+    monkeypatch.setattr(rollup, "INLINE_BYTES", -1)
     assert run(use) == inline
 
 
@@ -85,18 +87,17 @@ def test_what_little_gas_proves_needs_no_thread(call, threads, monkeypatch):
 def held(executor):
     """The event until which the executor's engine runs."""
     release = threading.Event()
-    executor._native = None
-    executor._any = type("E", (), {"run": lambda *_: release.wait(30)})()
+    executor.engine = type("E", (), {"run": lambda *_: release.wait(30)})()
     return release
 
 
 def test_a_call_that_finds_the_queue_full_is_refused_at_once():
     async def use(executor):
         release = held(executor)
-        tasks = [asyncio.create_task(executor._in_thread(None, STATE)) for _ in range(execute.THREADS + 2)]
+        tasks = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS + 2)]
         await asyncio.sleep(0.01)  # two wait
         with pytest.raises(LimitExceeded, match="calls that wait to be executed: at most 2"):
-            await executor._in_thread(None, STATE)
+            await executor.run_whole(None, STATE)
         release.set()
         await asyncio.gather(*tasks)
 
@@ -106,10 +107,10 @@ def test_a_call_that_finds_the_queue_full_is_refused_at_once():
 def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
     async def use(executor):
         release = held(executor)
-        first = [asyncio.create_task(executor._in_thread(None, STATE)) for _ in range(execute.THREADS)]
+        first = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS)]
         await asyncio.sleep(0)
         with pytest.raises(LimitExceeded, match=r"a call may wait 0.02 s to be executed"):
-            await executor._in_thread(None, STATE)
+            await executor.run_whole(None, STATE)
         release.set()
         await asyncio.gather(*first)
 
@@ -130,7 +131,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
 
         execute.RECEIVE.set(receive)
         message, gas = prepare_call(call, state, executor.limits)
-        task = asyncio.create_task(executor.execute(message, gas, call, state))
+        task = asyncio.create_task(executor.run(lambda execute: execute(message, gas), call, state))
         await asyncio.sleep(0.3)
         assert (task.done(), executor._free._value) == (False, execute.THREADS - 1)
         gone.set()
@@ -146,7 +147,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
 def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
     async def use(executor):
         release = held(executor)
-        tasks = [asyncio.create_task(executor._in_thread(None, STATE)) for _ in range(execute.THREADS)]
+        tasks = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS)]
         await asyncio.sleep(0.01)
         gone = asyncio.Event()
 
@@ -155,7 +156,7 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
             return {"type": "http.disconnect"}
 
         execute.RECEIVE.set(receive)
-        abandoned = asyncio.create_task(executor._in_thread(None, STATE))
+        abandoned = asyncio.create_task(executor.run_whole(None, STATE))
         await asyncio.sleep(0.01)
         assert executor._waiting == 1
         gone.set()
@@ -183,17 +184,17 @@ def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected, monkeyp
     """Calls of up to this size are first executed in the event loop."""
 
     async def use(executor):
-        monkeypatch.setattr(executor, "_native", inline := Inline())
+        monkeypatch.setattr(executor, "engine", inline := Inline())
         for size in (expected, expected - 1):
-            monkeypatch.setattr(execute, "INLINE_BYTES", size)
-            await executor._run(lambda execute: None, parse_call(call), state)
+            monkeypatch.setattr(rollup, "INLINE_BYTES", size)
+            await executor.run(lambda execute: None, parse_call(call), state)
         return inline.runs
 
     assert run(use) == 1
 
 
-class Inline:
-    """A native engine that counts its executions."""
+class Inline(Native):
+    """A native engine that counts its executions with little gas."""
 
     runs = 0
 

@@ -8,8 +8,7 @@ from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.estimates.chain import LEDGER, ChainState
-from feemodel.estimates.estimate import LONG
-from feemodel.estimates.rollup import Measuring
+from feemodel.estimates.rollup import LONG, Measuring
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.execution import Account, Block, CallState, estimate_gas
 from feemodel.io.shipped import shipped_path

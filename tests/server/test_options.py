@@ -3,7 +3,7 @@
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.estimate import estimate_options
+from feemodel.estimates.rollup import estimate_options
 from tests.server.wire import ANNA
 
 OVERRIDE = {ANNA: {"nonce": "0x1"}}
