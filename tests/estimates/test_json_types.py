@@ -11,6 +11,7 @@ from feemodel.errors import InvalidInput
 from feemodel.estimates import json_types
 from feemodel.estimates.json_types import CallObject, parse
 from feemodel.ethereum._call import decoded
+from feemodel.server.node import call_object
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
 WIRES = {name: getattr(json_types, name) for name in ("Address", "Data", "Hash", "Uint64")}
@@ -134,6 +135,6 @@ def test_a_call_is_told_to_a_node_as_it_was_read():
               "input": "0x01",
               "blobVersionedHashes": [BLOB], "maxFeePerBlobGas": "0x5", "nonce": "0x7", "chainId": "0x539"}  # fmt: skip
     for call in (parse("call", asked, CallObject) for asked in (fields, {}, {"gasPrice": 7, "value": 2**255})):
-        told = json_types.call_object(call)
+        told = call_object(call)
         assert parse("call", told, CallObject) == call
         assert all(isinstance(value, str | list) for value in told.values())
