@@ -10,7 +10,6 @@ Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (20
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median_high
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -27,12 +26,7 @@ from feemodel.io.files import PathLike, contents, parse_json, reading
 Kind: TypeAlias = Literal["transaction", "function", "deployment"]
 STATISTICS = ("min", "mean", "median", "max")
 CHAIN_ID = 1  # chain id for reports that name no chain
-#: Example transaction of type 2 with fields of usual lengths.
-EXAMPLE = Transaction(
-    type=None, from_address=keccak256(b"sender")[:20], nonce=100, max_fee=1_500_000_000, max_priority_fee=100_000_000,
-    chain_id=CHAIN_ID,
-)  # fmt: skip
-EXAMPLE_TO = keccak256(b"contract")[:20]
+EXAMPLE_SENDER, EXAMPLE_TO = keccak256(b"sender")[:20], keccak256(b"contract")[:20]
 
 
 class Use(NamedTuple):
@@ -217,11 +211,11 @@ def _examples(measured: Iterable[Measured], artifacts: Path, source: str, said: 
     for contract, file, signature, gas in measured:
         name = f"{contract}.{signature}" if signature else f"deploy {contract}"
         try:
-            call = replace(
-                EXAMPLE,
-                to=EXAMPLE_TO if signature else None,
+            call = Transaction(  # of type 2, with fields of usual lengths
+                type=None, from_address=EXAMPLE_SENDER, nonce=100, chain_id=CHAIN_ID, max_fee=1_500_000_000,
+                max_priority_fee=100_000_000, to=EXAMPLE_TO if signature else None,
                 data=example_calldata(signature) if signature else init_code(artifacts, contract, file),
-            )
+            )  # fmt: skip
         except InvalidInput as error:
             said.append(f"left out: {name}: {error if signature else error.reason}")
             continue

@@ -1,7 +1,7 @@
 """Execute and estimate captured transactions again, and compare the results with the recorded results."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -177,9 +177,9 @@ def pricing_form(block: ReplayBlock) -> CostPerByte | None:
 
 
 def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
-    call = call_of(transaction)._replace(
-        sent=True, type=transaction.type, signature=transaction.signature, gas_price=transaction.gas_price,
-        max_fee=transaction.max_fee, max_priority_fee=transaction.max_priority_fee,
+    call = replace(
+        call_of(transaction), sent_type=transaction.type, signature=transaction.signature,
+        gas_price=transaction.gas_price, max_fee=transaction.max_fee, max_priority_fee=transaction.max_priority_fee,
     )  # fmt: skip
     return fill(call, gas=transaction.gas_limit, chain_id=replay.chain_id)
 
