@@ -45,26 +45,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_232,
-    "estimates": 956,
-    "ethereum": 2_516,
-    "execution": 2_336,
-    "explorer": 1_141,
-    "io": 3_509,
+    "cli": 4_225,
+    "estimates": 953,
+    "ethereum": 2_483,
+    "execution": 2_324,
+    "explorer": 1_138,
+    "io": 3_506,
     "ledger": 3_678,
-    "linea": 2_289,
+    "linea": 2_288,
     "plots": 734,
     "rollups": 4_666,
-    "server": 2_312,
+    "server": 2_306,
     "simulation": 8_709,
     "sizes": 965,
     "top level": 2_071,
-    "package": 40_114,
+    "package": 40_046,
     "tests": 40_057,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_262,
-    "modules": 213,
-    "exported names": 213,
+    "modules": 212,
+    "exported names": 212,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

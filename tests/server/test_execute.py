@@ -9,7 +9,6 @@ import pytest
 from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates import rollup
 from feemodel.estimates.chain import ChainState
-from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import node_named
 from feemodel.execution._estimate import prepare_call
@@ -44,7 +43,7 @@ def run(use, *, state=STATE, **settings):
 
 
 async def limit_of(executor, call):
-    return (await executor.gas(parse_call(call), EstimateOptions(), node_named("geth"))).limit
+    return (await executor.gas(parse_call(call), rollup.EstimateOptions(), node_named("geth"))).limit
 
 
 def in_threads(executor, monkeypatch):
