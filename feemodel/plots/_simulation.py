@@ -86,7 +86,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
         low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
         ax.fill_between(days, low, high, color=GREY, alpha=0.3, linewidth=0, label="5 to 95 % of paths, each hour")
         daily, label = np.nanmedian(daily, axis=0), "median path, last 24 hours"
-    ax.plot(days, daily, **({"color": BLUE, "linewidth": 1.8, "label": label} | line))
+    ax.plot(days, daily, **(dict[str, Any](color=BLUE, linewidth=1.8, label=label) | line))
     ax.axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     ax.set(yscale="log", ylabel="data fees / posting cost", xlim=(days[0] if dated else 0, days[-1]))
     if dated:
@@ -196,7 +196,7 @@ def plot_fee_fan(
     for low, high, alpha in BANDS:
         edges = np.quantile(values, (low, high), axis=0)
         ax.fill_between(times, *edges, color=BLUE, alpha=alpha, linewidth=0, label=f"{low:.0%} to {high:.0%} of paths")
-    ax.plot(times, np.median(values, axis=0), **({"color": BLUE, "linewidth": 1.6, "label": "median"} | line))
+    ax.plot(times, np.median(values, axis=0), **(dict[str, Any](color=BLUE, linewidth=1.6, label="median") | line))
     ax.plot(times, values[0], color=GREY, linewidth=0.6, label="one path")
     if history is not None:
         when, seen = _times(history, dated), history[fee].to_numpy()[0] / WEI_PER_GWEI
