@@ -167,30 +167,23 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
     >>> parse_json('{"value": 1, "gas": 2}')
     {'value': 1, 'gas': 2}
     """
+
+    def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+            raise InvalidInput(position, "expected each name only once", name)
+        return value
+
     try:
         return json.loads(text, object_pairs_hook=unique_names)
-    except InvalidInput as error:
-        raise InvalidInput(position, error.reason, error.value) from None
+    except InvalidInput:
+        raise
     except json.JSONDecodeError as error:
         reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
         raise InvalidInput(position, reason, error.doc[error.pos :]) from None
     except (ValueError, RecursionError) as error:  # text not in UTF-8, deep nesting, or a very long integer
         raise InvalidInput(position, f"not JSON ({error})", text) from None
-
-
-def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a JSON object from its members, as an `object_pairs_hook` for `json`.
-
-    Raises `InvalidInput` for a duplicate name.
-
-    >>> unique_names([("value", 1), ("gas", 2)])
-    {'value': 1, 'gas': 2}
-    """
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise InvalidInput("JSON", "expected each name only once", name)
-    return value
 
 
 def encoded(name: str, data: Any) -> bytes:
@@ -206,35 +199,26 @@ def encoded(name: str, data: Any) -> bytes:
     return bytes(data)
 
 
-def json_documents(data: bytes | str) -> Iterator[tuple[str, Any]]:
-    """Yield each JSON value of a text, with its position for error messages.
+def json_objects(data: bytes | str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the objects of a JSON document, list or JSON Lines, each with its position for error messages.
 
-    The position is "" for a single document, or for example "line 3" for a line of JSON Lines.
+    The responses of a node, and of a query of Dune, are replaced by their results.
     """
     try:
         text = encoded("data", data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 text: {error.reason} at byte {error.start:,}"
         raise InvalidInput("the document", reason, error.object[error.start : error.end]) from None
+    lines = [("", text)]
     first, _, rest = text.strip().partition("\n")
     if rest and _is_json(first):
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.strip():
-                yield f"line {number}", parse_json(line, f"line {number}")
-    else:
-        yield "", parse_json(text, "the document")
-
-
-def json_objects(data: bytes | str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a JSON document, list or JSON Lines, each with its position for error messages.
-
-    The responses of a node, and of a query of Dune, are replaced by their results.
-    """
-    for line, document in json_documents(data):
-        items = _result(line or "the document", document)
+        numbered = enumerate(text.split("\n"), 1)
+        lines = [(f"line {number}", line) for number, line in numbered if line.strip()]
+    for place, line in lines:
+        items = _result(place or "the document", parse_json(line, place or "the document"))
         for number, item in enumerate(items if isinstance(items, list) else [items], 1):
-            own = f"row {number}" if isinstance(items, list) else ""
-            position = ", ".join(part for part in (line, own) if part) or "the document"
+            row = f"row {number}" if isinstance(items, list) else ""
+            position = ", ".join(part for part in (place, row) if part) or "the document"
             result = _result(position, item)
             if not isinstance(result, Mapping):
                 raise InvalidInput(position, "expected an object", result)
