@@ -5,7 +5,6 @@ quantities; negative integers have a minus sign. Bytes and ratios are plain numb
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,24 +92,13 @@ def explorer_methods(
     """
     chosen = preset or linea_preset(DEFAULT_PRESET)
     own = form or (lambda: form_of(FORMS[0], chosen))
-    explorer = Explorer(own, chosen, chain_id)
-    subjects = Subjects(own, chosen, estimate, get_codec(codec), measured, packed, chain_id, ask_node)
-    return {
-        "feemodel_presets": explorer.presets,
-        "feemodel_fee": explorer.fee,
-        "feemodel_curve": explorer.curve,
-        "feemodel_explain": subjects.explain,
-        "feemodel_compare": subjects.compare,
-    }
+    explorer = Explorer(own, chosen, estimate, get_codec(codec), measured, packed, chain_id, ask_node)
+    names = ("presets", "fee", "curve", "explain", "compare")
+    return {f"feemodel_{name}": getattr(explorer, name) for name in names}
 
 
-@dataclass(frozen=True, eq=False)
-class Explorer:
-    """JSON-RPC methods that take no call or transaction, only numbers; fees use the server's current pricing."""
-
-    form: Callable[[], Form]
-    preset: LineaPreset
-    chain_id: Callable[[], int]
+class Explorer(Subjects):
+    """All JSON-RPC methods: those of `Subjects`, and those that take only numbers."""
 
     def presets(self) -> dict[str, Any]:
         """Presets of chains and days, the server's own pricing, and examples of transactions.
