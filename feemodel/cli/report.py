@@ -11,13 +11,10 @@ from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction, fill
-from feemodel.io.reports import STATISTICS
+from feemodel.io.reports import STATISTICS, Use, read_project
 
 if TYPE_CHECKING:
-    from feemodel.io.reports import Use
     from feemodel.rollups.tables import Payment
-
-WITHIN_0_1 = "expected a number from 0 to 1"
 
 
 @verb(out=TABLES)
@@ -44,11 +41,10 @@ def command(
     JSON file of hardhat-gas-reporter, or the folder of a Foundry project, of which the latest broadcasts are read.
     Functions of a gas report are priced with example arguments, deployments with the init code of the artifacts.
     """
-    from feemodel.io.reports import read_project
     from feemodel.rollups.tables import MEASURED, payments
 
     if not 0 <= quantile <= 1:
-        raise InvalidInput("quantile", WITHIN_0_1, quantile)
+        raise InvalidInput("quantile", "expected a number from 0 to 1", quantile)
     if max_usd is not None and eth_usd is None:
         raise UsageError("--eth-usd: required with --max-usd")
     if markdown and as_json:
@@ -102,24 +98,21 @@ def command(
     file = [
         {"use": use.name, "gas_used": use.gas_used, **row} for use, each in zip(uses, fees, strict=True) for row in each
     ]
-    columns = ["rule", "total", "L1 part", "L2 part", *(["USD"] if eth_usd is not None else []), "limit"]
-    tables = [
-        Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", columns,
-              [_cells(one, row, eth_usd) for one, row in zip(each, of_use, strict=True)])
-        for use, each, of_use in zip(uses, paid, fees, strict=True)
-    ]  # fmt: skip
+    columns = ["rule", "total", "L1 part", "L2 part", *["USD"] * (eth_usd is not None), "limit"]
+    tables = []
+    for use, each, of_use in zip(uses, paid, fees, strict=True):
+        cells = []
+        for one, row in zip(each, of_use, strict=True):
+            usd = "" if row["usd"] is None else f"{row['usd']:,.6f}"
+            cells.append([*fee_cells(one), *[usd] * (eth_usd is not None), "above" if row["above"] else ""])
+        tables.append(Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", columns, cells))
     if markdown:
         _print_markdown(tables, notes)
         tables, notes = [], []
     return Answer(data, tables, notes, file=file, code=1 if above else 0)
 
 
-def _cells(payment: "Payment", row: dict[str, Any], eth_usd: float | None) -> list[str]:
-    usd = [] if eth_usd is None else ["" if row["usd"] is None else f"{row['usd']:,.6f}"]
-    return [*fee_cells(payment), *usd, "above" if row["above"] else ""]
-
-
-def transaction_of(use: "Use") -> Transaction:
+def transaction_of(use: Use) -> Transaction:
     """Return the transaction with a placeholder signature."""
     filled = fill(use.call, gas=use.gas_limit, chain_id=use.chain_id, set_code=True)
     return filled.with_placeholder_signature()
@@ -136,7 +129,7 @@ def _print_markdown(tables: Sequence[Table], notes: Sequence[str]) -> None:
     print(*(f"- {note}" for note in notes), sep="\n")
 
 
-def _sent(use: "Use") -> dict[str, Any]:
+def _sent(use: Use) -> dict[str, Any]:
     """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
     one = transaction_of(use)
     fields: dict[str, Any] = {

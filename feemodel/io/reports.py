@@ -12,7 +12,7 @@ Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (20
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, median_high
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from feemodel.checks import choice, sequence, text, whole_scalar
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -23,8 +23,7 @@ from feemodel.ethereum._quantities import from_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas
 from feemodel.io.files import PathLike, contents, parse_json, reading
 
-Kind: TypeAlias = Literal["transaction", "function", "deployment"]
-STATISTICS = ("min", "mean", "median", "max")
+STATISTICS: Mapping[str, Callable[[list[int]], float]] = {"min": min, "mean": mean, "median": median_high, "max": max}
 CHAIN_ID = 1  # chain id for reports that name no chain
 EXAMPLE_SENDER, EXAMPLE_TO = keccak256(b"sender")[:20], keccak256(b"contract")[:20]
 
@@ -32,7 +31,7 @@ EXAMPLE_SENDER, EXAMPLE_TO = keccak256(b"sender")[:20], keccak256(b"contract")[:
 class Use(NamedTuple):
     """Transaction, function or deployment of a project."""
 
-    kind: Kind
+    kind: str  #: "transaction", "function" or "deployment"
     name: str  #: such as "Counter.increment()"
     call: Transaction
     gas_used: int  #: [gas]
@@ -84,32 +83,28 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
         document = _parsed(path)
         fields = document if isinstance(document, Mapping) else {}
         if "transactions" in fields or "deployments" in fields:
-            return Project([*_broadcast(fields, source, said)], said)
+            runs = sequence("deployments", fields["deployments"]) if "deployments" in fields else (fields,)
+            return Project([use for run in runs for use in _broadcast(_object("deployments", run), source, said)], said)
         gas = None
         if isinstance(document, list):
             gas = _forge_gas(document, statistic)
         elif fields.get("namespace") == "HardhatGasReporter":
             gas = _hardhat_gas(fields, statistic)
         if gas is not None:
-            compiled = Path(artifacts) if artifacts is not None else _beside(folder)
-            return Project([*_examples(gas, compiled, source, said)], said)
+            compiled = folder.parent  # reports are written to a project's top folder
+            compiled = next((compiled / name for name in ("out", "artifacts") if (compiled / name).is_dir()), compiled)
+            return Project([*_examples(gas, Path(artifacts or compiled), source, said)], said)
     expected = "expected a broadcast of Foundry, the JSON of `forge test --gas-report` or of hardhat-gas-reporter"
     raise UnreadableFile(f"{path}: {expected}")
 
 
-def _broadcast(document: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
+def _broadcast(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
     """Yield the transactions of one run of `forge script`, with their gas used.
 
     If a transaction has no receipt, the reader assumes that the transaction used its whole gas limit. If the file has
     no fees for a transaction of type 2, the maximum fee and the priority fee are both set to the effective gas price in
     the receipt.
     """
-    runs = sequence("deployments", document["deployments"]) if "deployments" in document else (document,)
-    for run in runs:
-        yield from _of_run(_object("deployments", run), source, said)
-
-
-def _of_run(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator[Use]:
     entries, sent = [], []
     for index, one in enumerate(sequence("transactions", run.get("transactions"))):
         entries.append(_object(f"transactions[{index}]", one))
@@ -190,9 +185,6 @@ def _forge_gas(document: list[Any], statistic: str) -> Iterator[Measured]:
 
 def _hardhat_gas(document: Mapping[str, Any], statistic: str) -> Iterator[Measured]:
     """Yield the methods and the deployments of hardhat-gas-reporter that were called."""
-    of_calls: dict[str, Callable[[list[int]], float]] = {
-        "min": min, "mean": mean, "median": median_high, "max": max,
-    }  # fmt: skip
     data = _object("data", document.get("data"))
     rows = [("deployments", one) for one in sequence("deployments", data.get("deployments"))]
     for key, one in [*rows, *_object("methods", data.get("methods")).items()]:
@@ -203,7 +195,7 @@ def _hardhat_gas(document: Mapping[str, Any], statistic: str) -> Iterator[Measur
         if not row.get("isCall") and (
             amounts := [whole_scalar(name, value) for value in sequence(name, row.get("gasData"))]
         ):
-            yield Measured(contract, "", signature, round(of_calls[statistic](amounts)))
+            yield Measured(contract, "", signature, round(STATISTICS[statistic](amounts)))
 
 
 def _examples(measured: Iterable[Measured], artifacts: Path, source: str, said: list[str]) -> Iterator[Use]:
@@ -241,11 +233,6 @@ def init_code(artifacts: Path, contract: str, file: str = "") -> bytes:
             if isinstance(code, str) and len(code) > 2 and "_" not in code:  # "_" marks unlinked libraries
                 return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
     raise InvalidInput("artifacts", f"no init code in {artifacts}; --artifacts names the folder", str(artifacts))
-
-
-def _beside(path: Path) -> Path:
-    """Return the artifacts folder next to a report. Reports are written to a project's top folder."""
-    return next((path.parent / name for name in ("out", "artifacts") if (path.parent / name).is_dir()), path.parent)
 
 
 def _parsed(path: PathLike) -> Any:
