@@ -136,18 +136,20 @@ def command(
     paths, hours, count = found.sizes["path"], duration(made["l1_fees"]) / HOUR, int(found["transactions"].sum())
     data: dict[str, Any] = {"paths": paths, "hours": hours, "transactions": count}
     values, asked = over_paths(found), statistics.of(found)
-    data |= {key(name): each for name, each in values.items()}
+    data |= {key(found, name): each for name, each in values.items()}
     if statistics != Statistics():
         data["statistics"] = {
-            key(name): {kind: levels for kind, levels in each.items() if levels} for name, each in asked.items()
+            key(found, name): {kind: levels for kind, levels in each.items() if levels} for name, each in asked.items()
         }
     title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
-    tables = [Table(title, ("", *values["recovery"]), rows_of(values))]
+    tables = [Table(title, ("", *values["recovery"]), rows_of(found, values))]
     if statistics != Statistics():
         heads = [f"{kind} {level}" for kind, levels in asked["recovery"].items() for level in levels]
         rows = [
             (*row, *(f"{share:.2%}" for share in asked[name].get("below", {}).values()))
-            for name, row in zip(asked, rows_of({name: each["quantile"] for name, each in asked.items()}), strict=True)
+            for name, row in zip(
+                asked, rows_of(found, {name: each["quantile"] for name, each in asked.items()}), strict=True
+            )
         ]
         filled = [(*row, *[""] * (1 + len(heads) - len(row))) for row in rows if len(row) > 1]
         tables.append(Table("Statistics over paths", ("", *heads), filled))

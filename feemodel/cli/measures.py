@@ -1,7 +1,7 @@
 """Measures of simulated paths, as `backtest` and `simulate` print them: in a table, and as keys of JSON."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import camel
 from feemodel.cli.parameters import HOUR
@@ -10,73 +10,58 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 if TYPE_CHECKING:
     import xarray
 
-
-class Measure(NamedTuple):
-    """Name of a measure in a table, its unit there, and the end of its key in JSON."""
-
-    name: str
-    unit: str = ""
-    suffix: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name with the unit."""
-        return f"{self.name} [{self.unit}]" if self.unit not in ("", "%") else self.name
-
-
 MEASURES = {
-    "recovery": Measure("data fees / posting cost"),
-    "total_recovery": Measure("all fees / all costs"),
-    "under_recovery_days": Measure("days with data fees below accrued cost"),
-    "under_recovery_probability": Measure("the same / whole days"),
-    "bytes_below_cost": Measure("share of bytes below their cost", "%"),
-    "volatility": Measure("volatility of hourly mean prices"),
-    "p99_over_median": Measure("99th percentile / median of the price"),
-    "overcharge": Measure("overcharge / posting cost"),
-    "undercharge": Measure("undercharge / posting cost"),
-    "drawdown_days": Measure("maximum drawdown / mean cost of a day"),
-    "lost_demand": Measure("lost demand"),
-    "break_even_level": Measure("break-even level"),
-    "mean_wait": Measure("mean waiting time of a byte", "h", "Hours"),
-    "mean_price": Measure("mean data price", "gwei / byte", "Wei"),
-    "total_fees": Measure("all fees", "ETH", "Wei"),
-    "data_cost": Measure("posting cost", "ETH", "Wei"),
-    "total_cost": Measure("all costs", "ETH", "Wei"),
-    "max_drawdown": Measure("maximum drawdown", "ETH", "Wei"),
+    "recovery": "data fees / posting cost",
+    "total_recovery": "all fees / all costs",
+    "under_recovery_days": "days with data fees below accrued cost",
+    "under_recovery_probability": "the same / whole days",
+    "bytes_below_cost": "share of bytes below their cost",
+    "volatility": "volatility of hourly mean prices",
+    "p99_over_median": "99th percentile / median of the price",
+    "overcharge": "overcharge / posting cost",
+    "undercharge": "undercharge / posting cost",
+    "drawdown_days": "maximum drawdown / mean cost of a day",
+    "lost_demand": "lost demand",
+    "break_even_level": "break-even level",
+    "mean_wait": "mean waiting time of a byte",
+    "mean_price": "mean data price",
+    "total_fees": "all fees",
+    "data_cost": "posting cost",
+    "total_cost": "all costs",
+    "max_drawdown": "maximum drawdown",
 }
+#: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
+UNITS = {"wei": ("ETH", WEI_PER_ETH, "Wei"), "wei / byte": ("gwei / byte", WEI_PER_GWEI, "Wei"), "s": ("h", 1, "Hours")}
 LEVELS = {"p5": 0.05, "median": 0.5, "p95": 0.95}  # quantiles over paths
 
 
-def key(name: str) -> str:
-    """Return the key of a measure in JSON.
+def key(found: "xarray.Dataset", name: str) -> str:
+    """Return the key of a measure in JSON, such as `meanWaitHours`."""
+    return camel(name) + UNITS.get(found[name].attrs["units"], ("", 1, ""))[2]
 
-    >>> key("mean_wait")
-    'meanWaitHours'
+
+def rows_of(found: "xarray.Dataset", values: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, ...]]:
+    """Return the rows of a table of measures: the label with the unit, and the cell of each value."""
+    rows = []
+    for name, each in values.items():
+        unit, size, _ = UNITS.get(found[name].attrs["units"], ("", 1, ""))
+        label = f"{MEASURES[name]} [{unit}]" if unit else MEASURES[name]
+        shown = "%" if name == "bytes_below_cost" else unit
+        rows.append((label, *("" if value is None else cell(value / size, shown) for value in each.values())))
+    return rows
+
+
+def cell(value: float, unit: str) -> str:
+    """Return a number for a table.
+
+    >>> cell(1.5, "ETH"), cell(1.23456, ""), cell(0.5, "%")
+    ('1.5000', '1.235', '50.00%')
     """
-    return camel(name) + MEASURES[name].suffix
-
-
-def cell(name: str, value: float | None) -> str:
-    """Return the value of a measure for a table.
-
-    >>> cell("data_cost", 1.5e18), cell("recovery", 1.23456)
-    ('1.5000', '1.235')
-    """
-    if value is None:
-        return ""
-    match MEASURES[name].unit:
-        case "%":
-            return f"{value:.2%}"
-        case "ETH":
-            return f"{value / WEI_PER_ETH:,.4f}"
-        case "gwei / byte":
-            value /= WEI_PER_GWEI
+    if unit == "%":
+        return f"{value:.2%}"
+    if unit == "ETH":
+        return f"{value:,.4f}"
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:.4e}"
-
-
-def rows_of(values: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, ...]]:
-    """Return the rows of a table of measures: the label, and the cell of each value."""
-    return [(MEASURES[name].label, *(cell(name, one) for one in each.values())) for name, each in values.items()]
 
 
 def over_paths(found: "xarray.Dataset", levels: Mapping[str, float] | None = None) -> dict[str, dict[str, Any]]:
@@ -91,7 +76,7 @@ def over_paths(found: "xarray.Dataset", levels: Mapping[str, float] | None = Non
     wanted: dict[str, float | None] = {"mean" if several else "value": None, **(LEVELS if several else {})}
     answer = {}
     for name in (name for name in MEASURES if name in found):
-        values = found[name].to_numpy() / (HOUR if MEASURES[name].unit == "h" else 1)
+        values = found[name].to_numpy() / (HOUR if found[name].attrs["units"] == "s" else 1)
         values = values[np.isfinite(values)]
         answer[name] = {
             head: None if not values.size else float(values.mean() if level is None else np.quantile(values, level))

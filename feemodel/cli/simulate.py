@@ -211,10 +211,10 @@ def _answer(options: Experiment, found: "xarray.Dataset", finality: Any, made: d
                             "elasticity": demand.elasticity, "paths": paths,
                             "wholeDays": float(found["whole_days"][0])}  # fmt: skip
     values = over_paths(found)
-    columns, rows = ("", *values["recovery"]), rows_of(values)
+    columns, rows = ("", *values["recovery"]), rows_of(found, values)
     if paths > 1:
-        data["quantiles"] = {key(name): {head: each[head] for head in LEVELS} for name, each in values.items()}
-    data |= {key(name): next(iter(each.values())) for name, each in values.items()}
+        data["quantiles"] = {key(found, name): {head: each[head] for head in LEVELS} for name, each in values.items()}
+    data |= {key(found, name): next(iter(each.values())) for name, each in values.items()}
     data |= {"saving": saving, "meanDelayHours": delay}
     if finality is not None:
         blank = [""] * (len(columns) - 2)
