@@ -47,8 +47,8 @@ def command(
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
     worst = table.nsmallest(WORST, "surplus")
     notes = [
-        f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)} ETH, "
-        f"{paid / cost:.3f} times their share of posting, {in_eth(cost)} ETH",
+        f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)}, "
+        f"{paid / cost:.3f} times their share of posting, {in_eth(cost)}",
         f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and {l1_gas:,} gas, at the L1 "
         "fees of the transaction's own time; other costs are not counted",
     ]
@@ -57,7 +57,12 @@ def command(
     title = f"the {len(worst)} transactions that paid least beyond their share"
     columns = ("transaction", "block", "bytes", "paid [gwei]", "share [gwei]", "surplus [gwei]")
     rows = [
-        (one["hash"], f"{one['block']:,}", f"{one['size']:,}", *(in_gwei(one[name]) for name in AMOUNTS))
+        (
+            one["hash"],
+            f"{one['block']:,}",
+            f"{one['size']:,}",
+            *(in_gwei(one[name]).removesuffix(" gwei") for name in AMOUNTS),
+        )
         for one in worst.to_dict("records")
     ]
     data = {

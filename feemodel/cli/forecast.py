@@ -14,15 +14,11 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
+#: Variable of the forecast → its key in JSON, and its name, unit and size of the unit in a table.
 VARIABLES = {
-    "base_fee": ("L1 base fee", "gwei / gas", WEI_PER_GWEI),
-    "blob_base_fee": ("blob base fee", "gwei / gas", WEI_PER_GWEI),
-    "cost": ("cost of a submission of one blob", "ETH", WEI_PER_ETH),
-}
-KEYS = {
-    "base_fee_quantile": "baseFeeWei",
-    "blob_base_fee_quantile": "blobBaseFeeWei",
-    "cost_quantile": "submissionCostWei",
+    "base_fee_quantile": ("baseFeeWei", "L1 base fee", "gwei / gas", WEI_PER_GWEI),
+    "blob_base_fee_quantile": ("blobBaseFeeWei", "blob base fee", "gwei / gas", WEI_PER_GWEI),
+    "cost_quantile": ("submissionCostWei", "cost of a submission of one blob", "ETH", WEI_PER_ETH),
 }
 
 
@@ -43,10 +39,9 @@ def command(
         found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
     levels = [f"{level:.0%}" for level in found["quantile"].to_numpy().tolist()]
     tables = []
-    for name, (meaning, unit, scale) in VARIABLES.items():
+    for name, (_, meaning, unit, scale) in VARIABLES.items():
         rows = [
-            (_length(float(row.horizon)), *(f"{value:#.4g}" for value in row.to_numpy() / scale))
-            for row in found[f"{name}_quantile"]
+            (_length(float(row.horizon)), *(f"{value:#.4g}" for value in row.to_numpy() / scale)) for row in found[name]
         ]
         tables.append(Table(f"{meaning} [{unit}]", ("ahead", *levels), rows))
     notes = [f"Method: {found.attrs['method']}. Newest row: {found.attrs['origin']}."]
@@ -59,7 +54,7 @@ def command(
         for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
             plot_fee_fan(found, axes, fee=fee, history=history)
 
-    quantiles = found[[name for name in KEYS if name in found]]
+    quantiles = found[[*VARIABLES]]
     return Answer(_data(found), tables, notes, file=quantiles, figure=draw, size=(8, 7.5))
 
 
@@ -69,7 +64,7 @@ def _data(found: "xarray.Dataset") -> dict[str, Any]:
     for row in range(found.sizes["horizon"]):
         one = found.isel(horizon=row)
         horizons[_length(float(one.horizon))] = {
-            key: dict(zip(levels, one[name].to_numpy().tolist(), strict=True)) for name, key in KEYS.items()
+            key: dict(zip(levels, one[name].to_numpy().tolist(), strict=True)) for name, (key, *_) in VARIABLES.items()
         }
     return {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
 
