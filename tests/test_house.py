@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_225,
+    "cli": 4_193,
     "estimates": 953,
     "ethereum": 2_483,
     "execution": 2_324,
-    "explorer": 1_138,
-    "io": 3_506,
+    "explorer": 1_126,
+    "io": 3_477,
     "ledger": 3_678,
     "linea": 2_288,
     "plots": 734,
@@ -59,7 +59,7 @@ CEILINGS = {
     "simulation": 8_709,
     "sizes": 965,
     "top level": 2_071,
-    "package": 40_046,
+    "package": 39_973,
     "tests": 40_057,
     "Rust": 3_410,
     "JavaScript, CSS and HTML": 1_262,

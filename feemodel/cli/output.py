@@ -174,13 +174,13 @@ def in_gwei(wei: float) -> str:
     return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
 
 
-def in_eth(wei: float, decimals: int = 15) -> str:
+def in_eth(wei: float) -> str:
     """Format an amount of wei in ETH.
 
     >>> in_eth(909_599_985_000)
     '0.000000909599985 ETH'
     """
-    return f"{wei / WEI_PER_ETH:,.{decimals}f}".rstrip("0").rstrip(".") + " ETH"
+    return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
 
 
 def camel(name: str) -> str:

@@ -3,7 +3,7 @@
 import inspect
 import os
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,19 +86,14 @@ def serve(
     from feemodel.server import workers
     from feemodel.server.loaded import load
 
-    with _ledger(chosen) as folder:
+    is_new = chosen.store is None and chosen.node is None
+    with tempfile.TemporaryDirectory(prefix="feemodel-") if is_new else nullcontext() as folder:
         loaded = load(chosen, _store(chosen, folder))
         checked = _checked(loaded, ask_nodes=check)
         if check or check_settings:
             return _report(checked)
         workers.serve(loaded, ready=lambda address: _announce(address, loaded, as_json=as_json))
     return 0
-
-
-def _ledger(settings: "Settings") -> AbstractContextManager[str | None]:
-    """Provide a temporary folder for a new ledger if the settings name no ledger and no node."""
-    needed = settings.store is None and settings.node is None
-    return tempfile.TemporaryDirectory(prefix="feemodel-") if needed else nullcontext()
 
 
 def _store(settings: "Settings", folder: str | None) -> Path | None:
@@ -171,15 +166,10 @@ def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
             finalized = None if opened is None else opened.finalized
         print_json({"address": address, "finalized": finalized, "workers": loaded.settings.workers}, flush=True)
     else:
-        print(f"{address}: {_source(loaded.settings)}. Stop with Ctrl-C.", flush=True)
-
-
-def _source(settings: "Settings") -> str:
-    for name in ("node", "genesis", "store"):
-        value = getattr(settings, name)
-        if value is not None:
-            return f"answers from {name} {_hidden(name, value)}"
-    return "answers from the development chain, block 0 is final"
+        given = {name: getattr(loaded.settings, name) for name in ("node", "genesis", "store")}
+        named = (f"{name} {_hidden(name, value)}" for name, value in given.items() if value is not None)
+        source = next(named, "the development chain, block 0 is final")
+        print(f"{address}: answers from {source}. Stop with Ctrl-C.", flush=True)
 
 
 def _hidden(name: str, value: Any) -> Any:

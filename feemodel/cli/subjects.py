@@ -266,7 +266,10 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
     columns = columns_of(table)
     priced = (*range(BLOB), SET_CODE) if set_code else range(BLOB)
     if RAW in table.columns:
-        kept = [is_missing(raw) or not _is_typed(raw) or raw[0] in priced for raw in table[RAW].tolist()]
+        kept = [
+            is_missing(raw) or not (len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0) or raw[0] in priced
+            for raw in table[RAW].tolist()  # a typed encoding (EIP-2718): one byte below 0x80, then an RLP list
+        ]
     else:
         kept = [True] * len(table)
         if "transaction_type" in columns:
@@ -280,11 +283,6 @@ def without_unpriced(table: "pd.DataFrame", *, set_code: bool = False) -> "tuple
                 cells = table[columns[name]].tolist()
                 kept = [one and not _is_given(cell) for one, cell in zip(kept, cells, strict=True)]
     return (table, 0) if all(kept) else (table.loc[kept], kept.count(False))
-
-
-def _is_typed(raw: bytes) -> bool:
-    """Return whether an encoding is typed (EIP-2718): one byte below 0x80, followed by an RLP list."""
-    return len(raw) > 1 and raw[0] <= 0x7F and raw[1] >= 0xC0
 
 
 def _is_given(cell: Any) -> bool:
