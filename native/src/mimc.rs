@@ -44,23 +44,3 @@ fn integer(block: &[u8; BLOCK]) -> BigInt<4> {
     let mut limbs = block.as_chunks().0.iter().rev().map(|limb| u64::from_be_bytes(*limb));
     BigInt::new(std::array::from_fn(|_| limbs.next().unwrap_or_default()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use revm::primitives::hex;
-
-    #[test]
-    fn published_digests() {
-        // besu-native: one zero block, and the number 1
-        let mut one = [0; BLOCK];
-        one[BLOCK - 1] = 1;
-        let expected = vec![
-            hex!("0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17"),
-            hex!("0d962bab9f4e4213383f25abc12d6ee78855fff118c94ca4352032b802ef8b87"),
-        ];
-        assert_eq!(digests(&[&[0; BLOCK], &one]), Some(expected));
-        assert_eq!(digests(&[&[0xff; BLOCK]]), None);
-        assert_eq!(digests(&[&[0; BLOCK + 1]]), None);
-    }
-}
