@@ -14,10 +14,10 @@ Consensys/gnark-crypto at e07d4d57, `LibGnark` of hyperledger/besu-native at 8f7
 the Poseidon Hash Function" (eprint 2023/323).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from feemodel._extras import has_native
 from feemodel.errors import InvalidInput
@@ -25,16 +25,6 @@ from feemodel.errors import InvalidInput
 POSEIDON2_ORDER = 2**31 - 2**24 + 1
 MIMC_ORDER = 8444461749428370424248824938781546531375899335154063827935233455917409239041
 BLOCK_SIZE = 32  # size of a digest, and of the blocks into which a message is divided [byte]
-
-
-class _CompiledHash(Protocol):
-    """Hashes many messages at once: `feemodel_native.Hash`, or `PlainHash` without the native package.
-
-    Methods return `None` if an element of a message is not below the order of the field.
-    """
-
-    def digests(self, data: bytes, size: int) -> bytes | None: ...
-    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +76,7 @@ class Hash:
         """
         if size < 1 or len(data) % size:
             raise InvalidInput("data", f"expected whole messages of {size:,} bytes", len(data))
-        found = self.compiled.digests(data, size)
+        found = self.compiled(data, size)
         if found is None:
             self._refuse(data, size)
         return found
@@ -106,23 +96,29 @@ class Hash:
         >>> POSEIDON2.path_roots(bytes(32), bytes(32), [0]) == POSEIDON2.digest(bytes(64))
         True
         """
-        found = self.compiled.path_roots(nodes, siblings, indices) if siblings else nodes
-        if found is None:
-            raise InvalidInput(
-                "path", f"expected elements below the order of the field, {self.order}", nodes + siblings
+        hashes, beside, height = pieces(nodes, BLOCK_SIZE), pieces(siblings, BLOCK_SIZE), len(siblings) // len(nodes)
+        for level in range(height):
+            pairs = zip(indices, hashes, beside[level::height], strict=True)
+            found = self.compiled(
+                b"".join([right + left if index >> level & 1 else left + right for index, left, right in pairs]),
+                2 * BLOCK_SIZE,
             )
-        return found
+            if found is None:
+                reason = f"expected elements below the order of the field, {self.order}"
+                raise InvalidInput("path", reason, nodes + siblings)
+            hashes = pieces(found, BLOCK_SIZE)
+        return b"".join(hashes)
 
     @cached_property
-    def compiled(self) -> _CompiledHash:
-        """Implementation by the native package or, without that package, by NumPy and Python."""
+    def compiled(self) -> Callable[[bytes, int], bytes | None]:
+        """`digests` by the native package or else in Python; `None` for an element that is not below the order."""
         if has_native():
             from feemodel_native import Hash as NativeHash
 
-            return NativeHash(self.name)
-        from feemodel.ledger.plain_hashes import PlainHash
+            return NativeHash(self.name).digests
+        from feemodel.ledger.plain_hashes import DIGESTS
 
-        return PlainHash(self.name)
+        return DIGESTS[self.name]
 
     def _refuse(self, data: bytes, size: int) -> NoReturn:
         """Raise `InvalidInput` for messages of a wrong size, or for the first element that is not in the field."""

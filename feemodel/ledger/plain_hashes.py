@@ -1,6 +1,6 @@
 """The hash functions of the state tree for machines without the native package: NumPy and integers of Python."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 
@@ -31,27 +31,6 @@ DIAGONAL = np.array(
 )  # fmt: skip
 
 Elements = NDArray[np.uint64]
-
-
-class PlainHash:
-    """A hash function with the methods of `feemodel_native.Hash`."""
-
-    def __init__(self, name: str) -> None:
-        self.digests = poseidon2_digests if name == "poseidon2" else mimc_digests
-
-    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes | None:
-        """Return the roots of Merkle paths, or `None` if an element is not below the field's order."""
-        hashes, paths = pieces(nodes, BLOCK_SIZE), pieces(siblings, len(siblings) // len(indices))
-        for level in range(len(paths[0]) // BLOCK_SIZE):
-            pairs = []
-            for index, digest, path in zip(indices, hashes, paths, strict=True):
-                sibling = path[level * BLOCK_SIZE : (level + 1) * BLOCK_SIZE]
-                pairs.append(sibling + digest if index >> level & 1 else digest + sibling)
-            found = self.digests(b"".join(pairs), 2 * BLOCK_SIZE)
-            if found is None:
-                return None
-            hashes = pieces(found, BLOCK_SIZE)
-        return b"".join(hashes)
 
 
 def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
@@ -128,6 +107,9 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
             state = (x + 2 * state + element) % MIMC_ORDER
         hashes.append(state.to_bytes(BLOCK_SIZE))
     return b"".join(hashes)
+
+
+DIGESTS = {"poseidon2": poseidon2_digests, "mimc": mimc_digests}
 
 
 def _permutation(states: Elements) -> Elements:

@@ -1,4 +1,4 @@
-//! The two hashes of the state tree for Python: batches of messages, and roots of Merkle paths.
+//! The two hashes of the state tree for Python, of batches of messages.
 
 use std::thread;
 
@@ -45,28 +45,6 @@ impl Hash {
         let found = py.detach(|| self.on_all_cores(&data.chunks_exact(size).collect::<Vec<_>>()));
         Ok(found.map(|found| PyBytes::new(py, found.as_flattened())))
     }
-
-    /// The digests at the tops of paths, each of them the digest of two below it; `None` where one is no digest.
-    ///
-    /// Nodes are the digests that the paths begin with. The siblings of each path follow from its lowest up, one path
-    /// after the other. The lowest bit of an index is 1 where the first sibling is on the left.
-    fn path_roots<'py>(
-        &self,
-        py: Python<'py>,
-        nodes: &[u8],
-        siblings: &[u8],
-        indices: Vec<u64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let height = siblings.len() / (BLOCK * indices.len()).max(1);
-        if nodes.len() != BLOCK * indices.len() || siblings.len() != height * nodes.len() || height > 64 {
-            return Err(PyValueError::new_err(
-                "expected a node for each index, and as many siblings for each, at most 64",
-            ));
-        }
-        let (nodes, siblings) = (nodes.as_chunks().0, siblings.as_chunks().0);
-        let found = py.detach(|| self.roots(nodes, siblings, height, &indices));
-        Ok(found.map(|found| PyBytes::new(py, found.as_flattened())))
-    }
 }
 
 impl Hash {
@@ -81,18 +59,5 @@ impl Hash {
             let found = started.into_iter().map(|part| part.join().ok().flatten());
             found.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
         })
-    }
-
-    fn roots(&self, nodes: &[Digest], siblings: &[Digest], height: usize, indices: &[u64]) -> Option<Vec<Digest>> {
-        let mut hashes = nodes.to_vec();
-        for level in 0..height {
-            let pairs = indices.iter().zip(&hashes).enumerate().map(|(path, (index, digest))| {
-                let sibling = siblings[path * height + level];
-                if index >> level & 1 == 1 { [sibling, *digest] } else { [*digest, sibling] }
-            });
-            let pairs: Vec<_> = pairs.collect();
-            hashes = (self.digests)(&pairs.iter().map(|pair| pair.as_flattened()).collect::<Vec<_>>())?;
-        }
-        Some(hashes)
     }
 }

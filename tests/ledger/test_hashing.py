@@ -56,7 +56,7 @@ class Plain(Hash):
 
     @property
     def compiled(self):
-        return plain_hashes.PlainHash(self.name)
+        return plain_hashes.DIGESTS[self.name]
 
 
 EACH = [
