@@ -18,11 +18,11 @@ ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about the maximum of a transa
 
 
 def main() -> None:
-    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
-    signed = transactions("linea_mainnet_transactions", "raw")[1] if kind == "real" else []
-    payloads = some + [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
-    codec = Lzss(DICTIONARY.read_bytes() if DICTIONARY.exists() else b"".join(payloads)[:65_536])
-    real_transactions(kind, payloads, codec)
+    signed = transactions("linea_mainnet_transactions", "raw")
+    payloads = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
+    payloads += [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
+    codec = Lzss(DICTIONARY.read_bytes())
+    real_transactions(payloads, codec)
     without_native(payloads, codec)
     for length in ADVERSARIAL_LENGTHS:
         adversaries(length, codec)
@@ -40,12 +40,12 @@ def processor_seconds(runs: Mapping[str, Callable[[], object]], rounds: int) -> 
     return seconds
 
 
-def real_transactions(kind: str, payloads: list[bytes], codec: Lzss) -> None:
+def real_transactions(payloads: list[bytes], codec: Lzss) -> None:
     runs = {"zstd": lambda: Zstd().sizes(payloads), "lzss": lambda: codec.sizes(payloads)}
     seconds = processor_seconds(runs, 15)
     rates = len(payloads) / np.array(seconds["lzss"])
     mean = sum(map(len, payloads)) / len(payloads)
-    print(f"  sizes of {len(payloads):,} {kind} transactions of {mean:.0f} bytes on average, one call, 1 core's time")
+    print(f"  sizes of {len(payloads):,} real transactions of {mean:.0f} bytes on average, one call, 1 core's time")
     for name, times in seconds.items():
         print(f"    {name:<30} {per_item(times, len(payloads))} a transaction")
     print(f"    lzss, transactions a second    {np.median(rates):,.0f} ({rates.min():,.0f} to {rates.max():,.0f})")

@@ -318,9 +318,10 @@ def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
 
 
 def _payloads() -> list[bytes]:
-    kind, some = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
-    signed = transactions("linea_mainnet_transactions", "raw")[1] if kind == "real" else []
-    return some + [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
+    signed = transactions("linea_mainnet_transactions", "raw")
+    return transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction") + [
+        measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed
+    ]
 
 
 def _sizes(numbers: object) -> bytes:

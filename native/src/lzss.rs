@@ -11,13 +11,13 @@
 //! what `run_key` returns.
 
 use std::cmp::{max, min};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use revm::primitives::map::{FxBuildHasher, HashMap};
 
 const HEADER_BYTES: usize = 3;
 const LITERAL_BITS: usize = 8;
@@ -138,24 +138,6 @@ fn suffix_order(data: &[u8]) -> Vec<u32> {
     suffixes.into_iter().map(|(_, start)| start).collect()
 }
 
-/// Hashes a key by one multiplication. The map takes the lowest and the highest bits: here those of the middle.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = hashed(self.0 ^ key).rotate_left(32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// The sorted suffixes of a dictionary and, for each key, the suffixes that start with it.
 struct Dictionary {
     /// The dictionary, followed by zeros.
@@ -166,7 +148,7 @@ struct Dictionary {
     /// For each byte, the length of its longest run.
     longest_run: [usize; 256],
     /// Start and end in `order` of the suffixes with each key.
-    ranges: HashMap<u64, (u32, u32), BuildHasherDefault<KeyHasher>>,
+    ranges: HashMap<u64, (u32, u32), FxBuildHasher>,
 }
 
 impl Dictionary {
@@ -280,6 +262,7 @@ impl Dictionary {
 }
 
 /// A payload and its earlier positions by key. It is used again for one payload after the other, so that its memory is.
+#[derive(Default)]
 struct Payload {
     length: usize,
     /// 1 + the length of all payloads before.
@@ -301,8 +284,8 @@ struct Payload {
     /// and stay from one payload to the next; less `origin`, those in payloads before are negative.
     heads: Vec<(u32, u32)>,
     /// The latest start of a run of each byte, of each pair of a reserved byte and another, and of each reserved byte.
-    last_runs: [u32; 256],
-    last_pairs: [[u32; 256]; 2],
+    last_runs: Vec<u32>,
+    last_pairs: [Vec<u32>; 2],
     last_bytes: [u32; 2],
     /// Bits that the best reference saves at each index, where they are tabulated.
     savings: Vec<i32>,
@@ -315,26 +298,6 @@ fn head_bits(length: usize) -> u32 {
 }
 
 impl Payload {
-    fn new() -> Self {
-        Self {
-            length: 0,
-            origin: 1,
-            data: Vec::new(),
-            previous: Vec::new(),
-            rank: Vec::new(),
-            runs: Vec::new(),
-            previous_run: Vec::new(),
-            previous_byte: Vec::new(),
-            previous_pair: Vec::new(),
-            heads: Vec::new(),
-            last_runs: [0; 256],
-            last_pairs: [[0; 256]; 2],
-            last_bytes: [0; 2],
-            savings: Vec::new(),
-            comparisons: 0,
-        }
-    }
-
     /// The compressed size of the next payload, in bytes.
     fn size(&mut self, bytes: &[u8], dictionary: &Dictionary, patience: i64) -> usize {
         self.load(bytes);
@@ -344,7 +307,7 @@ impl Payload {
     /// Take the next payload.
     fn load(&mut self, bytes: &[u8]) {
         let length = bytes.len();
-        self.origin += self.length as u32;
+        self.origin = max(1, self.origin + self.length as u32);
         self.length = length;
         self.comparisons = 0;
         self.savings.clear();
@@ -364,6 +327,8 @@ impl Payload {
         if self.heads.len() < heads {
             self.heads.resize(heads, (0, 0));
         }
+        self.last_runs.resize(256, 0);
+        self.last_pairs.iter_mut().for_each(|pairs| pairs.resize(256, 0));
         self.enter_keys(64 - head_bits(length));
         for (start, chunk) in (0..).step_by(32).zip(bytes.chunks(32)) {
             if chunk.iter().fold(0, |most, byte| max(most, *byte)) >= FIRST_RESERVED {
@@ -628,12 +593,12 @@ impl Payload {
         for (index, start) in order.iter().enumerate() {
             rank[*start as usize] = index;
         }
-        let (mut before, mut in_window) = (Ranks::new(self.length), Ranks::new(self.length));
+        let (mut before, mut in_window) = (BTreeSet::new(), BTreeSet::new());
         for i in 0..self.length {
             let limit = min(LONGEST, self.length - i);
-            let longest_among = |ranks: &Ranks| {
-                let neighbours = [ranks.below(rank[i]), ranks.above(rank[i])].into_iter().flatten();
-                let starts = neighbours.map(|neighbour| order[neighbour] as usize);
+            let longest_among = |ranks: &BTreeSet<usize>| {
+                let neighbours = [ranks.range(..rank[i]).next_back(), ranks.range(rank[i]..).next()];
+                let starts = neighbours.into_iter().flatten().map(|neighbour| order[*neighbour] as usize);
                 starts.map(|start| common_prefix(&self.data[start..], &self.data[i..], limit)).max().unwrap_or(0)
             };
             let near = longest_among(&in_window);
@@ -645,69 +610,9 @@ impl Payload {
             before.insert(rank[i]);
             in_window.insert(rank[i]);
             if i >= WINDOW {
-                in_window.remove(rank[i - WINDOW]);
+                in_window.remove(&rank[i - WINDOW]);
             }
         }
-    }
-}
-
-/// A set of ranks. Bit n of the first level is set if n is in the set; bit n of a further level is set if word n of the
-/// level before is not zero.
-struct Ranks {
-    levels: Vec<Vec<u64>>,
-}
-
-impl Ranks {
-    fn new(bound: usize) -> Self {
-        let mut levels = vec![vec![0; bound / 64 + 1]];
-        while levels[levels.len() - 1].len() > 1 {
-            levels.push(vec![0; levels[levels.len() - 1].len() / 64 + 1]);
-        }
-        Self { levels }
-    }
-
-    fn insert(&mut self, mut rank: usize) {
-        for level in &mut self.levels {
-            level[rank / 64] |= 1 << (rank % 64);
-            rank /= 64;
-        }
-    }
-
-    fn remove(&mut self, mut rank: usize) {
-        for level in &mut self.levels {
-            level[rank / 64] &= !(1 << (rank % 64));
-            if level[rank / 64] != 0 {
-                break;
-            }
-            rank /= 64;
-        }
-    }
-
-    /// The greatest rank in the set that is less than `rank`.
-    fn below(&self, mut rank: usize) -> Option<usize> {
-        for (height, level) in self.levels.iter().enumerate() {
-            let lower = level[rank / 64] & ((1 << (rank % 64)) - 1);
-            rank /= 64;
-            if lower != 0 {
-                let top = 64 * rank + lower.ilog2() as usize;
-                return Some(self.levels[..height].iter().rfold(top, |at, level| 64 * at + level[at].ilog2() as usize));
-            }
-        }
-        None
-    }
-
-    /// The least rank in the set that is greater than `rank`.
-    fn above(&self, mut rank: usize) -> Option<usize> {
-        for (height, level) in self.levels.iter().enumerate() {
-            let higher = level[rank / 64] & (!1 << (rank % 64));
-            rank /= 64;
-            if higher != 0 {
-                let top = 64 * rank + higher.trailing_zeros() as usize;
-                let lower_levels = self.levels[..height].iter();
-                return Some(lower_levels.rfold(top, |at, level| 64 * at + level[at].trailing_zeros() as usize));
-            }
-        }
-        None
     }
 }
 
@@ -744,46 +649,10 @@ impl Lzss {
         Ok(py.detach(|| {
             let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = spare().pop().filter(|payload| payload.origin as usize + payload.length + total <= 2 * MOST);
-            let mut payload = kept.unwrap_or_else(Payload::new);
+            let mut payload = kept.unwrap_or_default();
             let sizes = payloads.iter().map(|bytes| payload.size(bytes, &self.dictionary, patience)).collect();
             spare().push(payload);
             sizes
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn published_sizes() {
-        // Consensys/compress v0.2.5, `CompressedSize256k`
-        let dictionary = Dictionary::new(b"\xff\xff\xff\x00\xfe");
-        let mut payload = Payload::new();
-        let mut size = |bytes: &[u8]| payload.size(bytes, &dictionary, PATIENCE);
-        for (length, expected) in [(0, 3), (2, 5), (31, 8), (100, 8), (160, 8), (256, 8), (257, 9), (300, 12)] {
-            assert_eq!(size(&vec![0; length]), expected);
-        }
-        for (byte, length, expected) in [(0xfe, 1, 8), (0xff, 3, 8), (0xfe, 3, 12), (0xfe, 8, 12), (0xfe, 200, 12)] {
-            assert_eq!(size(&vec![byte; length]), expected);
-        }
-    }
-
-    #[test]
-    fn neighbours_in_a_set() {
-        let mut ranks = Ranks::new(300_000);
-        for rank in [0, 63, 64, 4_096, 299_999] {
-            ranks.insert(rank);
-        }
-        ranks.remove(64);
-        assert_eq!(
-            [0, 1, 63, 64, 4_096, 4_097].map(|rank| ranks.below(rank)),
-            [None, Some(0), Some(0), Some(63), Some(63), Some(4_096)]
-        );
-        assert_eq!(
-            [0, 63, 64, 4_096, 299_999].map(|rank| ranks.above(rank)),
-            [Some(63), Some(4_096), Some(4_096), Some(299_999), None]
-        );
     }
 }
