@@ -87,7 +87,7 @@ pub struct Search {
 }
 
 /// What a search found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// `None` where the message fails at the upper bound.
     pub gas_limit: Option<u64>,
@@ -147,7 +147,9 @@ impl From<Failure> for Unfound {
 /// Search the gas limit of a message.
 #[allow(clippy::cast_precision_loss)]
 pub fn search(state: &State, block: &Block, message: &Message, search: &Search) -> Result<Found, Unfound> {
-    let mut probes = Probes::new(state, block, message, search);
+    let (inline, found) = (search.inline_gas, Found::default());
+    let mut probes =
+        Probes { state, block, message, search, least: 1, most: 0, fails_from: u64::MAX, inline, traced: 0, found };
     let rules = search.rules;
     if search.transfer
         && rules != Rules::Intact
@@ -190,37 +192,18 @@ struct Probes<'a> {
     /// Limits from here on fail, up to the least that succeeds.
     fails_from: u64,
     inline: Option<u64>,
-    executed: u64,
     traced: u64,
-    proven: u64,
-    spent: u64,
+    found: Found,
 }
 
-impl<'a> Probes<'a> {
-    fn new(state: &'a State, block: &'a Block, message: &'a Message, search: &'a Search) -> Self {
-        Self {
-            state,
-            block,
-            message,
-            search,
-            least: 1,
-            most: 0,
-            fails_from: u64::MAX,
-            inline: search.inline_gas,
-            executed: 0,
-            traced: 0,
-            proven: 0,
-            spent: 0,
-        }
-    }
-
+impl Probes<'_> {
     /// The outcome with a limit; `None` where the node would not execute it.
     fn execute(&mut self, gas_limit: u64) -> Result<Option<Executed>, Unfound> {
         let search = self.search;
         if i64::try_from(gas_limit).map_or(true, |limit| limit > search.most) {
             return Ok(None);
         }
-        if self.spent > search.total_gas {
+        if self.found.spent > search.total_gas {
             return Err(Unfound::Gas);
         }
         if search.begins_until.is_some_and(|until| Instant::now() > until) || search.task.is_late() {
@@ -240,8 +223,8 @@ impl<'a> Probes<'a> {
             return Err(Unfound::Unproven);
         }
         self.inline = self.inline.map(|left| left.saturating_sub(outcome.gas_used));
-        self.spent += outcome.gas_used;
-        self.executed += 1;
+        self.found.spent += outcome.gas_used;
+        self.found.executed += 1;
         Ok(Some(outcome))
     }
 
@@ -271,7 +254,7 @@ impl<'a> Probes<'a> {
         loop {
             let succeeds = self.least <= gas_limit && gas_limit <= self.most;
             if succeeds || (self.fails_from <= gas_limit && gas_limit < self.least) {
-                self.proven += 1;
+                self.found.proven += 1;
                 return Ok(succeeds);
             }
             if self.traced == 1 && gas_limit + 1 < self.least {
@@ -283,7 +266,7 @@ impl<'a> Probes<'a> {
     }
 
     fn found(self, gas_limit: Option<u64>, outcome: Option<Executed>) -> Found {
-        Found { gas_limit, outcome, executed: self.executed, proven: self.proven, spent: self.spent, intact: None }
+        Found { gas_limit, outcome, ..self.found }
     }
 
     /// The least limit on which every frame ends as in `whole`, the execution with the upper bound.

@@ -40,13 +40,14 @@ pub type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
 type Error = EVMError<Missing>;
 
 /// How an execution ended, as a number for Python.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Ending {
     Success,
     Revert,
     OutOfGas,
+    #[default]
     Intrinsic,
     InvalidOpcode,
     InvalidJump,
@@ -65,7 +66,7 @@ pub enum Ending {
 }
 
 /// An execution, and what it proves about other gas limits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Executed {
     /// How it ended.
     pub ending: Ending,
@@ -338,19 +339,7 @@ impl Machine {
 
 impl Executed {
     fn before_it_began(floor: u64) -> Self {
-        Self {
-            ending: Ending::Intrinsic,
-            gas_used: 0,
-            refund: 0,
-            floor,
-            output: Bytes::new(),
-            detail: 0,
-            fault: String::new(),
-            least: 1,
-            most: 0,
-            single_frame: false,
-            frames: Vec::new(),
-        }
+        Self { floor, least: 1, ..Self::default() }
     }
 
     fn new(result: ExecutionResult, floor: u64, note: Option<(Ending, u64)>) -> Self {
