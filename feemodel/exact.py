@@ -38,7 +38,7 @@ class Exact:
     __slots__ = ("high", "low", "upper", "word")
 
     def __init__(self, word: Any, low: int, high: int, upper: Any = None) -> None:
-        #: an int64 array; or, if there are upper words (int64), the lower words (uint64)
+        #: an int64 array; or, if there are upper words (int64), the lower words (uint64); `None` for a large Python int
         self.word, self.upper = word, upper
         self.low, self.high = low, high
 
@@ -49,46 +49,51 @@ class Exact:
 
     def words(self) -> Words:
         """Return the upper words (int64) and lower words (uint64)."""
+        if self.word is None:
+            if not -WIDEST < self.low < WIDEST:
+                raise Beyond
+            return np.int64(self.low >> 64), np.uint64(self.low & UINT64_MAX)
         if self.upper is None:
             return ZERO if self.low >= 0 else self.word >> 63, self.word.view(np.uint64)
         return self.upper, self.word
 
     def __add__(self, other: Any) -> "Exact":
-        low, high = _ends(other)
-        return _combined(np.add, _plus, self, other, self.low + low, self.high + high)
+        other = _of(other)
+        return _combined(np.add, _plus, self, other, self.low + other.low, self.high + other.high)
 
     def __sub__(self, other: Any) -> "Exact":
-        low, high = _ends(other)
-        return _combined(np.subtract, _minus, self, other, self.low - high, self.high - low)
+        other = _of(other)
+        return _combined(np.subtract, _minus, self, other, self.low - other.high, self.high - other.low)
 
     def __rsub__(self, other: Any) -> "Exact":
-        low, high = _ends(other)
-        return _combined(np.subtract, _minus, other, self, low - self.high, high - self.low)
+        return _of(other).__sub__(self)
 
     def __neg__(self) -> "Exact":
-        return self.__rsub__(0)
+        return _of(0).__sub__(self)
 
     def __mul__(self, other: Any) -> "Exact":
-        ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
+        other = _of(other)
+        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
         return _combined(np.multiply, _times, self, other, min(ends), max(ends))
 
     def __floordiv__(self, other: Any) -> "Exact":
-        return _divided(self, other)
+        return _divided(self, _of(other))
 
     def __rfloordiv__(self, other: Any) -> "Exact":
-        return _divided(other, self)
+        return _divided(_of(other), self)
 
     def __mod__(self, other: Any) -> "Exact":
-        if self.narrow and _narrow(other) and self.low >= 0:
+        other = _of(other)
+        if self.narrow and other.narrow and self.low >= 0:
             _check_divisor(other)
-            return Exact(self.word % _word(other), 0, min(self.high, _ends(other)[1] - 1))
+            return Exact(self.word % other.word, 0, min(self.high, other.high - 1))
         return self.__sub__(_divided(self, other) * other)
 
     def __lt__(self, other: Any) -> Any:
-        return _less(self, other)
+        return _less(self, _of(other))
 
     def __gt__(self, other: Any) -> Any:
-        return _less(other, self)
+        return _less(_of(other), self)
 
     def __le__(self, other: Any) -> Any:
         return ~(self > other)
@@ -127,11 +132,11 @@ def where(condition: Any, value: Any, otherwise: Any) -> Any:
         return value if condition else otherwise
     if not (isinstance(value, (Exact, int)) and isinstance(otherwise, (Exact, int))):
         return np.where(condition, value, otherwise)
-    (low, high), (least, most) = _ends(value), _ends(otherwise)
-    low, high = min(low, least), max(high, most)
-    if _narrow(value) and _narrow(otherwise):
-        return Exact(np.where(condition, _word(value), _word(otherwise)), low, high)
-    (a, b), (c, d) = _words(value), _words(otherwise)
+    value, otherwise = _of(value), _of(otherwise)
+    low, high = min(value.low, otherwise.low), max(value.high, otherwise.high)
+    if value.narrow and otherwise.narrow:
+        return Exact(np.where(condition, value.word, otherwise.word), low, high)
+    (a, b), (c, d) = value.words(), otherwise.words()
     return _exact((np.where(condition, a, c), np.where(condition, b, d)), low, high)
 
 
@@ -261,7 +266,8 @@ def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
         return other if sign * other > sign * value or other != other else value  # NaN, if one is NaN
     if not (isinstance(value, (Exact, int)) and isinstance(other, (Exact, int))):
         return of_doubles(value, other)
-    ends, bounds = _ends(value), _ends(other)
+    value, other = _of(value), _of(other)
+    ends, bounds = (value.low, value.high), (other.low, other.high)
     least, most = (0, 1) if sign > 0 else (1, 0)
     if sign * (ends[least] - bounds[most]) >= 0:  # the bounds alone decide
         return value
@@ -269,22 +275,21 @@ def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
         return other
     best = max if sign > 0 else min
     low, high = (best(one, two) for one, two in zip(ends, bounds, strict=True))
-    if _narrow(value) and _narrow(other):
-        return Exact(of_doubles(_word(value), _word(other)), low, high)
+    if value.narrow and other.narrow:
+        return Exact(of_doubles(value.word, other.word), low, high)
     first = _less(other, value) if sign > 0 else _less(value, other)
-    found = where(first, value, other)
-    return _exact(found.words(), low, high) if isinstance(found, Exact) else found
+    return _exact(where(first, value, other).words(), low, high)
 
 
 def _fits(low: int, high: int) -> bool:
     return low >= INT64_MIN and high <= INT64_MAX
 
 
-def _combined(in_one_word: Any, in_words: Any, one: Any, other: Any, low: int, high: int) -> Exact:
+def _combined(in_one_word: Any, in_words: Any, one: Exact, other: Exact, low: int, high: int) -> Exact:
     """Return the result of an operation, whose bounds are known, in as few words as they need."""
-    if _fits(low, high) and _narrow(one) and _narrow(other):
-        return Exact(in_one_word(_word(one), _word(other)), low, high)
-    return _exact(in_words(_words(one), _words(other)), low, high)
+    if _fits(low, high) and one.narrow and other.narrow:
+        return Exact(in_one_word(one.word, other.word), low, high)
+    return _exact(in_words(one.words(), other.words()), low, high)
 
 
 def _exact(words: Words, low: int, high: int) -> Exact:
@@ -296,28 +301,13 @@ def _exact(words: Words, low: int, high: int) -> Exact:
     return Exact(word, low, high, upper)
 
 
-def _ends(value: Any) -> tuple[int, int]:
+def _of(value: Any) -> Exact:
+    """Return a Python int as `Exact`."""
     if isinstance(value, Exact):
-        return value.low, value.high
-    if isinstance(value, int):
-        return value, value
-    raise TypeError(f"expected an integer, not {type(value).__name__}: `double` converts the integers of a formula")
-
-
-def _narrow(value: Any) -> bool:
-    return value.narrow if isinstance(value, Exact) else INT64_MIN <= value <= INT64_MAX
-
-
-def _word(value: Any) -> Any:
-    return value.word if isinstance(value, Exact) else value
-
-
-def _words(value: Any) -> Words:
-    if isinstance(value, Exact):
-        return value.words()
-    if not -WIDEST < value < WIDEST:
-        raise Beyond
-    return np.int64(value >> 64), np.uint64(value & UINT64_MAX)
+        return value
+    if not isinstance(value, int):
+        raise TypeError(f"expected an integer, not {type(value).__name__}: `double` converts the integers of a formula")
+    return Exact(np.int64(value), value, value) if _fits(value, value) else Exact(None, value, value, ZERO)
 
 
 def _plus(one: Words, other: Words) -> Words:
@@ -342,19 +332,19 @@ def _times(one: Words, other: Words) -> Words:
     return upper, b * d
 
 
-def _less(one: Any, other: Any) -> Any:
-    if _narrow(one) and _narrow(other):
-        return _word(one) < _word(other)
-    (a, b), (c, d) = _words(one), _words(other)
+def _less(one: Exact, other: Exact) -> Any:
+    if one.narrow and other.narrow:
+        return one.word < other.word
+    (a, b), (c, d) = one.words(), other.words()
     return (a < c) | ((a == c) & (b < d))
 
 
-def _check_divisor(divisor: Any) -> None:
-    if _ends(divisor)[0] <= 0 and (not isinstance(divisor, Exact) or not divisor.narrow or (divisor.word <= 0).any()):
+def _check_divisor(divisor: Exact) -> None:
+    if divisor.low <= 0 and (not divisor.narrow or (divisor.word <= 0).any()):
         raise Beyond  # Python ints raise ZeroDivisionError, and divide by negative numbers
 
 
-def _divided(value: Any, divisor: Any) -> Exact:
+def _divided(value: Exact, divisor: Exact) -> Exact:
     """Return the quotient, rounded down.
 
     A dividend in two words is divided in doubles, with a relative error below 2**-50. If the dividend is below 2**112
@@ -362,17 +352,15 @@ def _divided(value: Any, divisor: Any) -> Exact:
     2**64) gives the remainder exactly, and the remainder corrects the quotient.
     """
     _check_divisor(divisor)
-    (least, most), (by_least, by_most) = _ends(value), _ends(divisor)
-    ends = [a // b for a in (least, most) for b in (max(by_least, 1), max(by_most, 1))]
+    ends = [a // b for a in (value.low, value.high) for b in (max(divisor.low, 1), max(divisor.high, 1))]
     low, high = min(ends), max(ends)
-    if _narrow(value) and _narrow(divisor):
-        quotient = _word(value) // _word(divisor)
+    if value.narrow and divisor.narrow:
+        quotient = value.word // divisor.word
         if high > 2**31 and quotient.size:  # tighter bounds keep later products in one word
             high = int(quotient.max())
         return Exact(quotient, low, high)
-    if least > -DIVIDEND and most < DIVIDEND and by_most < DIVISOR:
-        by = _word(divisor)
-        words = _words(value)
+    if value.low > -DIVIDEND and value.high < DIVIDEND and divisor.high < DIVISOR:
+        by, words = divisor.word, value.words()
         estimate, word = _as_double(words) / by, words[1].view(np.int64)
         largest = float(estimate.max(initial=0.0))
         smallest = float(estimate.min(initial=0.0)) if low < 0 else 0.0
@@ -385,9 +373,9 @@ def _divided(value: Any, divisor: Any) -> Exact:
             else:
                 quotient += remainder // by
             return Exact(quotient, max(low, int(smallest) - 2**13), min(high, int(largest) + 2**13))
-    if by_most >= 2**32:
+    if divisor.high >= 2**32:
         raise Beyond
-    return _exact(_short_division(_words(value), divisor), low, high)
+    return _exact(_short_division(value.words(), divisor), low, high)
 
 
 def _as_double(words: Words) -> Any:
@@ -396,10 +384,10 @@ def _as_double(words: Words) -> Any:
     return (words[0] + (low < 0)) * 2.0**64 + low
 
 
-def _short_division(dividend: Words, divisor: Any) -> Words:
+def _short_division(dividend: Words, divisor: Exact) -> Words:
     """Return a quotient of any size by a divisor below 2**32: the rest and 32 more bits fit one word."""
     sign = dividend[0] >> 63  # -1 and 0; as every bit of a negative number is inverted, the quotient is rounded down
-    by, quotients, rest = _words(divisor)[1], [], np.uint64(0)
+    by, quotients, rest = divisor.words()[1], [], np.uint64(0)
     for word in (dividend[0] ^ sign).astype(np.uint64), dividend[1] ^ sign.astype(np.uint64):
         for half in (word >> HALF, word & LOW):
             rest = rest << HALF | half

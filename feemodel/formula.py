@@ -179,7 +179,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
         raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
     except OverflowError as error:
         raise _overflow(error, function, given) from None
-    return result if wrap is None or out is not None else _each(wrap, result)
+    return result if wrap is None or out is not None else _like(result, map(wrap, _leaves(result)))
 
 
 def _compiled(
@@ -411,14 +411,6 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Lo
 
 def _of_type(arguments: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     return {} if kind is None else {name: value for name, value in arguments.items() if isinstance(value, kind)}
-
-
-def _each(wrap: Wrap, result: Any) -> Any:
-    """Label every array of a result, which may be a tuple of arrays."""
-    if isinstance(result, tuple):
-        fields = [_each(wrap, field) for field in result]
-        return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
-    return wrap(result)
 
 
 def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
