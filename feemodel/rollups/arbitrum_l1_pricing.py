@@ -180,11 +180,11 @@ def arbitrum_rule(parameters: Parameters) -> Rule:
     # of 0; the formulas of this package do not describe this case.
     gas_price = whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         units, price = UNITS_PER_BYTE * columns["brotli_size"], batch_price.core(base_fee, blob_base_fee, **batch)
         return Factors(units, price, gas_price, columns["gas"], gas_price, step=gas_price, saturates=True)
 
-    return Rule(parameters, ("gas", "brotli_size"), tuple(terms), taken_apart)
+    return Rule(parameters, ("gas", "brotli_size"), tuple(terms), factors)
 
 
 @formula

@@ -68,8 +68,8 @@ class Rule:
     parameters: Parameters
     columns: tuple[str, ...]  #: names of the columns of transactions that the rule uses
     read: tuple[str, ...]  #: names of the parameters that the rule uses
-    #: function that computes factors from (columns, base fee, blob base fee)
-    taken_apart: Callable[[Columns, Whole, Whole], Factors]
+    #: function of (columns, base fee, blob base fee), which are ints and `Exact` arrays, and are not checked
+    factors: Callable[[Columns, Whole, Whole], Factors]
     upgrade: str = ""  #: upgrade of the chain that selects the rule; empty if the chain's rule has no upgrades
 
     @property
@@ -102,25 +102,6 @@ class Rule:
         """Value of one ETH in the token; `None` if the value is not known."""
         return self.parameters.token_per_eth
 
-    def factors(self, columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        """Return the factors of the fees; the arguments are ints and `Exact` arrays, which are not checked.
-
-        Raises `InvalidInput` for a missing column, and for a type of transaction that the rule does not price.
-
-        >>> from feemodel.rollups.rules import rule
-        >>> rule("op-mainnet/jovian").factors({"fastlz_size": 150, "gas": 21_000}, base_fee=10, blob_base_fee=1)[:3]
-        (100000000, 1850533, 1000000000000)
-        """
-        if missing := [name for name in self.columns if name not in columns]:
-            given = [name for name in (*self.columns, TYPE_COLUMN) if name in columns]
-            raise InvalidInput("transactions", f"missing the columns {', '.join(missing)} for {self.name}", given)
-        if (types := columns.get(TYPE_COLUMN)) is not None:
-            require(TYPE_COLUMN, f"{self.name} has no fee rule for blob transactions", types, types != BLOB_TRANSACTION)
-            if self.no_set_code is not None:
-                reason = f"{self.name} has no fee rule for transactions of type 4 (EIP-7702): {self.no_set_code}"
-                require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
-        return self.taken_apart(columns, base_fee, blob_base_fee)
-
     def fees(self, transactions: Mapping[str, Any], *, base_fee: Whole, blob_base_fee: Whole) -> Fees:
         """Compute the exact fees of transactions at samples of L1 fees.
 
@@ -152,6 +133,13 @@ class Rule:
         return fees
 
     def _fees(self, *, base_fee: Whole, blob_base_fee: Whole, **columns: Whole) -> Fees:
+        if missing := [name for name in self.columns if name not in columns]:
+            raise InvalidInput("transactions", f"missing the columns {', '.join(missing)} for {self.name}", [*columns])
+        if (types := columns.get(TYPE_COLUMN)) is not None:
+            require(TYPE_COLUMN, f"{self.name} has no fee rule for blob transactions", types, types != BLOB_TRANSACTION)
+            if self.no_set_code is not None:
+                reason = f"{self.name} has no fee rule for transactions of type 4 (EIP-7702): {self.no_set_code}"
+                require(TYPE_COLUMN, reason, types, types != SET_CODE_TRANSACTION)
         return evaluate(self.factors(columns, base_fee, blob_base_fee))
 
 

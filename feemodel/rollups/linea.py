@@ -35,14 +35,14 @@ def linea_rule(parameters: Parameters) -> Rule:
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
     gas_price = _with_margin(fixed, margin) + terms["l2_gas_price"]
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         size, gas = columns["linea_size"], columns["gas"]
         require("gas", "expected at least 1, because the fee is divided by the gas", gas, gas > 0)
         cost = terms["variable_cost"] if recorded else _variable_cost(terms, base_fee, blob_base_fee)
         long("variable_cost · compressed_size", cost * size)
         return Factors(size, cost, gas, gas, gas_price, step=gas, fixed=fixed, margin=margin)
 
-    return Rule(parameters, ("gas", "linea_size"), tuple(terms), taken_apart)
+    return Rule(parameters, ("gas", "linea_size"), tuple(terms), factors)
 
 
 def _variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:

@@ -80,7 +80,7 @@ def mantle_rule(parameters: Parameters) -> Rule:
     terms = parameters.known(*(names if arsia else ("overhead", "scalar")), "token_ratio", "l2_gas_price")
     ratio, sizes = terms["token_ratio"], ("fastlz_size",) if arsia else ("zero_bytes", "nonzero_bytes")
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
         if not arsia:
             units = optimism.bedrock_l1_gas.core(*counts, overhead=terms["overhead"])
@@ -91,7 +91,7 @@ def mantle_rule(parameters: Parameters) -> Rule:
         units = optimism.scaled_size.core(*counts)
         return Factors(units, price, 10**12, gas, terms["l2_gas_price"], step=ratio, extra=extra)
 
-    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, parameters["upgrade"])
+    return Rule(parameters, ("gas", *sizes), tuple(terms), factors, parameters["upgrade"])
 
 
 def mantle_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

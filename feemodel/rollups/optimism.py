@@ -308,7 +308,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
         l2_gas_price = terms["min_base_fee"]
         del terms["l2_gas_price"]  # not used, so not in the remarks
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
         if bedrock:
             units = bedrock_l1_gas.core(*counts, overhead=terms["overhead"], upgrade=upgrade)
@@ -326,7 +326,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
             units, divisor = scaled_size.core(*counts), 10**12
         return Factors(units, price, divisor, gas, l2_gas_price, extra=extra)
 
-    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, upgrade)
+    return Rule(parameters, ("gas", *sizes), tuple(terms), factors, upgrade)
 
 
 def _price(terms: Mapping[str, int], base_fee: Whole, blob_base_fee: Whole) -> Whole:

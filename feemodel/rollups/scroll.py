@@ -249,7 +249,7 @@ def scroll_rule(parameters: Parameters) -> Rule:
     sizes, needed = INPUTS[choice("upgrade", upgrade, INPUTS)]
     terms = parameters.known(*needed, "l2_gas_price")
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         size, *data = (columns[name] for name in sizes)
         offset = 0
         if upgrade == "bernoulli":
@@ -269,7 +269,7 @@ def scroll_rule(parameters: Parameters) -> Rule:
         gas, gas_price = columns["gas"], terms["l2_gas_price"]
         return Factors(units, price, divisor, gas, gas_price, offset=offset, saturates=True)
 
-    return Rule(parameters, ("gas", *sizes), tuple(terms), taken_apart, upgrade)
+    return Rule(parameters, ("gas", *sizes), tuple(terms), factors, upgrade)
 
 
 def scroll_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -345,11 +345,11 @@ def starknet_rule(parameters: Parameters) -> Rule:
     """
     terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = wei_to_fri.core(_l1_data_gas_price(blob_base_fee), terms["eth_to_fri_rate"])
         return Factors(columns["l1_data_gas"], price, 1, columns["l2_gas"], terms["min_gas_price"])
 
-    return Rule(parameters, ("l1_data_gas", "l2_gas"), tuple(terms), taken_apart)
+    return Rule(parameters, ("l1_data_gas", "l2_gas"), tuple(terms), factors)
 
 
 def starknet_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

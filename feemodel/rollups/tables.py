@@ -401,7 +401,7 @@ def _table(transactions: Any, chosen: Mapping[str, Any], more: Sequence[str] = (
     """Return the columns that rules need, which are measured if the transactions have none."""
     used = [name for one in chosen.values() if isinstance(one, Rule) for name in one.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
-    transactions = _plain(transactions)
+    transactions = as_table(transactions)
     if is_transaction_table(transactions):
         transactions = measured_sizes(transactions, columns=[name for name in needed if name in MEASURED])
     check_table("transactions", transactions)
@@ -437,18 +437,9 @@ def _with_columns(
     return complete
 
 
-def _plain(table: Any) -> Any:
-    """Return a polars table as a pandas one, and any other table as it is."""
-    if type(table).__module__.partition(".")[0] != "polars":
-        return table
-    import pandas as pd
-
-    return pd.DataFrame({name: table[name].to_list() for name in table.columns}, dtype=object)
-
-
 def _samples(l1_fees: Any) -> dict[str, Any]:
     """Return the L1 fees in whole wei, and the columns that say when they were."""
-    l1_fees = l1_table("l1_fees", _plain(l1_fees))
+    l1_fees = l1_table("l1_fees", l1_fees)
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     samples: dict[str, Any] = {}
     for name in ("base_fee", "blob_base_fee"):

@@ -90,10 +90,10 @@ def taiko_rule(parameters: Parameters) -> Rule:
     """
     terms = instance("parameters", parameters, Parameters).known("min_base_fee")
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         return Factors(0, 0, 1, columns["gas"], terms["min_base_fee"])
 
-    return Rule(parameters, ("gas",), tuple(terms), taken_apart)
+    return Rule(parameters, ("gas",), tuple(terms), factors)
 
 
 def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -255,7 +255,7 @@ def zksync_rule(parameters: Parameters) -> Rule:
     model = FeeModel(**{name: terms[name] for name in FEE_MODEL})
     mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
 
-    def taken_apart(columns: Columns, l1_base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, l1_base_fee: Whole, blob_base_fee: Whole) -> Factors:
         pubdata_price = l1_pubdata_price.core(l1_base_fee, blob_base_fee, mode=mode)
         fees = batch_fee_input.core(l1_base_fee, pubdata_price, model=model)
         gas_price = fees.fair_l2_gas_price
@@ -264,4 +264,4 @@ def zksync_rule(parameters: Parameters) -> Rule:
         byte = batch.base_fee * batch.gas_per_pubdata
         return Factors(columns["pubdata"], byte, 1, columns["gas"], batch.base_fee)
 
-    return Rule(parameters, ("gas", "pubdata"), tuple(terms), taken_apart)
+    return Rule(parameters, ("gas", "pubdata"), tuple(terms), factors)

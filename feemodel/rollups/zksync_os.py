@@ -181,14 +181,14 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
     gas_price = native_price * native_per_gas
     mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
 
-    def taken_apart(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
+    def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = l1_pubdata_price.core(base_fee, blob_base_fee, mode=mode)
         if mode == "blobs":
             price = blob_pubdata_price.core(price, native_price=native_price)
         native = price // native_price
         return Factors(columns["pubdata"], native, native_per_gas, columns["gas"], gas_price, step=gas_price)
 
-    return Rule(parameters, ("gas", "pubdata"), tuple(terms), taken_apart)
+    return Rule(parameters, ("gas", "pubdata"), tuple(terms), factors)
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

@@ -103,10 +103,10 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
     def own_rule(parameters):
         terms = parameters.known("l2_gas_price")
 
-        def taken_apart(columns, base_fee, blob_base_fee):
+        def factors(columns, base_fee, blob_base_fee):
             return Factors(columns["length"], base_fee, 1, columns["gas"], terms["l2_gas_price"])
 
-        return Rule(parameters, ("gas", "length"), tuple(terms), taken_apart)
+        return Rule(parameters, ("gas", "length"), tuple(terms), factors)
 
     family = rules.Family(own_rule, lambda parameters, base_fee, blocks: base_fee + 2 * blocks)
     for module in (rules, sending):
