@@ -25,7 +25,15 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     @cache
     def homes() -> dict[str, str]:
-        return _imports_for_type_checkers(package)
+        """Return the module of each name that the package imports under `if TYPE_CHECKING:`."""
+        import ast
+
+        spec: Any = find_spec(package)
+        for block in ast.parse(spec.loader.get_source(package)).body:
+            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+                imports = [statement for statement in block.body if isinstance(statement, ast.ImportFrom)]
+                return {alias.name: statement.module or "" for statement in imports for alias in statement.names}
+        return {}
 
     def get(name: str) -> Any:
         if name == "__all__":
@@ -47,18 +55,3 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return sorted({*homes(), *modules})
 
     return get, names
-
-
-def _imports_for_type_checkers(package: str) -> dict[str, str]:
-    """Return a mapping from name to module for the imports under `if TYPE_CHECKING:` in a package's `__init__.py`."""
-    import ast
-
-    spec = find_spec(package)
-    source = None if spec is None or spec.loader is None else spec.loader.get_source(package)  # type: ignore[attr-defined]
-    homes: dict[str, str] = {}
-    for block in ast.parse(source or "").body:
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-            for statement in block.body:
-                if isinstance(statement, ast.ImportFrom):
-                    homes |= {alias.asname or alias.name: statement.module or "" for alias in statement.names}
-    return homes

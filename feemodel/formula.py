@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.exact import NO_ROOM, Beyond, Exact, element, exact
+from feemodel.exact import NO_ROOM, Beyond, Exact, exact
 from feemodel.quantities import Quantity, quantity_of
 
 P = ParamSpec("P")
@@ -165,7 +165,8 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
     _check_shapes(given)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            result = _compiled(function, quantities, given, out)
+            kernel = getattr(function, "kernel", None)
+            result = None if kernel is None else _compiled(kernel, quantities, given, out)
             if result is None:
                 checked = {
                     name: quantities[name].check(name, value) if name in quantities else value
@@ -183,13 +184,12 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
 
 
 def _compiled(
-    function: Callable[..., Any], quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any
+    kernel: Callable[[], Kernel], quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any
 ) -> Any:
-    """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
-    kernel = getattr(function, "kernel", None)
+    """Return the result of the compiled form, or `None` if arrays are small, or it proves nothing."""
     numbers = [value for name, value in given.items() if name in quantities]
     arrays = [value for value in numbers if type(value) in PLAIN]
-    if kernel is None or not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
+    if not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
         return None  # the checks convert lists, masked arrays and other subclasses
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not has_numba():
@@ -245,8 +245,7 @@ def _computed(
         try:
             try:
                 like = function(**{**arguments, **exacts})
-                across = np.broadcast_shapes(*(part.shape for part in parts.values()))
-                leaves = [_plain(leaf, {**arguments, **exacts}, quantities, across) for leaf in _leaves(like)]
+                leaves = [_plain(leaf) for leaf in _leaves(like)]
             except Beyond:
                 like, leaves = _by_elements(function, arguments, parts, quantities)
         except InvalidInput as error:
@@ -329,22 +328,19 @@ def _like(result: Any, leaves: Iterator[Any]) -> Any:
     return type(result)(*fields) if hasattr(result, "_fields") else tuple(fields)
 
 
-def _plain(leaf: Any, arguments: Mapping[str, Any], quantities: Mapping[str, Quantity], shape: tuple[int, ...]) -> Any:
-    """Return a number or array of NumPy; raise `Int64Overflow` for an element that does not fit int64."""
-    if not isinstance(leaf, Exact):
-        if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
+def _plain(leaf: Any) -> Any:
+    """Return a number or array of NumPy; raise `Beyond` if an element does not fit int64."""
+    if isinstance(leaf, Exact):
+        if leaf.narrow:
+            return leaf.word
+        upper, word = leaf.words()
+        values = word.view(np.int64)
+        if (upper != values >> 63).any():
             raise Beyond
-        return leaf
-    if leaf.narrow:
-        return leaf.word
-    upper, word = leaf.words()
-    values = word.view(np.int64)
-    if (upper != values >> 63).any():
-        wrong = np.broadcast_to(upper != values >> 63, shape)
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-        numbers = {name: element(value, index, wrong.shape) for name, value in arguments.items()}
-        raise _no_room(numbers, quantities, index)
-    return values
+        return values
+    if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
+        raise Beyond
+    return leaf
 
 
 def _no_room(numbers: Mapping[str, Any], quantities: Mapping[str, Quantity], index: tuple[int, ...]) -> Int64Overflow:
