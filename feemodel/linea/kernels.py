@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit, inlined
 from feemodel._processors import cores
-from feemodel.checks import INT64_MAX, WholeArray, real
+from feemodel.checks import WholeArray, real
 from feemodel.linea import extra_data
 from feemodel.linea.parameters import COORDINATOR
 
@@ -141,56 +141,33 @@ def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_ga
     return all_proven
 
 
-def priority_fee(
-    compressed_size: WholeArray,
-    gas: WholeArray,
-    variable_cost: int,
-    fixed_cost: int,
-    margin: float,
-    out: WholeArray | None = None,
-) -> WholeArray | None:
-    """Return `feemodel.priority_fee` of two int64 arrays of one shape, or `None` if an element is out of range.
+def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """Compute `feemodel.priority_fee`: on all processors for plain arrays of sizes and gas, else as in a sweep.
 
-    Parameters
-    ----------
-    compressed_size, gas : int64 arrays of the same shape [byte], [gas].
-    variable_cost, fixed_cost, margin : numbers [wei / byte], [wei / gas], [1].
-    out : contiguous int64 array of the same shape to write to; `None` for a new array. If the function returns `None`,
-        the contents of `out` are undefined.
+    Parameters and result are those of `sweep_priority_fee`.
 
-    >>> import numpy as np
-    >>> priority_fee(np.array([128]), np.array([21_000]), 1_000_000_000, 30_000_000, 1.2)
-    array([43314285])
-    >>> priority_fee(np.array([128]), np.array([0]), 1_000_000_000, 30_000_000, 1.2) is None
-    True
+    >>> fees = np.empty(1, dtype=np.int64)
+    >>> inputs = {"compressed_size": np.array([128]), "gas": np.array([21_000]), "variable_cost": 1_000_000_000}
+    >>> priority_fees({**inputs, "fixed_cost": 30_000_000, "margin": 1.2}, fees), fees.tolist()
+    (True, [43314285])
+    >>> priority_fees({**inputs, "gas": np.array([0])}, fees)
+    False
     """
-    if variable_cost > INT64_MAX or fixed_cost > INT64_MAX:
-        return None
-    size, gas_ = (np.ascontiguousarray(array).reshape(1, -1) for array in (compressed_size, gas))
-    result = np.empty(compressed_size.shape, dtype=np.int64) if out is None else out
-    fees = result.reshape(1, -1)
+    arrays = [inputs[name] for name in ("compressed_size", "gas")]
+    costs = [inputs["variable_cost"], inputs.get("fixed_cost", 0), inputs.get("margin", 1.0)]
+    plain = all(isinstance(array, np.ndarray) and array.shape == out.shape and _is_whole(array) for array in arrays)
+    if not (plain and all(map(_is_whole, costs[:2])) and all(map(np.isscalar, costs))):
+        return sweep_priority_fee(inputs, out)
+    size, gas, fees = (np.ascontiguousarray(array).reshape(1, -1) for array in (*arrays, out))
     row = np.zeros(1, dtype=np.int64)
-    costs = np.array([variable_cost]), np.array([fixed_cost]), np.array([margin])
+    of_row = [np.array([cost], dtype) for cost, dtype in zip(costs, (np.int64, np.int64, np.float64), strict=True)]
 
     def block(start: int) -> bool:
         part = slice(start, start + BLOCK)
-        return bool(_fees_of_rows(size[:, part], gas_[:, part], row, *costs, fees[:, part]))
+        return bool(_fees_of_rows(size[:, part], gas[:, part], row, *of_row, fees[:, part]))
 
     with ThreadPoolExecutor(max_workers=cores()) as pool:
-        in_range = all(pool.map(block, range(0, size.size, BLOCK)))
-    return result if in_range else None
-
-
-def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """Compute `feemodel.priority_fee`: on all processors for plain arrays of sizes and gas, else as in a sweep."""
-    size, gas, variable, fixed = (
-        inputs.get(name, 0) for name in ("compressed_size", "gas", "variable_cost", "fixed_cost")
-    )
-    margin = inputs.get("margin", 1.0)
-    plain = all(isinstance(array, np.ndarray) and array.shape == out.shape for array in (size, gas))
-    if plain and _is_whole(size) and _is_whole(gas) and all(isinstance(cost, int) for cost in (variable, fixed)):
-        return isinstance(margin, float) and priority_fee(size, gas, variable, fixed, margin, out) is not None
-    return sweep_priority_fee(inputs, out)
+        return all(pool.map(block, range(0, size.size, BLOCK)))
 
 
 def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
