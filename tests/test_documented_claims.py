@@ -36,10 +36,6 @@ def test_the_table_of_sizes_is_that_of_the_transactions_that_ship(row):
             assert said == f"{known[NAMES[name]].sum() / known['lzss_packed'].sum() - 1:+.1%}"
 
 
-def test_every_codec_of_the_table_of_sizes_is_tested():
-    assert [*NAMES] == [row[0] for row in ROWS]
-
-
 def test_the_sets_of_the_table_of_sizes_are_those_that_ship():
     counts = read_shipped_transactions()["set"].value_counts()
 

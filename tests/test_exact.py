@@ -70,13 +70,6 @@ def parted(value: WholeNumber, factor: WholeNumber, divisor: Divisor, addend: Wh
 FORMULAS = [divided_product, scaled_product, nested, squared, divided_by_a_product, parted]
 
 
-def outcome(call: Any) -> Any:
-    try:
-        return call()
-    except (Int64Overflow, ZeroDivisionError) as error:
-        return type(error)
-
-
 @pytest.mark.parametrize("function", FORMULAS, ids=lambda function: function.__name__)
 @given(data=st.data())
 def test_arrays_give_what_python_ints_give_or_refuse_it(function: Any, data: Any) -> None:

@@ -317,14 +317,6 @@ def test_every_formula_takes_labels():
     assert len(FORMULAS) > 80
 
 
-def test_signatures_of_public_functions_are_short():
-    public = {name: getattr(feemodel, name) for name in feemodel.__all__} | dict(functions())
-    lengths = {name: len(str(inspect.signature(value))) for name, value in public.items()}
-
-    assert {name: length for name, length in lengths.items() if length > 800} == {}
-    assert lengths["verification_breakdown"] < 400
-
-
 NUMPY_ALONE = """
 import sys
 

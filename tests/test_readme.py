@@ -28,10 +28,6 @@ SESSIONS = sorted(
 CURL = re.compile(r"    curl -s http://127\.0\.0\.1:8545 [^']*'[^']*' -d '([^']*)'\n    (\{.*\})\n")
 
 
-def test_there_are_sessions_to_run():
-    assert len(SESSIONS) >= 4
-
-
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.splitlines()[0])
 def test_a_session_prints_what_the_page_shows(session, capsys, monkeypatch):
     command, *expected = session.replace("\\\n", " ").splitlines()

@@ -25,23 +25,3 @@ def test_the_interval_of_a_true_difference_covers_it_about_as_often_as_it_says()
         inside += found.low <= 0.3 <= found.high
 
     assert 0.88 <= inside / 200 <= 0.99
-
-
-def test_no_difference_is_not_told_from_none():
-    random = np.random.default_rng(2)
-    one, other = random.standard_normal((2, 1_000))
-
-    found = scores.diebold_mariano(one, other, block=20, rng=1)
-
-    assert found.low < 0.0 < found.high
-    assert found.p_value > 0.05
-
-
-def test_a_higher_price_loses_less_and_overcharges_more():
-    costs = np.exp(np.random.default_rng(1).standard_normal(1_440))
-
-    found = scores.operator_loss(costs, np.tile([1.0, 2.0, 4.0], (1_440, 1)), day=144)
-
-    assert (np.diff(found.under_recovered) < 0).all()
-    assert (np.diff(found.overcharged) > 0).all()
-    assert (np.diff(found.losing_days) <= 0).all()

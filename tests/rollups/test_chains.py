@@ -259,31 +259,11 @@ def test_what_no_source_gives_is_said():
         rollups.rule("base", at="2022-01-01")
 
 
-def test_a_chain_s_rule_prices_with_the_parameters_of_the_day():
-    """OP Mainnet on 2024-06-14 and on 2025-06-01: Ecotone's and Fjord's formula with the scalars of each day."""
-    columns = {"gas": 21_000, "zero_bytes": 10, "nonzero_bytes": 100, "fastlz_size": 150}
-    fees = {"base_fee": 10**9, "blob_base_fee": 10**7}
-    rules = [rollups.rule("op-mainnet", at=day) for day in ("2024-06-14", "2025-06-01")]
-    before, after = (one.fees(columns, **fees).l1 for one in rules)
-
-    assert before == (4 * 10 + 16 * 100) * (16 * 10**9 * 1_368 + 10**7 * 810_949) // (16 * 10**6)
-    assert after == 100 * 10**6 * (16 * 10**9 * 5_227 + 10**7 * 1_014_213) // 10**12
-
-
 def test_a_rule_of_one_upgrade_has_no_date():
     with pytest.raises(
         InvalidInput, match=r"at: not valid with the rule of an upgrade, .*; expected the name of a chain"
     ):
         rollups.rule("op-mainnet/jovian", at="2024-06-14")
-
-
-def test_all_rules_of_a_day_and_those_without():
-    found, without = rollups.rules_at("2024-03-20")
-
-    assert [one.name for one in found][:2] == ["op-mainnet/ecotone", "base/ecotone"]
-    assert {"linea", "scroll", "zksync-os"} <= set(without)
-    with pytest.raises(InvalidInput, match="at: expected a time"):
-        rollups.rules_at("yesterday")
 
 
 def test_the_table_has_every_row():
@@ -297,15 +277,6 @@ def test_the_table_has_every_row():
 def test_rows_that_nobody_looked_at_are_found():
     assert rows_older_than(90, "2026-12-01") == []
     assert len(rows_older_than(90, "2027-12-01")) == sum(len(one.rows) for one in CHAINS.values())
-
-
-def test_compare_takes_a_day():
-    transfer = {"gas": [21_000], "fastlz_size": [100], "linea_size": [128], "zero_bytes": [9], "nonzero_bytes": [90]}
-    fees = rollups.compare(transfer, {"base_fee": [10**9], "blob_base_fee": [1]}, ["linea", "base"], at="2024-06-27")
-
-    assert fees.chain.values.tolist() == ["linea", "base"]
-    assert fees.upgrade.values.tolist() == ["", "ecotone"]
-    assert fees.token.values.tolist() == ["ETH", "ETH"]
 
 
 # Files
@@ -425,29 +396,6 @@ def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):
     assert main(["compare", call, given[-3], "--json"]) == 0
     assert "starknet" in json.loads(capsys.readouterr().out)["without"]
     assert main(["compare", call, "--starknet-gas", "256"]) == 2
-    sent = [f"--set={text.partition('mantle.')[2]}" for text in given[:6]]
-    assert (
-        main(
-            [
-                "max-send",
-                "mantle",
-                call.replace(', "value": "0x1"', ""),
-                "--balance",
-                str(10**18),
-                "--base-fee",
-                "20000000",
-                "--l1-base-fee",
-                "1000000000",
-                "--blob-base-fee",
-                "1",
-                "--blocks-ahead",
-                "0",
-                *sent,
-            ]
-        )
-        == 0
-    )
-    assert "MNT = " in capsys.readouterr().out
 
 
 def test_an_unknown_time_is_not_named_as_one():

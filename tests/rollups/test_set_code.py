@@ -1,6 +1,5 @@
 """Transactions of type 4 (EIP-7702): their encoding, and their fees on the chains that carry them."""
 
-import asyncio
 import json
 from dataclasses import replace
 
@@ -32,7 +31,6 @@ from feemodel.ethereum._hashes import Authorization, Signature
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.ethereum._transaction_table import transactions_of
-from feemodel.explorer.methods import explorer_methods
 from feemodel.linea._measure import fee_bytes
 from feemodel.rollups import (
     Now,
@@ -334,19 +332,3 @@ def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
     assert (code, json.loads(out)["signedBytes"]) == (0, len(placed.signed()))
     code, _, error = run(capsys, "explain", to_hex(RAW))
     assert (code, "no fee for this type is published, got 4" in error) == (2, True)
-
-
-@pytest.mark.parametrize("subject", [to_hex(RAW), CALL | {"gas": hex(GAS)}])
-def test_the_explorer_says_row_by_row_which_chain_carries_it(subject):
-    answer = asyncio.run(
-        explorer_methods()["feemodel_compare"](subject, {"l1BaseFee": "0x77359400", "blobBaseFee": "0x7735940"})
-    )
-    rows = {row["rule"]: row for row in answer["rules"]}
-
-    assert answer["reference"] == "op-mainnet/karst"
-    refused = {name for name, row in rows.items() if "has no fee rule for transactions" in row.get("error", "")}
-    assert refused == {"linea", "zksync-era", "zksync-os"}
-    assert "linea has no fee rule for transactions of type 4" in rows["linea"]["error"]
-    assert rows["op-mainnet/karst"]["ratio"] == 1.0
-    if isinstance(subject, str):
-        assert int(rows["op-mainnet/karst"]["l1Fee"], 16) == expected_l1_fees()["op-mainnet/karst", None]

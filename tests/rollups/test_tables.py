@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +98,6 @@ def test_one_moment_as_a_table(transactions: Any) -> None:
         assert row.per_byte == row.total / signed
         assert row.ratio == row.total / rows["linea"].total
     assert rows["taiko"].l1_fee == 0
-
-
-def test_a_rule_of_one_s_own_takes_its_place(transactions: Any) -> None:
-    mine = replace(rules.rule("base", parameters={"base_fee_scalar": 2 * 2_269}), upgrade="mine")
-    rows = comparison(
-        transactions, base_fee=10**9, blob_base_fee=0, rules=["base/jovian", mine], reference="base/jovian"
-    )
-    assert rows[1].rule == "base/mine"
-    assert 2 * rows[0].l1_fee <= rows[1].l1_fee <= 2 * rows[0].l1_fee + len(transactions)
 
 
 @pytest.mark.parametrize(("change", "message"), [
