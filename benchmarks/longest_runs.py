@@ -11,8 +11,7 @@ from feemodel.execution._forks import fork_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import Account, CallState
 from feemodel.execution.native import Native
-from tests.helpers.engine_differences import BLS_G1, BLS_G2, P256_SIGNED
-from tests.helpers.execution_programs import push
+from tests.helpers.engine_differences import BLS_G1, BLS_G2, P256_SIGNED, push
 from tests.system.evm_programs import (
     ECADD_LOOP,
     ECMUL_LOOP,

@@ -19,15 +19,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution import Native, engine_named
+from feemodel.execution import CallState, Native, engine_named
 from feemodel.execution import native as native_module
 from feemodel.execution import reference as reference_module
+from feemodel.execution._forks import fork_named
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
 from feemodel.server.service import Service
 from feemodel.server.settings import Settings
 from tests.fuzz.methods import real_service
-from tests.helpers import execution_programs as programs
+from tests.helpers import engine_differences as programs
 from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.generated_calls import generated_calls
@@ -94,8 +95,9 @@ def test_no_action_moves_the_state_on_a_shared_engine(name, titles):
 @given(seed=st.integers(0, 2**32))
 def test_no_random_program_moves_the_state_on_a_shared_engine(name, seed):
     rng = Random(seed)
-    call_state, engine = programs.call_state(rng), engine_named(name)
-    asked = [random_action(rng) for _ in range(16)]
+    engine, fork = engine_named(name), fork_named(rng.choice(["cancun", "prague", "osaka"]))
+    call_state = programs.call_state(rng, fork)
+    asked = [random_action(rng, call_state) for _ in range(8)]
     expected = [ended(action, call_state, fresh(name)) for action in asked]
     addresses = [*programs.EVERYBODY, *(creation_address(programs.SENDER, nonce) for nonce in (0, 5, 7))]
     with unmoved(engine, call_state, addresses):
@@ -104,12 +106,12 @@ def test_no_random_program_moves_the_state_on_a_shared_engine(name, seed):
     assert found == in_rows(expected)
 
 
-def random_action(rng: Random) -> Action:
+def random_action(rng: Random, call_state: CallState) -> Action:
     """A call or an estimate of a random program, half of them under a random override."""
-    message = programs.message(rng)
+    message = programs.message(rng, call_state)
     call = {"from": message.sender, "to": message.to, "data": message.data, "value": message.value}
     listed = [{"address": key, "storageKeys": list(slots)} for key, slots in message.access_list]
-    overrides = programs.override(rng) if rng.random() < 0.5 else None
+    overrides = programs.override(rng, call_state.fork) if rng.random() < 0.5 else None
     return Action(rng.choice(["call", "estimate"]), call | {"accessList": listed}, overrides, PATIENT, None)
 
 

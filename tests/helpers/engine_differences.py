@@ -27,13 +27,13 @@ from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._state import Account, Block, CallState
 from tests.helpers.execution_engines import address
-from tests.helpers.execution_programs import CONTRACTS, push
 
 #: Where most calls run, and the rules before them.
 MAIN = ("london", "cancun", "prague", "osaka", "bpo2")
 EARLIER = tuple(name for name in FORKS if name not in MAIN)
 ORDER = {name: place for place, name in enumerate(FORKS)}
 
+CONTRACTS = [address(0xC0DE00 + place) for place in range(6)]
 SENDER, POOR, COINBASE, STRANGER = address(0x5E17DE5), address(0x900), address(0xC01), address(0x57A4)
 KEYS = [coincurve.PrivateKey(number.to_bytes(32)) for number in (1, 2, 3)]
 CONSENTING = [keccak256(key.public_key.format(compressed=False)[1:])[12:] for key in KEYS]
@@ -44,6 +44,12 @@ PLENTY = 400_000
 BLOCK_NUMBER = 1_000
 
 CALL, CALLCODE, DELEGATECALL, STATICCALL = 0xF1, 0xF2, 0xF4, 0xFA
+
+
+def push(value: int, size: int | None = None) -> bytes:
+    """Code that puts a number on the stack."""
+    size = size or max(1, (value.bit_length() + 7) // 8)
+    return bytes([0x5F + size]) + value.to_bytes(size)
 
 
 def word(number: int) -> bytes:

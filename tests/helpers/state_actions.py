@@ -6,8 +6,8 @@ from feemodel.errors import ExecutionFailed, FeeModelError, LimitExceeded
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call
 from tests.helpers.development import creation_address
+from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
-from tests.helpers.execution_programs import push
 from tests.helpers.still_state import word
 
 PATIENT = Limits(gas_cap=200_000, total_gas=2_000_000, seconds=600)

@@ -13,8 +13,8 @@ from feemodel.execution.reference import Reference, _rules
 from feemodel.ledger import Tree
 from feemodel.ledger.scheme import POSEIDON2, account_hash
 from feemodel.ledger.scheme import AccountLeaf as LedgerAccount
+from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
-from tests.helpers.execution_programs import push
 
 PLENTY = 5_000_000
 SLOTS = (*range(12), 2**200)

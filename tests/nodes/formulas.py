@@ -4,7 +4,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from feemodel.rollups import (
 from feemodel.sizes import FastLz, Lzss, Zstd
 from feemodel.sizes._lzss_format import LONGEST_INPUT
 from tests.helpers.development import minimal
-from tests.helpers.execution_programs import POOR, SENDER, STRANGER, call_state, message
+from tests.helpers.engine_differences import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs
 
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
@@ -324,7 +324,12 @@ class Estimated(NamedTuple):
 def _estimated(seed: int) -> Estimated:
     """A state of random programs and a random call on it, now and then one that its sender cannot pay for."""
     rng = random.Random(seed)
-    world, call = call_state(rng), message(rng)
+    world = call_state(rng, fork_named(rng.choice(["cancun", "prague", "osaka", "osaka", "bpo2"])))
+    kept = {
+        key: one for key, one in world.accounts.items() if one.code or not one.storage
+    }  # the program commits nothing
+    world = replace(world, accounts=kept, block=replace(world.block, base_fee=0, prev_randao=bytes(32)))
+    call = message(rng, world)._replace(authorizations=(), blob_hashes=())
     if rng.random() < 0.2:
         changes = {
             "gas_price": rng.choice([0, 1, 7, 8, 10**9, 10**12, 10**14]),

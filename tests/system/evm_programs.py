@@ -7,7 +7,7 @@ import hashlib
 
 import coincurve
 
-from tests.helpers.execution_programs import push
+from tests.helpers.engine_differences import push
 
 STATICCALL = 0xFA
 ECRECOVER, MODEXP, ECADD, ECMUL, PAIRING, BLAKE2F, POINT = 1, 5, 6, 7, 8, 9, 10
