@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 965,
     "top level": 2_040,
     "package": 39_876,
-    "tests": 40_057,
+    "tests": 39_618,
     "Rust": 3_043,
     "JavaScript, CSS and HTML": 1_262,
     "modules": 212,

@@ -47,16 +47,6 @@ def running(code: bytes, method: str = "rollup_estimateGas", **fields: Any) -> R
     return requests
 
 
-def creating(code: bytes) -> Requests:
-    """Contract creations whose init code is this."""
-
-    def requests(target: Target) -> Iterator[bytes]:
-        for number in count(random.getrandbits(48)):
-            yield target.post("rollup_estimateGas", {"from": HOLDER, "data": to_hex(numbered(code, number))})
-
-    return requests
-
-
 def always(method: str, *params: Any) -> Requests:
     """The same call each time."""
 
@@ -79,25 +69,13 @@ def bodies(body: bytes, more: bytes = b"") -> Requests:
     return requests
 
 
-def get(path: str) -> Requests:
-    """The same GET request each time, outside the path of JSON-RPC."""
-
-    def requests(target: Target) -> Iterator[bytes]:
-        while True:
-            yield f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-    return requests
-
-
 def executions() -> list[Attack]:
     same = always(
         "rollup_estimateGas", {"from": HOLDER, "to": ADDRESS}, {ADDRESS: {"code": to_hex(programs.ECMUL_LOOP)}}
     )
     return [
         Attack("an infinite loop", repeated(running(programs.LOOP)), HALTED),
-        Attack("an infinite loop, eth_call", repeated(running(programs.LOOP, "eth_call")), HALTED),
         Attack("an infinite loop, reference engine", repeated(running(programs.CLZ_LOOP)), HALTED),
-        Attack("an infinite loop in a creation", repeated(creating(programs.KECCAK_LOOP)), HALTED),
         Attack("memory expansion", repeated(running(programs.MEMORY_LOOP)), HALTED),
         Attack("megabytes returned", repeated(running(programs.LARGE_ANSWER, "eth_call")), ANY_END),
         Attack("deep recursion", repeated(running(programs.RECURSION)), ANY_END),
@@ -113,12 +91,8 @@ def precompiles() -> list[Attack]:
     rounds = (15_000_000).to_bytes(4) + bytes(208) + b"\x01"
     return [
         Attack("ecmul", repeated(running(programs.ECMUL_LOOP)), HALTED),
-        Attack("ecadd", repeated(running(programs.ECADD_LOOP)), HALTED),
-        Attack("pairing", repeated(running(programs.PAIRING_LOOP)), HALTED),
         Attack("pairing, called directly", repeated(direct(programs.PAIRING, programs.PAIR * 380)), ANY_END),
-        Attack("ecrecover", repeated(running(programs.ECRECOVER_LOOP)), HALTED),
         Attack("modexp", repeated(running(programs.MODEXP_LOOP)), HALTED),
-        Attack("blake2f", repeated(running(programs.BLAKE2F_LOOP)), HALTED),
         Attack("blake2f, called directly", repeated(direct(programs.BLAKE2F, rounds)), ANY_END),
         Attack("point evaluation", repeated(running(programs.POINT_LOOP)), HALTED),
     ]
@@ -126,8 +100,6 @@ def precompiles() -> list[Attack]:
 
 def large_requests() -> list[Attack]:
     accounts = {to_hex((1 << 150 | index).to_bytes(20)): {"balance": "0x1"} for index in range(1_000)}
-    word = "0x" + "11" * 32
-    slots = {"0x" + index.to_bytes(32).hex(): word for index in range(1, 7_000)}
     transfer = {"from": HOLDER, "to": to_hex(HOLDERS[1]), "value": "0x1"}
     keys = ["0x" + index.to_bytes(32).hex() for index in range(8_500)]
     address = "0x" + "ab" * 20
@@ -138,10 +110,8 @@ def large_requests() -> list[Attack]:
     proved = [hex(index) for index in range(1_024)]
     listed: list[tuple[str, Requests, frozenset[str]]] = [
         ("1,000 accounts overridden", always(estimate, transfer, accounts), ANY_END),
-        ("7,000 slots overridden", always(estimate, transfer, {ADDRESS: {"state": slots}}), ANY_END),
         ("half a megabyte of code", running(b"\x00" + bytes(LARGEST - 200), "eth_call"), ANY_END),
         ("8,500 storage keys in an access list", always(estimate, wide), ANY_END),
-        ("600 authorizations", always(estimate, transfer | {"authorizationList": [signed] * 600}), ANY_END),
         ("3,000 authorizations", always(estimate, transfer | {"authorizationList": [signed] * 3_000}), ANY_END),
         ("1,024 storage keys proved", always("rollup_getProof", to_hex(ALDER), proved, "latest"), ANY_END),
         ("100,000 storage keys", always("rollup_getProof", to_hex(ALDER), ["0x1"] * 100_000, "latest"), INVALID),
@@ -177,7 +147,6 @@ def batches() -> list[Attack]:
             repeated(bodies(joined([rpc("eth_getBlockByNumber", "latest", False)] * LONG_BATCH))),
             some_failed(LONG_BATCH),
         ),
-        Attack("a batch of 1,001", repeated(bodies(joined([rpc("eth_chainId")] * 1_001))), refused),
         Attack("a batch of 15,000", repeated(bodies(joined([b'{"a":1}'] * 15_000))), refused),
         Attack("a batch of 300,000 numbers", repeated(bodies(joined([b"1"] * 300_000))), refused),
     ]
@@ -203,9 +172,6 @@ def measures() -> list[Attack]:
         ("two-valued calldata explained", always("feemodel_explain", call), ANY_END | INVALID),
         ("two-valued calldata compared", always("feemodel_compare", call, prices), ANY_END | INVALID),
         ("a curve of 500 points", always("feemodel_curve", curve), ANY_END),
-        ("the metrics", get("/metrics"), frozenset({"ok"})),
-        ("the OpenRPC document", get("/openrpc.json"), frozenset({"ok"})),
-        ("the page", get("/"), frozenset({"ok"})),
     ]
     return [Attack(name, repeated(requests), outcomes) for name, requests, outcomes in listed]
 

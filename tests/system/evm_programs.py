@@ -7,7 +7,7 @@ import hashlib
 
 import coincurve
 
-from tests.helpers.engine_differences import push
+from tests.helpers.engine_differences import in_memory, push
 
 STATICCALL = 0xFA
 ECRECOVER, MODEXP, ECADD, ECMUL, PAIRING, BLAKE2F, POINT = 1, 5, 6, 7, 8, 9, 10
@@ -23,14 +23,6 @@ G2 = (  # the imaginary parts first, EIP-197
 
 def words(*values: int) -> bytes:
     return b"".join(value.to_bytes(32) for value in values)
-
-
-def in_memory(data: bytes) -> bytes:
-    """Code that lays data into the memory from 0 on."""
-    padded = data + bytes(-len(data) % 32)
-    return b"".join(
-        push(int.from_bytes(padded[place : place + 32])) + push(place) + b"\x52" for place in range(0, len(padded), 32)
-    )
 
 
 def loop(body: bytes, before: bytes = b"") -> bytes:
@@ -79,14 +71,11 @@ def _proven() -> bytes:
 
 PAIR = words(*G1, *G2)
 MODEXP_DATA = words(256, 1, 256) + b"\xff" * 256 + b"\x03" + b"\xff" * 256
-BLAKE2F_DATA = (40_000).to_bytes(4) + bytes(208) + b"\x01"
 
 LOOP = loop(b"")
 ECMUL_LOOP = precompile_loop(ECMUL, words(*G1, ORDER))
 ECADD_LOOP = precompile_loop(ECADD, words(*G1, *G1))
-PAIRING_LOOP = precompile_loop(PAIRING, PAIR * 4)
 ECRECOVER_LOOP = precompile_loop(ECRECOVER, _signed())
-BLAKE2F_LOOP = precompile_loop(BLAKE2F, BLAKE2F_DATA)
 POINT_LOOP = precompile_loop(POINT, _proven())
 MODEXP_LOOP = precompile_loop(MODEXP, MODEXP_DATA)
 KECCAK_LOOP = loop(push(100_000) + push(0) + b"\x20\x50")

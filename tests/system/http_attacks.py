@@ -40,19 +40,15 @@ def chunked(more: bytes) -> Bytes:
 def http_attacks() -> list[Attack]:
     """Return every attack that keeps connections; "open" is one that was open at the end."""
     drip, flood, idle, stuff = ENDS | {"HTTP 408"}, BAD, ENDS | {"HTTP 503"}, frozenset({"ok", "closed"})
-    chunk, page = b"2000\r\n" + b" " * 8_192 + b"\r\n", b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    chunk = b"2000\r\n" + b" " * 8_192 + b"\r\n"
     half = posted(b"Content-Length: 1000000\r\n\r\n" + b" " * HALF_SIZE)
     return [
         Attack("slow bodies", dripping(lambda target: target.http(CHAIN_ID)[: 1 - len(CHAIN_ID)], b" "), drip),
         Attack("slow heads", dripping(posted(b""), b"X-More: 1\r\n"), drip),
-        Attack("slow first lines", dripping(lambda target: b"P", b"O"), drip | {"HTTP 400"}),
         Attack("endless heads", flooding(posted(b""), b"X-More: " + b"a" * 8_000 + b"\r\n"), flood),
-        Attack("an endless header", flooding(posted(b"X-More: "), b"a" * 8_000), flood),
         Attack("an endless request target", flooding(lambda target: b"GET /", b"a" * 8_000), flood | {"HTTP 414"}),
         Attack("endless bodies", flooding(chunked(b""), chunk), flood),
-        Attack("endless bodies of a refused path", flooding(refused_path, chunk), flood),
         Attack("one-byte chunks without end", flooding(chunked(b""), b"1\r\na\r\n" * 1_300), flood),
-        Attack("endless chunk extensions", flooding(chunked(b"1;"), b"a" * 8_000), flood),
         Attack("endless trailers", flooding(chunked(b"0\r\n"), b"a:b\r\n" * 1_600), flood | {"ok"}),
         Attack("large unfinished bodies on 300 connections", dripping(half, b" "), drip | {"HTTP 503"}),
         Attack("3,000 idle connections", idling(lambda target: b""), idle),
@@ -61,7 +57,6 @@ def http_attacks() -> list[Attack]:
         Attack("a thousand requests at once on a connection", pipelined, stuff),
         Attack("requests without Host, pipelined", stuffing(lambda target: b"GET /nothing HTTP/1.1\r\n\r\n"), BAD),
         Attack("calls pipelined on 60 connections", stuffing(call), stuff),
-        Attack("pages pipelined on 60 connections", stuffing(lambda target: page), BAD | {"ok"}),
         Attack("13 MB responses that nobody reads", unread("rollup_getProof", WHOLE_PROOF), ENDS),
         Attack("pipelined calls whose responses nobody reads", unread("eth_getBlockByNumber", BLOCK, 1_000), ENDS),
     ]
@@ -70,11 +65,6 @@ def http_attacks() -> list[Attack]:
 def call(target: Target) -> bytes:
     """A quick call."""
     return target.http(CHAIN_ID)
-
-
-def refused_path(target: Target) -> bytes:
-    """Head of a request with a chunked body to a path that does not exist."""
-    return chunked(b"")(target).replace(b"POST /", b"POST /nothing/", 1)
 
 
 async def dropped_connections(target: Target, seconds: float) -> Counter[str]:

@@ -1,9 +1,5 @@
-"""anvil as a live peer of the server, on the same genesis: exact gas limits, equal to the unit.
+"""anvil as a live peer of the server, on the same genesis: exact gas limits, equal to the unit."""
 
-python -m tests.system.test_peer_anvil 20000 7     # that many generated calls from that seed, counts printed
-"""
-
-import sys
 from collections import Counter
 
 import pytest
@@ -63,16 +59,9 @@ def differences(peer, server, seed, count):
     return found, succeeded, failed
 
 
-def table(succeeded, failed):
-    rows = [f"{'':28}{'succeed':>8}{'fail':>8}"]
-    rows += [f"{kind:28}{succeeded[kind]:8,}{failed[kind]:8,}" for kind in KINDS]
-    return "\n".join([*rows, f"{'all':28}{succeeded.total():8,}{failed.total():8,}"])
-
-
 def test_every_generated_call_has_the_gas_limit_that_anvil_finds(peer, server):
     found, succeeded, failed = differences(peer, server, SEED, CALLS)
 
-    print(table(succeeded, failed))
     assert found == []
     assert succeeded.total() + failed.total() == CALLS
     assert succeeded.total() > CALLS * 3 // 4
@@ -119,17 +108,3 @@ def test_where_anvil_has_another_answer_ours_is_geths(peer, server, name):
 
     assert expected == estimate(server, asked, overrides)
     assert other == estimate(peer, asked, overrides)
-
-
-def main():
-    count, seed = (int(argument) for argument in (*sys.argv[1:], CALLS, SEED)[:2])
-    with anvil.running(GENESIS) as peer, serving(*EXACT) as started, anvil.asking() as pool:
-        found, succeeded, failed = differences(peer, anvil.Node(started.address, pool), seed, count)
-    print(table(succeeded, failed))
-    for difference in found:
-        print("DIFFERENT", *difference, sep="\n    ")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
