@@ -70,7 +70,7 @@ def executions(kind: str, engine: Engine) -> Callable[[], None]:
             call = next(source)
             data = bytes.fromhex(str(call.get("data", "0x"))[2:])
             message = Message(sender=SENDER, to=call["to"], data=data, value=call.get("value", 0))
-            engine.run(state, lambda execute: execute(message, 2_000_000))  # noqa: B023  # run at once
+            engine.execute(state, message, 2_000_000)
 
     return run
 

@@ -6,7 +6,6 @@ a frame or a precompile. The time within one frame therefore limits how late an 
 
 import time
 
-from feemodel.execution._engines import Execute
 from feemodel.execution._forks import fork_named
 from feemodel.execution._message import Message
 from feemodel.execution._state import Account, CallState
@@ -74,15 +73,11 @@ FRAMES = {
 def seconds(code: bytes) -> float:
     """Return the processor time of a program for 50 million gas [s]."""
     call_state = CallState(accounts={TARGET: Account(code=code, nonce=1, balance=10**18)}, fork=fork_named("osaka"))
-
-    def task(execute: Execute) -> float:
-        message = Message(to=TARGET)
-        execute(message, 30_000)
-        began = time.process_time()
-        execute(message, GAS)
-        return (time.process_time() - began) / GAS * BOUGHT
-
-    return Native().run(call_state, task)
+    engine, message = Native(), Message(to=TARGET)
+    engine.execute(call_state, message, 30_000)
+    began = time.process_time()
+    engine.execute(call_state, message, GAS)
+    return (time.process_time() - began) / GAS * BOUGHT
 
 
 def main() -> None:

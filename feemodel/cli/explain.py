@@ -201,7 +201,7 @@ def _executed(subject: Transaction, chain: "ChainState", given: int | None, *, i
         call, chain.call_state, tolerance=TOLERANCE, limits=engine.limits
     )
     limit = gas_estimate(prepared, engine).gas_limit if given is None else given
-    outcome = engine.run(prepared.call_state, lambda execute: execute(prepared.message, limit))
+    outcome = engine.execute(prepared.call_state, prepared.message, limit)
     if not outcome.succeeded:
         raise failure(outcome, limit, estimating=True)
     return limit, outcome.charged

@@ -4,11 +4,10 @@ The source is a chain whose calls this process executes, or a node that is asked
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from operator import methodcaller
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -28,9 +27,10 @@ from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
 from feemodel.ethereum._call import as_integer, parse_call
 from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, Transaction, completed, encoded
 from feemodel.execution._clients import NodeClient, node_named
-from feemodel.execution._engines import Engine, Execute, engine_of
+from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import check_tolerance
 from feemodel.execution._limits import Limits
+from feemodel.execution._message import Message
 from feemodel.execution._search import TOLERANCE, Searched, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
@@ -42,7 +42,6 @@ LONG = 8_192  # size of calldata above which it is measured in a thread; some co
 INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
 
-Found = TypeVar("Found")
 _INTACT = node_named("intact")
 
 
@@ -106,32 +105,31 @@ class OwnChain:
         call_state = base if asked is NOTHING else self.state(asked)
         node = _INTACT if asked.intact or self.node is _INTACT else node or self.node
         prepared = node.prepare(call, call_state, tolerance=self.tolerance, limits=self.limits)
-        task = methodcaller("search", prepared.message, prepared.search)  # calls the method `search` of an `Execute`
-        found: Searched = await self.run(task, call, call_state)
+        found: Searched = await self.run("search", call_state, prepared.message, prepared.search)
         if found.gas_limit is None:
             raise prepared.failure(found.outcome)
         # An override of the nonce is ignored.
         nonce = 0 if call.from_address is None else base.account(call.from_address).nonce
         return Gas(limit=found.gas_limit, nonce=nonce, chain_id=base.chain_id)
 
-    async def run(self, task: Callable[[Execute], Found], call: Transaction, call_state: CallState) -> Found:
-        """Return the result of a task that executes a call; the task may be started twice.
+    async def run(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
+        """Return the result of a method of the engine, `execute` or `search`, which may be called twice.
 
         The native engine first executes a small call with a small amount of gas, whatever the gas limit of the call.
         For most calls, this is enough, and the trace shows that a larger limit gives the same result.
         """
-        keys = sum(len(keys) for _, keys in call.access_list) if call.access_list else 0
+        keys = sum(len(keys) for _, keys in message.access_list) if message.access_list else 0
         overridden = call_state.overridden_bytes() if call_state.changes else 0
-        if isinstance(self.engine, Native) and overridden + len(call.data) + SLOT_BYTES * keys <= INLINE_BYTES:
+        if isinstance(self.engine, Native) and overridden + len(message.data) + SLOT_BYTES * keys <= INLINE_BYTES:
             try:
-                return self.engine.run(call_state, task, inline_gas=INLINE_GAS)
+                return getattr(self.engine, method)(call_state, message, how, inline_gas=INLINE_GAS)
             except Unproven:
                 pass
-        return await self.run_whole(task, call_state)
+        return await self.run_whole(method, call_state, message, how)
 
-    async def run_whole(self, task: Callable[[Execute], Found], call_state: CallState) -> Found:
-        """Return the result of a task that may take long."""
-        return self.engine.run(call_state, task)
+    async def run_whole(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
+        """Return the result of a method of the engine, which may take long."""
+        return getattr(self.engine, method)(call_state, message, how)
 
 
 class PriceSource(Protocol):

@@ -1,8 +1,7 @@
 """Interface of an engine, and the engines by name."""
 
-from collections.abc import Callable
 from functools import cache
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from feemodel._extras import engine_commands, has_native, install_command
 from feemodel.checks import UINT64_MAX, choice
@@ -15,37 +14,23 @@ from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Search, Searched
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
-Found = TypeVar("Found")
-
 ENGINES = ("auto", "native", "reference")
 
 
-class Execute(Protocol):
-    """Executes messages with a gas limit; their state changes are discarded."""
+class Engine(Protocol):
+    """Executes messages on a state, which never changes."""
 
-    @property
-    def engine(self) -> str:
-        """Name of the engine: "native" or "reference"."""
+    name: str  #: "native" or "reference"
+    limits: Limits  #: default limits on gas and time of estimates and calls on this engine
 
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
+    def execute(self, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
         """Execute a message with a gas limit."""
 
-    def search(self, message: Message, search: Search) -> Searched:
+    def search(self, call_state: CallState, message: Message, search: Search) -> Searched:
         """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
 
         Raises `LimitExceeded` if the executions take too much gas or time.
         """
-
-
-class Engine(Protocol):
-    """Runs a task that executes messages on a state."""
-
-    @property
-    def limits(self) -> Limits:
-        """Default limits on gas and time of estimates and calls on this engine."""
-
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Call `task` with a function that executes messages on this state; return the result of the task."""
 
 
 def blob_cost(call_state: CallState, message: Message) -> int:
@@ -84,7 +69,7 @@ def engine_named(name: str) -> Engine:
 
     Returns
     -------
-    Engine : an object with a method `run`.
+    Engine : an object with the methods `execute` and `search`.
 
     Raises
     ------

@@ -8,13 +8,13 @@ from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
-from feemodel.execution._engines import Engine, Execute, engine_of
+from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import TOLERANCE, Place, Searched
+from feemodel.execution._search import TOLERANCE, Place
 from feemodel.execution._state import CallState
 
 
@@ -98,15 +98,11 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     >>> gas_estimate(prepared, engine_named("auto")).gas_limit
     21000
     """
-
-    def task(execute: Execute) -> tuple[Searched, str]:
-        return execute.search(prepared.message, prepared.search), execute.engine
-
-    found, name = engine.run(prepared.call_state, task)
+    found = engine.search(prepared.call_state, prepared.message, prepared.search)
     if found.gas_limit is None:
         raise prepared.failure(found.outcome)
     return GasEstimate(
-        gas_limit=found.gas_limit, gas_used=found.outcome.charged, executions=found.executed, engine=name,
+        gas_limit=found.gas_limit, gas_used=found.outcome.charged, executions=found.executed, engine=engine.name,
         proven=found.proven, intact=found.intact, prevented_by=found.prevented_by,
     )  # fmt: skip
 
@@ -148,7 +144,7 @@ def execute_call(
     parsed = call if isinstance(call, Transaction) else parse_call(call)
     changed, runner = call_state.overridden(overrides), engine_of(engine)
     message, gas = prepare_call(parsed, changed, limits or runner.limits)
-    return returned(message, runner.run(changed, lambda execute: execute(message, gas)), gas, changed.fork)
+    return returned(message, runner.execute(changed, message, gas), gas, changed.fork)
 
 
 def prepare_call(call: Transaction, call_state: CallState, limits: Limits) -> tuple[Message, int]:

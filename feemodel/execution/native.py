@@ -6,16 +6,15 @@ The engine releases the global interpreter lock while it executes, so calls in s
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._hashes import Authorization
-from feemodel.execution._engines import Execute, blob_cost, check_executable
+from feemodel.execution._engines import blob_cost, check_executable
 from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
@@ -103,17 +102,17 @@ class Native:
 
     Parameters
     ----------
-    seconds : time limit for all executions of a task together, checked at every call and creation [s].
+    seconds : time limit for an execution or a search, checked at every call and creation [s].
 
     Raises `InvalidInput` if the installed `feemodel-native` does not have the required version, or if `seconds` is not
     valid.
 
     >>> from feemodel.execution._state import CallState
-    >>> Native().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    >>> Native().execute(CallState(accounts={}), Message(to=bytes(20)), 21_000).gas_used
     21000
     """
 
-    limits = Limits()
+    name, limits = "native", Limits()
 
     def __init__(self, seconds: float | None = None) -> None:
         installed = native.version()[0]
@@ -121,105 +120,81 @@ class Native:
             reason = f"expected feemodel-native {VERSION}: {install_command('feemodel_native')}"
             raise InvalidInput("engine", reason, f"feemodel-native {installed}")
         self._seconds = None if seconds is None else check_seconds("seconds", seconds)
-        self._base: _Base | None = None
+        self._base: tuple[CallState, native.State, native.Block] | None = None
 
-    def run(
+    def execute(
         self,
         call_state: CallState,
-        task: Callable[[Execute], Found],
+        message: Message,
+        gas_limit: int,
         *,
         inline_gas: int | None = None,
         stop: native.Stop | None = None,
-    ) -> Found:
-        """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`.
+    ) -> Outcome:
+        """Return the outcome of a message, see `trace`."""
+        return self.trace(call_state, message, gas_limit, inline_gas=inline_gas, stop=stop).outcome
+
+    def trace(
+        self,
+        call_state: CallState,
+        message: Message,
+        gas_limit: int,
+        *,
+        frames: bool = False,
+        inline_gas: int | None = None,
+        stop: native.Stop | None = None,
+    ) -> Traced:
+        """Return the outcome of a message, the range of gas limits for which it is proven, and on request the frames.
 
         Parameters
         ----------
-        call_state : the state on which messages are executed.
-        task : function that takes an executor for the state; `run` returns the function's result.
-        inline_gas : gas for each execution, and for all executions of a search together; `None` for no limit [gas]. If
+        call_state, message, gas_limit : the state, the message that is executed on it, and its gas limit [gas].
+        frames : whether to record how each frame ends.
+        inline_gas : gas for an execution, and for all executions of a search together; `None` for no limit [gas]. If
             a gas limit exceeds it, the execution runs with `inline_gas`, and its trace must prove that the full limit
             gives the same outcome.
-        stop : a `feemodel_native.Stop`; after another thread calls its method `set`, the executions end.
+        stop : a `feemodel_native.Stop`; after another thread calls its method `set`, the execution ends.
 
-        Raises `LimitExceeded` if the executions take longer than the engine's time limit or are stopped, and `Unproven`
-        if `inline_gas` is not enough to prove an outcome.
+        Raises `LimitExceeded` if the execution takes longer than the engine's time limit or is stopped, and `Unproven`
+        if `inline_gas` is not enough to prove the outcome.
         """
-        base = self._base
-        if base is None or (call_state is not base.call_state and not call_state.same_base(base.call_state)):
-            base = self._base = _Base(call_state)
-        try:
-            state = _overridden(base.state, call_state) if call_state.changes else base.state
-            block = base.block if call_state.block is base.call_state.block else _block(call_state)
-        except _NO_FIELDS as error:
-            raise _wrong_state(call_state, error) from None
-        until = None if self._seconds is None else monotonic() + self._seconds
-        return task(_NativeMachine(state, block, call_state, self._seconds, until, inline_gas, stop))
-
-
-class _Base:
-    """A state, and the same state as an object of the compiled package."""
-
-    def __init__(self, call_state: CallState) -> None:
-        try:
-            self.call_state, self.state, self.block = call_state, _state(call_state), _block(call_state)
-        except _NO_FIELDS as error:
-            raise _wrong_state(call_state, error) from None
-
-
-class _NativeMachine(NamedTuple):
-    """Executes messages on one state."""
-
-    state: native.State
-    block: native.Block
-    call_state: CallState
-    seconds: float | None
-    until: float | None
-    inline_gas: int | None
-    stop: native.Stop | None
-    engine: str = "native"
-
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        return self.trace(message, gas_limit).outcome
-
-    def trace(self, message: Message, gas_limit: int, *, frames: bool = False) -> Traced:
-        """Return the outcome, the range of gas limits for which this outcome is proven, and on request the frames."""
-        given = self.inline_gas
-        if given is None or gas_limit <= given:
-            return self._traced(message, gas_limit, frames=frames)
-        if message.pays and message.gas_price and self.call_state.account(message.sender).code:
-            raise Unproven("the sender's code may spend the rest of the sender's balance")
-        traced = self._traced(message, given, frames=frames)
-        if not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
-            raise Unproven(f"an execution with {given:,} gas does not prove the outcome with {gas_limit:,} gas")
-        return traced
-
-    def _traced(self, message: Message, gas_limit: int, *, frames: bool) -> Traced:
-        given, blobs, proves = self.prepared(message)
-        check_executable(self.call_state, message, gas_limit, blobs)
-        left = None if self.until is None else max(self.until - monotonic(), 0.0)
+        given, is_whole = gas_limit, inline_gas is None or gas_limit <= inline_gas
+        if not is_whole:
+            given = inline_gas or 0
+            if message.pays and message.gas_price and call_state.account(message.sender).code:
+                raise Unproven("the sender's code may spend the rest of the sender's balance")
+        state, block, converted, blobs, proves = self._ready(call_state, message)
+        check_executable(call_state, message, given, blobs)
         try:
             answer, minimum, maximum, single_frame, ends = native.trace(
-                self.state, self.block, given, gas_limit, left, frames=frames, stop=self.stop
+                state, block, converted, given, self._seconds, frames=frames, stop=stop
             )
         except _faults() as error:
             raise self._failure(error) from None
         traced = Traced(_outcome(answer), frames=tuple(_frame(*end) for end in ends))
-        if not proves:
-            return traced
-        return traced._replace(minimum=minimum, maximum=maximum, single_frame=single_frame)
+        if proves:
+            traced = traced._replace(minimum=minimum, maximum=maximum, single_frame=single_frame)
+        if not is_whole and not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
+            raise Unproven(f"an execution with {given:,} gas does not prove the outcome with {gas_limit:,} gas")
+        return traced
 
-    def search(self, message: Message, search: Search) -> Searched:
-        """Return the gas limit that a message needs, see `feemodel.execution._search.search_message`."""
-        (given, _, proves), limits = self.prepared(message), search.limits
+    def search(
+        self,
+        call_state: CallState,
+        message: Message,
+        search: Search,
+        *,
+        inline_gas: int | None = None,
+        stop: native.Stop | None = None,
+    ) -> Searched:
+        """Return the gas limit that a message needs, see `feemodel.execution._search.search_message` and `trace`."""
+        (state, block, given, blobs, proves), limits = self._ready(call_state, message), search.limits
         try:
             gas_limit, answer, executed, proven, spent, intact = native.search(
-                self.state, self.block, given, rules=search.rules.name, upper=search.upper,
+                state, block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
-                proves=proves, total_gas=limits.total_gas, seconds=limits.seconds,
-                left=None if self.until is None else max(self.until - monotonic(), 0.0),
-                inline_gas=self.inline_gas, stop=self.stop,
-                sender_acts=search.sender_has_code and bool(message.gas_price),
+                proves=proves, total_gas=limits.total_gas, seconds=limits.seconds, left=self._seconds,
+                inline_gas=inline_gas, stop=stop, sender_acts=search.sender_has_code and bool(message.gas_price),
             )  # fmt: skip
         except native.SpentGas:
             raise too_much_gas(limits.total_gas) from None
@@ -230,16 +205,26 @@ class _NativeMachine(NamedTuple):
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("search", str(error), search) from None
         except _faults() as error:
-            check_executable(self.call_state, message, 0, blob_cost(self.call_state, message))
+            check_executable(call_state, message, 0, blobs)
             raise self._failure(error) from None
         outcome = REFUSED if answer is None else _outcome(answer)
         found = Searched(gas_limit, outcome, executed, proven, spent)
         return found if intact is None else found._replace(**_intact(*intact))
 
-    def prepared(self, message: Message) -> tuple[native.Message, int, bool]:
-        """Return a message as an object of the package, the cost of its blobs, and whether executions prove limits."""
-        fork = self.call_state.fork
-        blobs = blob_cost(self.call_state, message) if message.blob_hashes else 0
+    def _ready(
+        self, call_state: CallState, message: Message
+    ) -> tuple[native.State, native.Block, native.Message, int, bool]:
+        """Return state, block, message as objects of the package, the cost of blobs, and whether limits are proven."""
+        base = self._base
+        try:
+            if base is None or (call_state is not base[0] and not call_state.same_base(base[0])):
+                base = self._base = call_state, _state(call_state), _block(call_state)
+            state = _overridden(base[1], call_state) if call_state.changes else base[1]
+            block = base[2] if call_state.block is base[0].block else _block(call_state)
+        except _NO_FIELDS as error:
+            raise _wrong_state(call_state, error) from None
+        fork = call_state.fork
+        blobs = blob_cost(call_state, message) if message.blob_hashes else 0
         if message.authorizations and not fork.authorizations:
             raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
         if message.access_list and not fork.access_lists:
@@ -255,7 +240,8 @@ class _NativeMachine(NamedTuple):
             # At a smaller gas limit, the payer prepays less. If the payer's balance could overflow 256 bits at a
             # smaller gas limit, an execution proves nothing about smaller gas limits.
             pays = message.pays and message.gas_price
-            return given, blobs, not pays or self.call_state.account(message.sender).balance <= UINT256_MAX // 2
+            proves = not pays or call_state.account(message.sender).balance <= UINT256_MAX // 2
+            return state, block, given, blobs, proves
         except InvalidInput:
             raise
         except _NO_FIELDS as error:
@@ -273,7 +259,7 @@ class _NativeMachine(NamedTuple):
         if isinstance(error, native.BalanceOverflow):  # a balance overflows only after a state override
             return ExecutionFailed(str(error))
         if isinstance(error, native.Exceeded):
-            return too_much_time(self.seconds or 0.0)
+            return too_much_time(self._seconds or 0.0)
         return EngineFailed(f"the native engine failed: {error}")
 
 

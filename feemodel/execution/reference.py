@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution._engines import Execute, blob_cost, check_executable
+from feemodel.execution._engines import blob_cost, check_executable
 from feemodel.execution._inputs import check_message, check_state
 from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.execution._message import Message
@@ -77,19 +77,26 @@ class Reference:
     """Engine that executes EVM messages with the executable specification, and caches the accounts of the last state.
 
     >>> from feemodel.execution._state import CallState
-    >>> Reference().run(CallState(accounts={}), lambda execute: execute(Message(to=bytes(20)), 21_000)).gas_used
+    >>> Reference().execute(CallState(accounts={}), Message(to=bytes(20)), 21_000).gas_used
     21000
     """
 
-    limits = REFERENCE_LIMITS
+    name, limits = "reference", REFERENCE_LIMITS
 
     def __init__(self) -> None:
         self._base: CallState | None = None
         self._state: Any = None
         self._lock = Lock()
 
-    def run(self, call_state: CallState, task: Callable[[Execute], Found]) -> Found:
-        """Return the result of a task that executes messages on a state, see `feemodel.execution._engines.Engine`."""
+    def execute(self, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
+        """Return the outcome of a message, see `feemodel.execution._engines.Engine`."""
+        return self._run(call_state, lambda execute: execute(message, gas_limit))
+
+    def search(self, call_state: CallState, message: Message, search: Search) -> Searched:
+        """Return the gas limit that a message needs, see `feemodel.execution._engines.Engine`."""
+        return self._run(call_state, lambda execute: search_message(execute, message, search))
+
+    def _run(self, call_state: CallState, task: Callable[[Callable[[Message, int], Outcome]], Found]) -> Found:
         check_state(call_state)
         rules = _rules(call_state.fork.name)
         with self._lock:  # the specification supports only one tracer per process
@@ -98,7 +105,7 @@ class Reference:
             state = self._state
             if call_state.changes:
                 state = _load(rules, _copy(rules, state), call_state.changes)
-            return task(_Machine(rules, state, call_state))
+            return task(partial(_executed, rules, state, call_state))
 
 
 @cache
@@ -123,49 +130,38 @@ def _rules(fork: str) -> Any:
     return rules
 
 
-class _Machine:
-    """Executes messages on one state."""
-
-    engine = "reference"
-
-    def __init__(self, rules: Any, state: Any, call_state: CallState) -> None:
-        self._rules, self._state, self._call_state = rules, state, call_state
-
-    def search(self, message: Message, search: Search) -> Searched:
-        """Return the gas limit that a message needs."""
-        return search_message(self, message, search)
-
-    def __call__(self, message: Message, gas_limit: int) -> Outcome:
-        rules, fork = self._rules, self._call_state.fork
-        check_message(message)
-        blobs = blob_cost(self._call_state, message)
-        check_executable(self._call_state, message, gas_limit, blobs)
-        transaction = _transaction(rules, message, gas_limit)
-        cost = rules.transactions.calculate_intrinsic_cost(transaction)
-        intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
-        if gas_limit < max(intrinsic, floor):
-            return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
-        state = _copy(rules, self._state)
-        block = _block_environment(rules, state, self._call_state, message.base_fee)
-        due = blobs + (gas_limit * message.gas_price if message.pays else 0)
-        _charge_sender(rules, state, message.sender, due)
-        environment = _transaction_environment(rules, message, gas_limit - intrinsic, self._call_state)
-        try:
-            with recursion_limit(RECURSION_LIMIT):
-                end, output = _process(rules, rules.utils.message.prepare_message(block, environment, transaction))
-        except OverflowError:  # an overflow is possible only with a state override
-            raise ExecutionFailed(_OVERFLOW) from None
-        status, halt = _ending(end.error)
-        gas_used = gas_limit - int(end.gas_left)
-        return Outcome(
-            status=status,
-            gas_used=gas_used,
-            refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
-            floor=floor,
-            # In early forks of the specification, a failed execution has output.
-            output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,
-            halt=halt,
-        )
+def _executed(rules: Any, base: Any, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
+    """Execute a message on a copy of the specification's state."""
+    fork = call_state.fork
+    check_message(message)
+    blobs = blob_cost(call_state, message)
+    check_executable(call_state, message, gas_limit, blobs)
+    transaction = _transaction(rules, message, gas_limit)
+    cost = rules.transactions.calculate_intrinsic_cost(transaction)
+    intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
+    if gas_limit < max(intrinsic, floor):
+        return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
+    state = _copy(rules, base)
+    block = _block_environment(rules, state, call_state, message.base_fee)
+    due = blobs + (gas_limit * message.gas_price if message.pays else 0)
+    _charge_sender(rules, state, message.sender, due)
+    environment = _transaction_environment(rules, message, gas_limit - intrinsic, call_state)
+    try:
+        with recursion_limit(RECURSION_LIMIT):
+            end, output = _process(rules, rules.utils.message.prepare_message(block, environment, transaction))
+    except OverflowError:  # an overflow is possible only with a state override
+        raise ExecutionFailed(_OVERFLOW) from None
+    status, halt = _ending(end.error)
+    gas_used = gas_limit - int(end.gas_left)
+    return Outcome(
+        status=status,
+        gas_used=gas_used,
+        refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
+        floor=floor,
+        # In early forks of the specification, a failed execution has output.
+        output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,
+        halt=halt,
+    )
 
 
 def _ending(error: Any) -> tuple[Status, str]:

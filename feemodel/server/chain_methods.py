@@ -111,7 +111,7 @@ class ChainMethods:
         asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
         call_state = self._executor.state(asked)
         message, gas = prepare_call(call, call_state, self._executor.limits)
-        outcome = await self._executor.run(lambda execute: execute(message, gas), call, call_state)
+        outcome = await self._executor.run("execute", call_state, message, gas)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(

@@ -195,7 +195,11 @@ class Dispatcher:
         try:
             if body.lstrip(b" \t\r\n")[:1] == b"[":
                 return await self._answer_batch(_decode_batch(body))
-            return await self._answer_call(_call_of(body))
+            try:
+                call: _Call | None = _decode_call(body)
+            except msgspec.ValidationError:
+                call = _call_of(body)
+            return await self._answer_call(call)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
 

@@ -8,12 +8,11 @@ cap bounds the time.
 """
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.types import Receive
 
@@ -23,15 +22,15 @@ from feemodel.estimates.json_types import StateOverride
 from feemodel.estimates.rollup import EstimateOptions, OwnChain
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution._clients import node_named
-from feemodel.execution._engines import Execute, engine_named, is_native
+from feemodel.execution._engines import engine_named, is_native
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
+from feemodel.execution._message import Message
 from feemodel.execution._state import CallState
 from feemodel.execution.native import Native
 from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
-
-Found = TypeVar("Found")
 
 #: ASGI's function that waits for the next event of the current request's connection; `None` outside of a request.
 RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
@@ -82,9 +81,8 @@ class Executor(OwnChain):
         engine = Native(limits.seconds) if is_native(settings.engine) else engine_named(settings.engine)
         super().__init__(chain, engine, limits, tolerance=settings.tolerance, node=node)
         self.settings, self._waiting = settings, 0
-        self.engine_name = "native" if isinstance(engine, Native) else "reference"
         if settings.intact and not isinstance(engine, Native):
-            raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine_name)
+            raise InvalidInput("intact", "expected the native engine, which records every frame", engine.name)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(THREADS)
 
@@ -113,8 +111,8 @@ class Executor(OwnChain):
             return block.tag != "earliest" or number == 0
         return block.number == number
 
-    async def run_whole(self, task: Callable[[Execute], Found], call_state: CallState) -> Found:
-        """Run a task in a thread; if the caller goes away, the task is not run, or the native engine stops."""
+    async def run_whole(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
+        """Call a method of the engine in a thread; if the caller goes away, it is not called, or the engine stops."""
         if self._waiting >= self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
         seconds, receive, call = WAITS * self.limits.seconds, RECEIVE.get(), asyncio.current_task()
@@ -130,8 +128,8 @@ class Executor(OwnChain):
                 raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
             finally:
                 self._waiting -= 1
-            run = partial(engine.run, stop=stop) if isinstance(engine, Native) else engine.run
-            running = asyncio.get_running_loop().run_in_executor(self._threads, run, call_state, task)
+            run = getattr(engine, method) if stop is None else partial(getattr(engine, method), stop=stop)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, run, call_state, message, how)
             running.add_done_callback(lambda _: self._free.release())
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -144,7 +142,7 @@ class Executor(OwnChain):
 
     async def warm_up(self) -> None:
         """Load the state into the engine, so that the first call does not have to wait."""
-        await self.run_whole(lambda execute: None, self.chain.call_state)
+        await self.run_whole("execute", self.chain.call_state, Message(to=bytes(20)), TRANSACTION_GAS)
 
     def close(self) -> None:
         """Wait until each thread has finished its current task."""

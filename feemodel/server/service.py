@@ -205,5 +205,5 @@ class Service:
             "price": self._price_gauges(),
             "l1_fee": {} if self._fees is None or self._fees.last is None else dict(self._fees.last.l1_fees),
             "node_up": {"": None if head is None else float(head.error is None and head.last is not None)},
-            "engine": {} if self._executor is None else {self._executor.engine_name: 1.0},
+            "engine": {} if self._executor is None else {self._executor.engine.name: 1.0},
         }

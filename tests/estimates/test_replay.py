@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 
 import coincurve
 import pytest
@@ -267,15 +268,15 @@ def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
 class Slow:
     """An engine on which one transaction takes too long and another one cannot be executed."""
 
-    def run(self, call_state, task):
-        def execute(message, gas_limit):
-            if message.data == b"\x01":
-                raise LimitExceeded("too long")
-            return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
+    name = "slow"
 
-        execute.engine = "slow"
-        execute.search = lambda message, search: search_message(execute, message, search)
-        return task(execute)
+    def execute(self, call_state, message, gas_limit):
+        if message.data == b"\x01":
+            raise LimitExceeded("too long")
+        return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
+
+    def search(self, call_state, message, search):
+        return search_message(partial(self.execute, call_state), message, search)
 
 
 def test_what_fails_of_one_transaction_is_said_of_it_and_the_others_are_compared():

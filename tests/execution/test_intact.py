@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -38,11 +39,8 @@ def estimate(call_state, **call):
 
 def frames_at(call_state, message, limits):
     """How every frame ends with each limit."""
-
-    def task(execute):
-        return [[frame[:4] for frame in execute.trace(message, limit, frames=True).frames] for limit in limits]
-
-    return engine_named("native").run(call_state, task)
+    trace = partial(engine_named("native").trace, call_state, message, frames=True)
+    return [[frame[:4] for frame in trace(limit).frames] for limit in limits]
 
 
 def program(rng, callees):
@@ -76,7 +74,7 @@ def test_the_least_of_all_limits_is_found():
         message, call_state = Message(sender=SENDER, to=TARGET, access_list=warm), CallState(accounts=accounts)
         intrinsic, upper = 28_200, 29_700  # with three addresses in the access list
         search = Search(INTACT, upper, math.inf, 0, transfer=False, limits=Limits())
-        found = engine_named("native").run(call_state, lambda execute: execute.search(message, search))  # noqa: B023
+        found = engine_named("native").search(call_state, message, search)
         if found.gas_limit is None:
             continue  # it fails with the upper bound
         whole, *ends = frames_at(call_state, message, [upper, *range(intrinsic - 1, upper)])
@@ -171,6 +169,4 @@ def test_an_execution_that_nobody_waits_for_ends():
     stop = feemodel_native.Stop()
     stop.set()
     with pytest.raises(LimitExceeded):
-        engine_named("native").run(
-            state("00"), lambda execute: execute(Message(sender=SENDER, to=TARGET), 50_000), stop=stop
-        )
+        engine_named("native").execute(state("00"), Message(sender=SENDER, to=TARGET), 50_000, stop=stop)

@@ -18,6 +18,6 @@ def test_intrinsic_gas_is_that_of_every_fork(fork, to, engine):
     listed = ((TARGET, (bytes(32), b"\x01" * 32)),) if fork_named(fork).access_lists else ()
     message = Message(sender=SENDER, to=to, data=b"\x00" * 40 + b"\x01" * 3, access_list=listed)
     call_state = CallState(accounts={SENDER: Account(balance=10**24, nonce=1)}, fork=fork_named(fork))
-    outcome = engine_named(engine).run(call_state, lambda execute: execute(message, 100_000))
+    outcome = engine_named(engine).execute(call_state, message, 100_000)
 
     assert outcome.gas_used == intrinsic_gas(message, fork_named(fork))

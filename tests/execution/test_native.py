@@ -30,7 +30,7 @@ def call_state(code="", **changes):
 
 
 def run(state, message, gas_limit=1_000_000, engine=None):
-    return (engine or Native()).run(state, lambda execute: execute(message, gas_limit))
+    return (engine or Native()).execute(state, message, gas_limit)
 
 
 def test_random_calls_of_every_kind_end_as_on_the_reference():

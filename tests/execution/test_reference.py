@@ -188,7 +188,7 @@ def test_nothing_of_an_execution_stays():
     engine = Reference()
     state = call_state("5f546001015f555f545f5260205ff3")
     message = Message(sender=SENDER, to=TARGET)
-    outcomes = [engine.run(state, lambda execute: execute(message, 100_000)) for _ in range(3)]
+    outcomes = [engine.execute(state, message, 100_000) for _ in range(3)]
 
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0].output[-1] == 1

@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -163,13 +164,9 @@ def test_the_search_in_rust_answers_as_the_one_that_executes_every_limit(seed):
             transfer=rng.random() < 0.5,
             limits=Limits(total_gas=10**12, seconds=10**6),
         )
-        found, expected = native.run(
-            call.call_state,
-            lambda execute, message=message, search=search: (
-                ended(lambda: execute.search(message, search)),
-                ended(lambda: search_message(execute, message, search)),
-            ),
-        )
+        execute = partial(native.execute, call.call_state)
+        found = ended(partial(native.search, call.call_state, message, search))
+        expected = ended(partial(search_message, execute, message, search))
         ends[found.gas_limit is None] += 1
         assert (found.gas_limit, found.outcome) == (expected.gas_limit, expected.outcome)
         assert found.executed <= expected.executed
@@ -193,7 +190,7 @@ def test_a_search_that_takes_too_long_begins_no_further_execution():
     search = Search(GETH, CAP, math.inf, 0, transfer=False, limits=Limits(seconds=1e-6))
 
     with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 1e-06 s together"):
-        engine_named("native").run(call_state, lambda execute: execute.search(Message(to=TARGET), search))
+        engine_named("native").search(call_state, Message(to=TARGET), search)
 
 
 def test_an_unknown_node_is_refused():

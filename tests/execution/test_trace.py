@@ -1,6 +1,7 @@
 """What one traced execution proves: against executing with other gas limits, on calls that try to prove it wrong."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -23,7 +24,7 @@ CALL_CALLEE = f"5f5f5f5f5f73{CALLEE.hex()}5af1"
 
 
 def traced_on(call_state, message, gas_limit=PLENTY):
-    return engine_named("native").run(call_state, lambda execute: execute.trace(message, gas_limit))
+    return engine_named("native").trace(call_state, message, gas_limit)
 
 
 OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzantium", "istanbul", "berlin", "shanghai")
@@ -40,23 +41,24 @@ def test_a_trace_is_right_about_every_other_limit(family, old):
         price = int(call.call.get("gasPrice", "0x0"), 16)
         message = message_of(parse_call(call.call), gas_price=price, base_fee=min(price, 7), pays="from" in call.call)
         upper = min(PLENTY, (BALANCE - message.value) // price if price else PLENTY)
-        wrong = engine.run(call.call_state, lambda execute: wrong_about(execute, message, upper, rng))  # noqa: B023
+        execute, trace = (partial(method, call.call_state, message) for method in (engine.execute, engine.trace))
+        wrong = wrong_about(execute, trace, upper, rng)
         assert wrong == [], (number, call)
 
 
-def wrong_about(execute, message, upper, rng):
-    whole = execute.trace(message, upper)
+def wrong_about(execute, trace, upper, rng):
+    whole = trace(upper)
     needed = whole.outcome.peak
     limits = {upper, whole.minimum - 1, rng.randint(needed // 2, needed), rng.randint(needed, max(needed, upper))}
     return [
         (limit, *wrong)
         for limit in sorted(limits)
-        if 21_000 <= limit <= upper and (wrong := wrong_about_one(execute, message, limit, upper, rng))
+        if 21_000 <= limit <= upper and (wrong := wrong_about_one(execute, trace, limit, upper, rng))
     ]
 
 
-def wrong_about_one(execute, message, limit, upper, rng):
-    found, expected = execute.trace(message, limit), execute(message, limit)
+def wrong_about_one(execute, trace, limit, upper, rng):
+    found, expected = trace(limit), execute(limit)
     if found.outcome != expected:
         return ["the outcome itself"]
     if found.minimum > found.maximum:
@@ -66,9 +68,9 @@ def wrong_about_one(execute, message, limit, upper, rng):
     wrong = [
         other
         for other in within
-        if (ended := execute(message, other)).succeeded != expected.succeeded or (found.oblivious and ended != expected)
+        if (ended := execute(other)).succeeded != expected.succeeded or (found.oblivious and ended != expected)
     ]
-    below = execute(message, found.minimum - 1)
+    below = execute(found.minimum - 1)
     if (found.oblivious and below == expected) or (found.single_frame and below.succeeded):
         wrong.append(found.minimum - 1)
     return wrong

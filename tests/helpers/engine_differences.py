@@ -389,10 +389,10 @@ def alike(outcome: Outcome) -> Outcome:
     return outcome._replace(status=Status.HALT, halt="") if halted else outcome
 
 
-def ended(engine: Engine, case: Case, method: str = "__call__") -> Any:
+def ended(engine: Engine, case: Case, method: str = "execute") -> Any:
     """The outcome, or with `method="trace"` what the native engine proves by it, or the error instead of one."""
     try:
-        return engine.run(case.call_state, lambda execute: getattr(execute, method)(case.message, case.gas_limit))
+        return getattr(engine, method)(case.call_state, case.message, case.gas_limit)
     except FeeModelError as error:
         return str(error)
 
@@ -409,7 +409,7 @@ def unproven(engine: Engine, case: Case, answer: Any) -> list[str]:
         return []
 
     def at(gas_limit: int) -> Outcome:
-        return engine.run(case.call_state, lambda execute: execute(case.message, gas_limit))
+        return engine.execute(case.call_state, case.message, gas_limit)
 
     ended = at(answer.minimum)
     same = ended == answer.outcome if answer.oblivious else ended.succeeded == answer.outcome.succeeded

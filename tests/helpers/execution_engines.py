@@ -10,7 +10,7 @@ ENGINES = ("native", "reference") if HAS_NATIVE else ("reference",)
 
 def run_once(call_state, message, gas_limit, engine="reference"):
     """The outcome of one execution."""
-    return engine_named(engine).run(call_state, lambda execute: execute(message, gas_limit))
+    return engine_named(engine).execute(call_state, message, gas_limit)
 
 
 def address(number):

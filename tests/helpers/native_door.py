@@ -143,7 +143,7 @@ def through_feemodel(rng: random.Random) -> None:
     )  # fmt: skip
     gas_limit = sometimes(10**6, lambda: number(rng))
     engine = Native(sometimes(0.05, lambda: rng.choice(SECONDS)))
-    engine.run(call_state, lambda execute: rng.choice([execute, execute.trace])(message, gas_limit))
+    rng.choice([engine.execute, engine.trace])(call_state, message, gas_limit)
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
     """Execute a transaction again; return the outcome and the name of the engine that was used."""
     message, gas_limit = _message(step), step.transaction.gas_limit
-    return engine.run(step.call_state, lambda execute: (execute(message, gas_limit), execute.engine))
+    return engine.execute(step.call_state, message, gas_limit), engine.name
 
 
 def is_reproduced(step: Step, outcome: Outcome) -> bool:

@@ -52,26 +52,18 @@ def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -
 class Executing:
     """An engine that searches by executing every limit; each limit is executed once for all searches of a call."""
 
-    limits = UNLIMITED
+    name, limits = "executing", UNLIMITED
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._outcomes = engine, {}
 
-    def run(self, call_state, task):
-        return self._engine.run(call_state, lambda execute: task(_Executing(execute, self._outcomes)))
+    def search(self, call_state, message, search):
+        def execute(message, gas_limit):
+            if (message, gas_limit) not in self._outcomes:
+                self._outcomes[message, gas_limit] = self._engine.execute(call_state, message, gas_limit)
+            return self._outcomes[message, gas_limit]
 
-
-class _Executing:
-    def __init__(self, execute, outcomes):
-        self._execute, self._outcomes, self.engine = execute, outcomes, execute.engine
-
-    def __call__(self, message, gas_limit):
-        if (message, gas_limit) not in self._outcomes:
-            self._outcomes[message, gas_limit] = self._execute(message, gas_limit)
-        return self._outcomes[message, gas_limit]
-
-    def search(self, message, search):
-        return search_message(self, message, search)
+        return search_message(execute, message, search)
 
 
 def compared(asked: Iterator[Asked]) -> tuple[list[str], Counter]:

@@ -62,7 +62,7 @@ def _moved_in_reference(engine: Reference, call_state: CallState) -> list[Any]:
     if engine._base is None or not call_state.same_base(engine._base):
         return []
     rules, untouched = _rules(call_state.fork.name), Reference()
-    untouched.run(call_state, lambda execute: None)
+    untouched._run(call_state, lambda execute: None)
     roots = [rules.state.state_root(state) for state in (untouched._state, engine._state)]
     return [] if roots[0] == roots[1] else [("the root of the reference engine", *roots)]
 
@@ -91,7 +91,7 @@ def probes(engine: Any, call_state: CallState, addresses: list[bytes]) -> list[A
 
 def _outcome(engine: Any, call_state: CallState, message: Message) -> Any:
     try:
-        return engine.run(call_state, lambda execute: execute(message, PLENTY))
+        return engine.execute(call_state, message, PLENTY)
     except InvalidInput as error:
         return type(error)
 

@@ -82,8 +82,7 @@ class Judge:
         self.whole = self._traced(int(row["call"]["gas"], 16))
 
     def _traced(self, gas_limit: int) -> Any:
-        run = engine_named("native").run
-        return run(self.state, lambda execute: execute.trace(self.message, gas_limit, frames=True))  # type: ignore[attr-defined]
+        return engine_named("native").trace(self.state, self.message, gas_limit, frames=True)  # type: ignore[attr-defined]
 
     def outcome(self, gas_limit: int) -> Row:
         """Whether the call succeeds, its gas, and the first frame that ends in another way than with the cap."""

@@ -10,7 +10,7 @@ from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates import rollup
 from feemodel.estimates.chain import ChainState
 from feemodel.ethereum import parse_call
-from feemodel.execution._clients import node_named
+from feemodel.execution._clients import message_of, node_named
 from feemodel.execution._estimate import prepare_call
 from feemodel.execution._state import Account, CallState
 from feemodel.execution.native import Native
@@ -86,17 +86,17 @@ def test_what_little_gas_proves_needs_no_thread(call, threads, monkeypatch):
 def held(executor):
     """The event until which the executor's engine runs."""
     release = threading.Event()
-    executor.engine = type("E", (), {"run": lambda *_: release.wait(30)})()
+    executor.engine = type("E", (), {"execute": lambda *_: release.wait(30)})()
     return release
 
 
 def test_a_call_that_finds_the_queue_full_is_refused_at_once():
     async def use(executor):
         release = held(executor)
-        tasks = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS + 2)]
+        tasks = [asyncio.create_task(executor.run_whole("execute", STATE, None, 0)) for _ in range(execute.THREADS + 2)]
         await asyncio.sleep(0.01)  # two wait
         with pytest.raises(LimitExceeded, match="calls that wait to be executed: at most 2"):
-            await executor.run_whole(None, STATE)
+            await executor.run_whole("execute", STATE, None, 0)
         release.set()
         await asyncio.gather(*tasks)
 
@@ -106,10 +106,10 @@ def test_a_call_that_finds_the_queue_full_is_refused_at_once():
 def test_a_call_waits_for_a_thread_for_so_long(monkeypatch):
     async def use(executor):
         release = held(executor)
-        first = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS)]
+        first = [asyncio.create_task(executor.run_whole("execute", STATE, None, 0)) for _ in range(execute.THREADS)]
         await asyncio.sleep(0)
         with pytest.raises(LimitExceeded, match=r"a call may wait 0.02 s to be executed"):
-            await executor.run_whole(None, STATE)
+            await executor.run_whole("execute", STATE, None, 0)
         release.set()
         await asyncio.gather(*first)
 
@@ -130,7 +130,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
 
         execute.RECEIVE.set(receive)
         message, gas = prepare_call(call, state, executor.limits)
-        task = asyncio.create_task(executor.run(lambda execute: execute(message, gas), call, state))
+        task = asyncio.create_task(executor.run("execute", state, message, gas))
         await asyncio.sleep(0.3)
         assert (task.done(), executor._free._value) == (False, execute.THREADS - 1)
         gone.set()
@@ -146,7 +146,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
 def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
     async def use(executor):
         release = held(executor)
-        tasks = [asyncio.create_task(executor.run_whole(None, STATE)) for _ in range(execute.THREADS)]
+        tasks = [asyncio.create_task(executor.run_whole("execute", STATE, None, 0)) for _ in range(execute.THREADS)]
         await asyncio.sleep(0.01)
         gone = asyncio.Event()
 
@@ -155,7 +155,7 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
             return {"type": "http.disconnect"}
 
         execute.RECEIVE.set(receive)
-        abandoned = asyncio.create_task(executor.run_whole(None, STATE))
+        abandoned = asyncio.create_task(executor.run_whole("execute", STATE, None, 0))
         await asyncio.sleep(0.01)
         assert executor._waiting == 1
         gone.set()
@@ -186,7 +186,7 @@ def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected, monkeyp
         monkeypatch.setattr(executor, "engine", inline := Inline())
         for size in (expected, expected - 1):
             monkeypatch.setattr(rollup, "INLINE_BYTES", size)
-            await executor.run(lambda execute: None, parse_call(call), state)
+            await executor.run("execute", state, message_of(parse_call(call)), 0)
         return inline.runs
 
     assert run(use) == 1
@@ -197,7 +197,7 @@ class Inline(Native):
 
     runs = 0
 
-    def run(self, call_state, task, *, inline_gas=None, stop=None):
+    def execute(self, call_state, message, gas_limit, *, inline_gas=None, stop=None):
         self.runs += inline_gas is not None
 
 
