@@ -46,9 +46,9 @@ MAY_IMPORT = {
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
     "cli": 4_193,
-    "estimates": 953,
+    "estimates": 951,
     "ethereum": 2_483,
-    "execution": 2_324,
+    "execution": 2_282,
     "explorer": 1_126,
     "io": 3_477,
     "ledger": 3_656,
@@ -59,8 +59,8 @@ CEILINGS = {
     "simulation": 8_709,
     "sizes": 965,
     "top level": 2_040,
-    "package": 39_876,
-    "tests": 39_618,
+    "package": 39_832,
+    "tests": 39_605,
     "Rust": 3_043,
     "JavaScript, CSS and HTML": 1_262,
     "modules": 212,

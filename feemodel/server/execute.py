@@ -1,10 +1,8 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
-While a call runs in the event loop, no other request is answered. Therefore the native engine first executes a call
-there with a small amount of gas, whatever the gas limit of the call. For most calls, a small amount of gas is enough,
-and the trace shows that a larger limit gives the same result. A call whose result is not yet known is executed again in
-a thread, where the native engine releases the global interpreter lock. The reference engine holds the lock; its gas
-cap bounds the time.
+While a call runs in the event loop, no other request is answered, so `OwnChain.run` gives a call little gas there. In a
+thread, the native engine releases the global interpreter lock. The reference engine holds it; its gas cap bounds the
+time.
 """
 
 import asyncio
