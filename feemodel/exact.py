@@ -111,15 +111,13 @@ class Exact:
     __hash__ = None  # type: ignore[assignment]
 
 
-def exact(array: NDArray[np.int64], low: int | None = None, high: int | None = None) -> Exact:
+def exact(array: NDArray[np.int64]) -> Exact:
     """Return an int64 array as `Exact`.
 
     >>> (exact(np.array([10**18])) * 10**12 // 10**13).word
     array([100000000000000000])
     """
-    if low is None or high is None:
-        low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    return Exact(array, low, high)
+    return Exact(array, int(array.min()), int(array.max())) if array.size else Exact(array, 0, 0)
 
 
 def where(condition: Any, value: Any, otherwise: Any) -> Any:

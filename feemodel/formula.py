@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.exact import NO_ROOM, Beyond, Exact, exact
+from feemodel.exact import NO_ROOM, Beyond, Exact
 from feemodel.quantities import Quantity, quantity_of
 
 P = ParamSpec("P")
@@ -180,7 +180,11 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
         raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
     except OverflowError as error:
         raise _overflow(error, function, given) from None
-    return result if wrap is None or out is not None else _like(result, map(wrap, _leaves(result)))
+    if out is not None:
+        if result is not out:
+            out[...] = result
+        return out
+    return result if wrap is None else _like(result, map(wrap, _leaves(result)))
 
 
 def _compiled(
@@ -203,9 +207,7 @@ def _compiled(
     # The compiled form must not overwrite its inputs, because the formula reads them again if it proves nothing.
     direct = out is not None and out.flags.c_contiguous and not any(np.may_share_memory(out, a) for a in arrays)
     result = out if direct else np.empty(shape, dtype=np.int64)
-    if not kernel()(inputs, result):
-        return None
-    return result if out is None or direct else _written(result, out)
+    return result if kernel()(inputs, result) else None
 
 
 def _check_out(out: Any, shape: tuple[int, ...]) -> None:
@@ -214,11 +216,6 @@ def _check_out(out: Any, shape: tuple[int, ...]) -> None:
         raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
     if not out.flags.writeable:
         raise InvalidInput("out", "expected a writable array", "a read-only array")
-
-
-def _written(result: Any, out: NDArray[np.int64]) -> NDArray[np.int64]:
-    out[...] = result
-    return out
 
 
 def _computed(
@@ -230,18 +227,17 @@ def _computed(
     if out is not None:
         _check_out(out, shape)
     if not arrays:
-        result = function(**arguments)
-        return result if out is None else _written(result, out)
+        return function(**arguments)
     bounds = {
         name: (int(array.min()), int(array.max())) if array.size else (0, 0)
         for name, array in arrays.items()
         if not quantities[name].double
     }
     whole: list[Any] | None = None
-    like: Any = None
+    like = None
     for tile in _tiles(shape):
         parts = {name: _part(array, tile) for name, array in arrays.items()}
-        exacts = {name: exact(part, *bounds[name]) if name in bounds else part for name, part in parts.items()}
+        exacts = {name: Exact(part, *bounds[name]) if name in bounds else part for name, part in parts.items()}
         try:
             try:
                 like = function(**{**arguments, **exacts})
@@ -253,7 +249,7 @@ def _computed(
                 raise
             if math.prod(shape) <= NAMED:  # the whole arrays, because a later element may fail at an earlier step
                 with suppress(Beyond):
-                    all_exacts = {name: exact(a, *bounds[name]) if name in bounds else a for name, a in arrays.items()}
+                    all_exacts = {name: Exact(a, *bounds[name]) if name in bounds else a for name, a in arrays.items()}
                     function(**{**arguments, **all_exacts})
             starts = [part.start for part in tile[len(shape) - len(error.index) :]]
             index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
@@ -262,8 +258,7 @@ def _computed(
             whole = [np.empty(shape, np.asarray(leaf).dtype) for leaf in leaves]
         for result, leaf in zip(whole, leaves, strict=True):
             result[tile] = leaf
-    result = _like(like, iter(whole or ()))
-    return result if out is None else _written(result, out)
+    return _like(like, iter(whole or ()))
 
 
 def _tiles(shape: tuple[int, ...]) -> Iterator[Tile]:

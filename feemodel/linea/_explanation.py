@@ -20,13 +20,17 @@ class Wallet(NamedTuple):
     priority_multiplier: Decimal
     base_fee_multiplier: Decimal
 
+    def fees(self, priority_fee: int, base_fee: int = NODE.base_fee) -> tuple[int, int]:
+        """Return the max priority fee and the max fee that the wallet sets in a transaction [wei / gas].
 
-class WalletFees(NamedTuple):
-    """Fees that a wallet sets in a transaction [wei / gas]."""
+        Both fees of an estimate are multiplied by a factor and truncated. The products are 1.05 · 37,594,352 =
+        39,474,069.6 for the priority fee and 1.35 · 7 = 9.45 for the base fee:
 
-    wallet: Wallet
-    max_priority_fee: int
-    max_fee: int
+        >>> WALLETS[2].fees(37_594_352)  # Linea mainnet block 28,279,135, transaction 2
+        (39474069, 39474078)
+        """
+        priority = int(priority_fee * self.priority_multiplier)
+        return priority, priority + int(base_fee * self.base_fee_multiplier)
 
 
 # Source: Linea mainnet blocks 28,279,135 to 28,279,249 (January 2026), whose fees these factors reproduce exactly;
@@ -37,19 +41,6 @@ WALLETS = (
     Wallet("MetaMask, medium", Decimal("1.05"), Decimal("1.35")),
     Wallet("MetaMask, high", Decimal("1.1"), Decimal("1.7")),
 )
-
-
-def wallet_fees(priority_fee: int, *, base_fee: int = NODE.base_fee, wallet: Wallet = WALLETS[0]) -> WalletFees:
-    """Return the fees that a wallet sets: both fees of an estimate, each multiplied by a factor and truncated.
-
-    The products are 1.05 · 37,594,352 = 39,474,069.6 for the priority fee and 1.35 · 7 = 9.45 for the base fee:
-
-    >>> fees = wallet_fees(37_594_352, wallet=WALLETS[2])  # Linea mainnet block 28,279,135, transaction 2
-    >>> fees.max_priority_fee, fees.max_fee
-    (39474069, 39474078)
-    """
-    priority = int(priority_fee * wallet.priority_multiplier)
-    return WalletFees(wallet, priority, priority + int(base_fee * wallet.base_fee_multiplier))
 
 
 def explain(
@@ -130,8 +121,9 @@ def explain(
         "totalWei": suggested * estimated,
         "offeredPricePerGas": offered,
         "wallets": [
-            {"wallet": fees.wallet.name, "maxPriorityFeePerGas": fees.max_priority_fee, "maxFeePerGas": fees.max_fee}
-            for fees in (wallet_fees(parts.total, base_fee=form.base_fee, wallet=wallet) for wallet in WALLETS)
+            {"wallet": wallet.name, "maxPriorityFeePerGas": max_priority_fee, "maxFeePerGas": max_fee}
+            for wallet in WALLETS
+            for max_priority_fee, max_fee in (wallet.fees(parts.total, form.base_fee),)
         ],
         "stages": [
             {

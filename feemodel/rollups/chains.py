@@ -160,7 +160,7 @@ class Parameters(Mapping[str, Any]):
         """
         checked = {name: check_parameter(name, value) for name, value in mapping("parameters", values).items()}
         entries = {
-            name: Parameter(status="given", value=value, since=self.since, source="given by the caller")
+            name: Parameter(status="given", value=value, since=self.row.since, source="given by the caller")
             for name, value in checked.items()
         }
         return Parameters(self.chain, self.entries | entries, self.row)
@@ -168,7 +168,7 @@ class Parameters(Mapping[str, Any]):
     def assuming(self, values: Mapping[str, Any], source: str) -> "Parameters":
         """Return a copy of the parameters, with assumed values for the parameters that no row sets."""
         entries = {
-            name: Parameter(status="assumed", value=value, since=self.since, source=source)
+            name: Parameter(status="assumed", value=value, since=self.row.since, source=source)
             for name, value in values.items()
             if name not in self.entries
         }

@@ -75,7 +75,7 @@ class Rule:
     @property
     def name(self) -> str:
         """Name of the chain, and the upgrade."""
-        return self.chain + (f"/{self.upgrade}" if self.upgrade else "")
+        return self.parameters.chain.name + (f"/{self.upgrade}" if self.upgrade else "")
 
     @property
     def no_set_code(self) -> str | None:
@@ -153,20 +153,17 @@ def evaluate(factors: Factors) -> Fees:
     quotient = (f.units * f.price + f.offset) // f.divisor
     if f.saturates:
         quotient = minimum(quotient, UINT64_MAX)
-    data_fee = _with_margin(quotient + f.fixed, f.margin) - _with_margin(f.fixed, f.margin)
-    return Fees(f.step * data_fee, f.gas * f.gas_price + f.extra)
+    if f.margin is not None:
+        quotient = with_margin(quotient + f.fixed, f.margin) - with_margin(f.fixed, f.margin)
+    return Fees(f.step * quotient, f.gas * f.gas_price + f.extra)
 
 
-def _with_margin(price: Whole, margin: float | None) -> Whole:
+def with_margin(price: Whole, margin: float) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    If the margin is `None`, the function returns the price, of any size.
-
-    >>> _with_margin(36_095_238, 1.2)
+    >>> with_margin(36_095_238, 1.2)
     43314285
     """
-    if margin is None:
-        return price
     require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)
     product = margin * double(price)
     reason = "expected a price whose product with the margin is below 2**53"

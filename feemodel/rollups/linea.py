@@ -1,8 +1,5 @@
 """Linea's rule: the formulas of `feemodel.linea` at the variable cost that Linea's coordinator would publish."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from feemodel.checks import instance
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, ELASTICITY, base_fee_bound
 from feemodel.exact import double, long, require
@@ -10,7 +7,7 @@ from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.quantities import Whole
 from feemodel.rollups.chains import Parameters
-from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
+from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
 
 OF_VARIABLE_COST = (
     "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin", "lower_bound", "upper_bound",
@@ -33,31 +30,21 @@ def linea_rule(parameters: Parameters) -> Rule:
     needed = ("variable_cost",) if recorded else OF_VARIABLE_COST
     terms = parameters.known("fixed_cost", *needed, "estimate_margin", "l2_gas_price")
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
-    gas_price = _with_margin(fixed, margin) + terms["l2_gas_price"]
+    gas_price = with_margin(fixed, margin) + terms["l2_gas_price"]
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         size, gas = columns["linea_size"], columns["gas"]
         require("gas", "expected at least 1, because the fee is divided by the gas", gas, gas > 0)
-        cost = terms["variable_cost"] if recorded else _variable_cost(terms, base_fee, blob_base_fee)
+        if recorded:
+            cost = terms["variable_cost"]
+        else:
+            fees = {"base_fee": double(base_fee), "blob_base_fee": double(blob_base_fee)}
+            others = {name: terms[name] for name in OF_VARIABLE_COST if name != "pricing_margin"}
+            cost = recorded_cost.core(variable_cost.core(**fees, **others, margin=terms["pricing_margin"]))
         long("variable_cost · compressed_size", cost * size)
         return Factors(size, cost, gas, gas, gas_price, step=gas, fixed=fixed, margin=margin)
 
     return Rule(parameters, ("gas", "linea_size"), tuple(terms), factors)
-
-
-def _variable_cost(terms: Mapping[str, Any], base_fee: Whole, blob_base_fee: Whole) -> Whole:
-    cost = variable_cost.core(
-        double(base_fee),
-        terms["priority_fee"],
-        double(blob_base_fee),
-        execution_gas=terms["execution_gas"],
-        blob_gas=terms["blob_gas"],
-        bytes_per_submission=terms["bytes_per_submission"],
-        margin=terms["pricing_margin"],
-        lower_bound=terms["lower_bound"],
-        upper_bound=terms["upper_bound"],
-    )
-    return recorded_cost.core(cost)
 
 
 def linea_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

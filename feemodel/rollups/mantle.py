@@ -85,7 +85,8 @@ def mantle_rule(parameters: Parameters) -> Rule:
         if not arsia:
             units = optimism.bedrock_l1_gas.core(*counts, overhead=terms["overhead"])
             return Factors(units, base_fee * terms["scalar"] * ratio, 10**6, gas, terms["l2_gas_price"])
-        price = optimism._price(terms, base_fee, blob_base_fee)
+        scalars = {name: terms[name] for name in ("base_fee_scalar", "blob_base_fee_scalar")}
+        price = optimism.scaled_price.core(l1_base_fee=base_fee, blob_base_fee=blob_base_fee, **scalars)
         operator = {"scalar": terms["operator_fee_scalar"], "constant": terms["operator_fee_constant"]}
         extra = optimism.operator_fee.core(gas, **operator, upgrade="jovian")
         units = optimism.scaled_size.core(*counts)

@@ -15,7 +15,6 @@ core/types/rollup_cost.go; ethereum-optimism/specs at fd72cf7 (2026-04): exec-en
 ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -313,7 +312,8 @@ def op_stack_rule(parameters: Parameters) -> Rule:
         if bedrock:
             units = bedrock_l1_gas.core(*counts, overhead=terms["overhead"], upgrade=upgrade)
             return Factors(units, base_fee * terms["scalar"], 10**6, gas, l2_gas_price)
-        price = _price(terms, base_fee, blob_base_fee)
+        scalars = {name: terms[name] for name in ("base_fee_scalar", "blob_base_fee_scalar")}
+        price = scaled_price.core(l1_base_fee=base_fee, blob_base_fee=blob_base_fee, **scalars)
         extra = operator_fee.core(
             gas,
             scalar=terms.get("operator_fee_scalar", 0),
@@ -327,11 +327,6 @@ def op_stack_rule(parameters: Parameters) -> Rule:
         return Factors(units, price, divisor, gas, l2_gas_price, extra=extra)
 
     return Rule(parameters, ("gas", *sizes), tuple(terms), factors, upgrade)
-
-
-def _price(terms: Mapping[str, int], base_fee: Whole, blob_base_fee: Whole) -> Whole:
-    scalars = {name: terms[name] for name in ("base_fee_scalar", "blob_base_fee_scalar")}
-    return scaled_price.core(l1_base_fee=base_fee, blob_base_fee=blob_base_fee, **scalars)
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:

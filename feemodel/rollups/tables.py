@@ -216,7 +216,7 @@ def compare(
     asked = _chosen(rules, at, chains, parameters)
     table, samples = _table(transactions, asked), _samples(l1_fees)
     chosen = asked if rules is not None else _with_columns(asked, table)
-    shape = (_rows(table), len(chosen), _rows(samples))
+    shape = (len(next(iter(table.values()))), len(chosen), len(samples["base_fee"]))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare parts of the table")
@@ -415,7 +415,7 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
         if np.ndim(values) != 1:
             raise InvalidInput(column, "expected one number per row", f"an array of shape {values.shape}")
     lengths = {column: len(values) for column, values in columns.items()}
-    if len(set(lengths.values())) != 1 or not _rows(columns):
+    if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise InvalidInput(name, "expected columns of equal length, at least 1", lengths)
     return columns
 
@@ -502,10 +502,6 @@ def _dataset(
     return fees
 
 
-def _rows(columns: Mapping[str, WholeArray]) -> int:
-    return len(next(iter(columns.values()), ()))
-
-
 class Payment(NamedTuple):
     """The fee of one transaction under one rule."""
 
@@ -567,9 +563,9 @@ def payments(
 
 def _paid(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) -> Payment:
     """Return the sum of a rule's fees of all rows of a table."""
-    shape = (_rows(table),)
+    shape = table["length"].shape
     parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
     l1_fee, l2_fee = (int(part.sum()) for part in parts)
-    total, per_eth = l1_fee + l2_fee, one.token_per_eth
+    total, per_eth = l1_fee + l2_fee, one.parameters.token_per_eth
     total_eth = None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
-    return Payment(one.name, one.token, l1_fee, l2_fee, total, total_eth)
+    return Payment(one.name, one.parameters.chain.token, l1_fee, l2_fee, total, total_eth)

@@ -159,8 +159,24 @@ def _zstd_compressor(
 _this_thread = _ThisThread()
 
 
+class _Stream:
+    """Codec whose sizes are the lengths of the streams that `compress` returns."""
+
+    def size(self, data: Payload) -> int:
+        """Return the size of one payload [byte]."""
+        return len(self.compress(data))
+
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
+        return lengths_of([self.compress(data) for data in payload_list(payloads)])
+
+    def compress(self, data: Payload) -> bytes:
+        """Return the compressed stream of a payload."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Brotli:
+class Brotli(_Stream):
     """Codec that measures the length of a brotli stream.
 
     Parameters
@@ -183,14 +199,6 @@ class Brotli:
         _check_field(self, "quality", 0, 11)
         _check_field(self, "window", 10, 24)
 
-    def size(self, data: Payload) -> int:
-        """Return the size of one payload [byte]."""
-        return len(self.compress(data))
-
-    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on the calling thread."""
-        return lengths_of([self.compress(data) for data in payload_list(payloads)])
-
     def compress(self, data: Payload) -> bytes:
         """Return the compressed stream of a payload."""
         stream: bytes = brotli.compress(payload_bytes(data), quality=self.quality, lgwin=self.window)
@@ -198,7 +206,7 @@ class Brotli:
 
 
 @dataclass(frozen=True)
-class Deflate:
+class Deflate(_Stream):
     """Codec that measures the length of a deflate stream.
 
     Parameters
@@ -219,14 +227,6 @@ class Deflate:
 
     def __post_init__(self) -> None:
         _check_field(self, "level", 0, 9)
-
-    def size(self, data: Payload) -> int:
-        """Return the size of one payload [byte]."""
-        return len(self.compress(data))
-
-    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on the calling thread."""
-        return lengths_of([self.compress(data) for data in payload_list(payloads)])
 
     def compress(self, data: Payload) -> bytes:
         """Return the compressed stream of a payload."""

@@ -14,7 +14,7 @@ from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estim
 from feemodel.execution._limits import Limits
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import TOLERANCE
-from feemodel.linea._explanation import WALLETS, wallet_fees
+from feemodel.linea._explanation import WALLETS
 from feemodel.linea._node import Verdict, node_checks, verdicts
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
@@ -187,7 +187,6 @@ def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
 def _wallet(transaction: ReplayTransaction, estimate: RollupEstimate) -> str | None:
     paid = (transaction.max_priority_fee, transaction.max_fee)
     for wallet in WALLETS:
-        fees = wallet_fees(int(estimate.priority_fee), base_fee=estimate.base_fee, wallet=wallet)
-        if (fees.max_priority_fee, fees.max_fee) == paid:
+        if wallet.fees(int(estimate.priority_fee), estimate.base_fee) == paid:
             return wallet.name
     return None

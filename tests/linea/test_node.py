@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.linea._explanation import WALLETS, wallet_fees
+from feemodel.linea._explanation import WALLETS
 from feemodel.linea._node import node_checks, offered_price, verdicts
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost, form_of
@@ -81,9 +81,9 @@ def test_wallets_of_mainnet():
     """Linea mainnet blocks 28,279,135 and 28,279,145, January 2026."""
     medium = next(wallet for wallet in WALLETS if wallet.name == "MetaMask, medium")
 
-    assert wallet_fees(37_594_352, wallet=medium)[1:] == (39_474_069, 39_474_078)
-    assert wallet_fees(41_405_595, wallet=medium)[1:] == (43_475_874, 43_475_883)
-    assert wallet_fees(43_314_285)[1:] == (43_314_285, 43_314_293)
+    assert medium.fees(37_594_352) == (39_474_069, 39_474_078)
+    assert medium.fees(41_405_595) == (43_475_874, 43_475_883)
+    assert WALLETS[0].fees(43_314_285) == (43_314_285, 43_314_293)
 
 
 def test_unknown_names_are_refused_with_the_known_ones():
