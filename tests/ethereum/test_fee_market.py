@@ -65,32 +65,11 @@ def test_fake_exponential_overflows_at_the_edges_of_its_blocks_as_anywhere(place
         fake_exponential(1, numerators[:, None], 1)
 
 
-@given(
-    st.integers(1, 10**6), st.lists(st.integers(0, 6 * 10**8), min_size=1, max_size=30), st.integers(10**5, 2 * 10**7)
-)
-def test_fake_exponential_of_an_array_is_that_of_its_elements(factor: int, numerators: list[int], den: int) -> None:
-    """Also above 2**61, where the elements are computed one by one, and as an error where int64 ends."""
-    numerators = [min(numerator, 178 * den) for numerator in numerators]
-    expected = [fake_exponential(factor, numerator, den) for numerator in numerators]
-    if max(expected) > 2**63 - 1:
-        with pytest.raises(Int64Overflow, match="numerator"):
-            fake_exponential(factor, numerators, den)
-    else:
-        assert fake_exponential(factor, numerators, den).tolist() == expected
-
-
 def test_fake_exponential_refuses_what_no_header_holds() -> None:
     with pytest.raises(InvalidInput, match="178 · denominator"):
         fake_exponential(1, 10**12, 3_338_477)
     with pytest.raises(InvalidInput, match="denominator"):
         fake_exponential(1, 1, 0)
-
-
-def test_a_base_fee_is_exact_up_to_64_bits_in_arrays() -> None:
-    assert next_base_fee(2**62, 20, 20) == 2**62 + 2**59
-    assert next_base_fee([1, 2**62], 20, 20).tolist() == [2, 2**62 + 2**59]
-    with pytest.raises(Int64Overflow, match=r"base_fee\[1\]"):
-        next_base_fee([1, 2**63 - 1], 20, 20)
 
 
 @pytest.mark.parametrize(("arguments", "name"), [

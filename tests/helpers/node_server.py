@@ -8,7 +8,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -105,14 +105,27 @@ class NodeServer(ThreadingHTTPServer):
     daemon_threads = False  # joined at the end, so that no socket is left open
     request_queue_size = 128  # connections that may wait; a client tries again only after a second
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, port: int = 0) -> None:
+        self._accepted: list[socket.socket] = []
+        super().__init__(("127.0.0.1", port), Handler)
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self.requests: list[tuple[str, dict[str, str], Any]] = []
         self.faults: deque[Fault | None] = deque()  #: for the requests that come next, one each
         self.always: Fault | None = None  #: for all that come after
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept the next connection."""
+        connection, address = super().get_request()
+        self._accepted.append(connection)
+        return connection, address
+
+    def hang_up(self) -> None:
+        """End all connections."""
+        for connection in self._accepted:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, *_: Any) -> None:
         """A client that hangs up is part of the tests."""
@@ -127,14 +140,15 @@ class NodeServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def running() -> Iterator[NodeServer]:
-    server = NodeServer()
+def running(port: int = 0) -> Iterator[NodeServer]:
+    server = NodeServer(port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield server
     finally:
         server.stopping.set()
+        server.hang_up()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -3,8 +3,6 @@
 import asyncio
 import gzip
 import json
-import socket
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -127,47 +125,12 @@ FAULTS: dict[str, Fault] = {
 FORWARDED_OUTCOMES = frozenset({"-32002", "-32005", "ok"})
 
 
-class OnPort(NodeServer):
-    """A node on a chosen port, whose connections end with it."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._accepted: list[socket.socket] = []
-        super().__init__()
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept the next connection."""
-        connection, address = super().get_request()
-        self._accepted.append(connection)
-        return connection, address
-
-    def hang_up(self) -> None:
-        """End all connections."""
-        for connection in self._accepted:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def server_bind(self) -> None:
-        """Bind the port."""
-        self.server_address = ("127.0.0.1", self._port)
-        super().server_bind()
-
-
 @contextmanager
-def node_on(port: int = 0) -> Iterator[OnPort]:
+def node_on(port: int = 0) -> Iterator[NodeServer]:
     """Run a sound node."""
-    node = OnPort(port)
-    node.always = honest
-    thread = threading.Thread(target=node.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with node_server.running(port) as node:
+        node.always = honest
         yield node
-    finally:
-        node.stopping.set()
-        node.hang_up()
-        node.shutdown()
-        thread.join()
-        node.server_close()
 
 
 @pytest.fixture(scope="module")
