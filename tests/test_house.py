@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 965,
     "top level": 2_033,
     "package": 39_793,
-    "tests": 39_604,
+    "tests": 39_504,
     "Rust": 3_043,
     "JavaScript, CSS and HTML": 1_262,
     "modules": 212,

@@ -1,12 +1,13 @@
 """A headless Chromium that looks at the page: Debian's, driven by Playwright."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+from tests.helpers.anvil import needed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")  # as distributions call it
 # It is root in a container, has no screen, and is to ask nobody but the server that it is pointed at.
@@ -19,11 +20,6 @@ FLAGS = (
 def binary() -> str | None:
     """Where Chromium is, if it is here."""
     return next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def needed() -> bool:
-    """Whether the tests of the page must run, wherever this is."""
-    return os.environ.get("FEEMODEL_PEERS") == "1"
 
 
 @contextmanager

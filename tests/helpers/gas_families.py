@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._forks import fork_named
 from feemodel.execution._state import Account, Block, CallState
+from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
 
 SENDER, COINBASE, STRANGER = address(0x5E17DE5), address(0xC01), address(0x57A4)
@@ -116,11 +117,6 @@ def with_fork(call: Generated, fork: str) -> Generated:
     rules = fork_named(fork)
     fields = call.call if rules.access_lists else {k: v for k, v in call.call.items() if k != "accessList"}
     return call._replace(call_state=replace(call.call_state, fork=rules), call=fields)
-
-
-def push(value: int, size: int | None = None) -> bytes:
-    size = size or max(1, (value.bit_length() + 7) // 8)
-    return bytes([0x5F + size]) + value.to_bytes(size, "big")
 
 
 def work(rng: random.Random) -> bytes:

@@ -145,22 +145,9 @@ def transfer(rng: random.Random) -> Parts:
     return asked(rng.choice(HOLDERS), rng.choice([*HOLDERS, stranger(rng)]), value=amount(rng, 100 * UNIT)), None
 
 
-def transfer_with_data(rng: random.Random) -> Parts:
-    """To an account without code: what it costs is its calldata."""
-    data = bytes(rng.choice([0, rng.randrange(256)]) for _ in range(rng.randrange(1, 600)))
-    return asked(rng.choice(HOLDERS), stranger(rng), data, amount(rng, UNIT)), None
-
-
 def token_transfer(rng: random.Random) -> Parts:
     data = encoded("transfer(address,uint256)", someone(rng), amount(rng, 10**6 * UNIT))
     return asked(rng.choice(HOLDERS), rng.choice([ALDER, BIRCH]), data), None
-
-
-def token_approve(rng: random.Random) -> Parts:
-    sender = rng.choice([*HOLDERS, stranger(rng)])
-    name = rng.choice(["approve(address,uint256)", "approve(address,uint256)", "increaseAllowance(address,uint256)"])
-    spender = rng.choice([POOL, *HOLDERS, stranger(rng)]) if name.startswith("approve") else stranger(rng)
-    return asked(sender, rng.choice([ALDER, BIRCH]), encoded(name, spender, amount(rng, MAX_WORD))), None
 
 
 def token_transfer_from(rng: random.Random) -> Parts:
@@ -174,14 +161,6 @@ def token_transfer_from(rng: random.Random) -> Parts:
 def fill(rng: random.Random) -> Parts:
     data = encoded("fill(uint256,uint256)", rng.choice([0, 1, 2, 5, 20, 50]), amount(rng, MAX_WORD))
     return asked(rng.choice([*HOLDERS, stranger(rng)]), RECORDS, data), None
-
-
-def clear(rng: random.Random) -> Parts:
-    return asked(rng.choice(HOLDERS), RECORDS, encoded("clear(uint256)", rng.randrange(201))), None
-
-
-def total(rng: random.Random) -> Parts:
-    return asked(rng.choice(HOLDERS), RECORDS, encoded("sum(uint256)", rng.randrange(201))), None
 
 
 def swap(rng: random.Random) -> Parts:
@@ -282,12 +261,6 @@ def override_balance(rng: random.Random) -> Parts:
     return asked(sender, stranger(rng), rng.randbytes(rng.randrange(1, 80)), value), {
         to_hex(sender): {"balance": hex(balance)}
     }
-
-
-def override_nonce(rng: random.Random) -> Parts:
-    sender = rng.choice(HOLDERS)
-    data = returning(program(rng))
-    return asked(sender, None, data), {to_hex(sender): {"nonce": hex(rng.randrange(2**63))}}
 
 
 def override_code(rng: random.Random) -> Parts:
@@ -395,13 +368,9 @@ _STEPS: list[Callable[[random.Random], bytes]] = [
 
 KINDS: dict[str, Kind] = {
     "transfer": transfer,
-    "transfer with data": transfer_with_data,
     "token: transfer": token_transfer,
-    "token: approve": token_approve,
     "token: transferFrom": token_transfer_from,
     "storage: fill": fill,
-    "storage: clear": clear,
-    "storage: sum": total,
     "nested: swap": swap,
     "nested: program": override_code,
     "gas-dependent: guard": guarded,
@@ -410,7 +379,6 @@ KINDS: dict[str, Kind] = {
     "creation, failing": failing_creation,
     "reverting": reverting,
     "override: balance": override_balance,
-    "override: nonce": override_nonce,
     "override: stateDiff": override_state_diff,
     "override: state": override_state,
     "delegation": delegation,

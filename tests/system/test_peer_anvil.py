@@ -11,7 +11,7 @@ from tests.helpers.generated_calls import KINDS, generated_calls
 from tests.system.clients import require
 from tests.system.start import serving
 
-CALLS, SEED = 528, 7
+CALLS, SEED = 408, 8
 EXACT = ("--tolerance", "0", "--workers", "1")
 REVERTED = 3
 
