@@ -1,8 +1,8 @@
 """`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from feemodel.cli import STDIN
 from feemodel.cli.output import TABLES, Answer, Table
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
     from feemodel.rollups.factors import Rule
     from feemodel.rollups.tables import ComparisonRow, Payment
+
+
+#: Transactions, the gas used by each [gas], and notes.
+Priced: TypeAlias = tuple[list[Transaction], list[int] | None, list[str]]
 
 
 @dataclass(frozen=True)
@@ -75,15 +79,6 @@ class Chains:
         return chosen, refused
 
 
-class Priced(NamedTuple):
-    """Transactions to compare."""
-
-    transactions: list[Transaction]
-    gas: list[int] | None  #: gas used; `None` if unknown [gas]
-    senders: list[bytes] | None
-    notes: list[str]
-
-
 @verb(out=TABLES, figure=True)
 def command(
     subject: Subject,
@@ -106,14 +101,14 @@ def command(
     carried = [one for one in rules if one.no_set_code is None]
     is_file = subject != STDIN and not subject.strip().startswith(("0x", "{"))
     with reporting(is_file, None, "measuring transactions"):
-        priced = (_file if is_file else _inline)(subject, files, gas, set_code=carried == rules)
-        if chains.only is None and carried and any(one.type == SET_CODE for one in priced.transactions):
+        transactions, used, said = (_file if is_file else _inline)(subject, files, gas, set_code=carried == rules)
+        if chains.only is None and carried and any(one.type == SET_CODE for one in transactions):
             without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
             rules = carried
         needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
         table = measured_sizes(
-            priced.transactions, gas=priced.gas, senders=priced.senders, pubdata=chains.pubdata,
-            linea_codec=sizing.read(), columns=[name for name in MEASURED if name in needed],
+            transactions, gas=used, pubdata=chains.pubdata, linea_codec=sizing.read(),
+            columns=[name for name in MEASURED if name in needed],
         )  # fmt: skip
     if starknet_gas is not None:
         table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
@@ -122,11 +117,11 @@ def command(
     base_fee, blob_base_fee, dated = l1.read(chains.at)
     rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=reference)
     rows = sorted(rows, key=lambda row: (row.total_eth is None, row.total_eth))
-    said = [*priced.notes, *(f"{one.name}: {remark}" for one in rules for remark in one.remarks)]
+    said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     data = {
         "at": chains.at,
         "without": {name: str(why) for name, why in without.items()},
-        "transactions": len(priced.transactions),
+        "transactions": len(transactions),
         "gas": int(table["gas"].sum()),
         "signedBytes": int(table["length"].sum()),
         "l1BaseFeeWei": base_fee,
@@ -190,7 +185,7 @@ def _starknet_gas(typed: str) -> dict[str, int]:
 
 
 def _inline(subject: str, options: FileOptions, gas: int | None, **kinds: bool) -> Priced:
-    """Return the only transaction of a text or of standard input."""
+    """Return the only transaction of a text or of standard input, its gas used, and no notes."""
     (_, one), *others = read_subjects(subject)
     if others:
         raise InvalidInput("subject", "expected one transaction or call", f"{1 + len(others):,}")
@@ -202,15 +197,20 @@ def _inline(subject: str, options: FileOptions, gas: int | None, **kinds: bool) 
             gas = as_integer("gasUsed", used)
     used = estimated_gas(one, gas)
     if one.type is not None:
-        return Priced([one], [used], None, [])
+        return [one], [used], []
     # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
     check_no_blobs(one)
-    signed = fill(one, gas=used if one.gas_limit is None else one.gas_limit, chain_id=options.chain_id, set_code=True)
-    return Priced([signed.with_placeholder_signature()], [used], [one.from_address or bytes(20)], [])
+    limit = used if one.gas_limit is None else one.gas_limit
+    sent = replace(one, from_address=one.from_address or bytes(20))
+    signed = fill(sent, gas=limit, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
+    return [signed], [used], []
 
 
 def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
-    """Return the transactions of a file; those of type 4 only if every rule has a price for them."""
+    """Return the transactions of a file, their gas used, `None` if it is unknown, and notes.
+
+    Those of type 4 are included only if every rule has a price for them.
+    """
     read = read_transaction_file(path, options, set_code=set_code)
     read = read if gas is not None else read.with_gas_used()
     transactions = [one if one.signature else one.with_placeholder_signature() for one in read.sent]
@@ -220,8 +220,7 @@ def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -
     used = [gas] * len(transactions) if gas is not None else read.gas_used()
     if used is None:
         said.append("assumed: gas limits in place of gas used")
-    senders = [one.from_address for one in read.sent if one.from_address is not None]
-    return Priced(transactions, used, senders if len(senders) == len(transactions) else None, said)
+    return transactions, used, said
 
 
 def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -> None:

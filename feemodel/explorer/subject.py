@@ -188,10 +188,10 @@ class Subjects:
         read, _ = await self._found(subject)
         rules, without = rules_at(own.at, parameters=parameters)
         gas = (await self._gas(read, own.gas, own.overrides, "moment"))["estimated"]
-        signed, sender = self._signed(read, gas)
+        signed = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
         rows, reference = await asyncio.to_thread(
-            compared, signed, sender, gas, rules, base_fee, blob_base_fee, self.codec, starknet_gas
+            compared, signed, gas, rules, base_fee, blob_base_fee, self.codec, starknet_gas
         )
         unknown = [
             {"rule": name, "token": CHAINS[name].token, "date": one.since, "source": one.reason, "error": one.brief}
@@ -210,17 +210,13 @@ class Subjects:
             "rules": rows + unknown,
         }
 
-    def _signed(self, read: Transaction, gas: int) -> tuple[Transaction, bytes | None]:
-        """Return the subject as a signed transaction, and the sender if the subject is a call.
-
-        A call gets a placeholder signature, and the zero address if it has no sender. For a signed transaction, the
-        sender is `None`.
-        """
+    def _signed(self, read: Transaction, gas: int) -> Transaction:
+        """Return the subject signed; a call gets a placeholder signature, and the zero address as missing sender."""
         if read.type is not None:
-            return read, None
+            return read
         check_no_blobs(read)
-        filled = fill(read, gas=gas, chain_id=self.chain_id(), set_code=True)
-        return filled.with_placeholder_signature(), read.from_address or bytes(20)
+        sent = replace(read, from_address=read.from_address or bytes(20))
+        return fill(sent, gas=gas, chain_id=self.chain_id(), set_code=True).with_placeholder_signature()
 
     async def _found(self, subject: Any) -> tuple[Transaction, int | None]:
         """Return the subject and the gas used [gas]; for a hash, the subject is the transaction with this hash."""
@@ -277,7 +273,6 @@ def read_subject(subject: Any) -> Transaction:
 
 def compared(
     signed: Transaction,
-    sender: bytes | None,
     gas: int,
     rules: "Iterable[Rule]",
     base_fee: int,
@@ -288,8 +283,7 @@ def compared(
     """Return a row per rule, and the reference rule of the ratios."""
     from feemodel.rollups import comparison, measured_sizes
 
-    senders = None if sender is None else [sender]
-    table = measured_sizes([signed], gas=[gas], senders=senders, linea_codec=codec)
+    table = measured_sizes([signed], gas=[gas], linea_codec=codec)
     table |= {name: np.array([amount]) for name, amount in starknet_gas.items()}
     by_name = {one.name: one for one in rules}
     # Prefer a reference rule that has a fee for this transaction.
@@ -329,16 +323,15 @@ def _on_wire(value: Any, name: str = "") -> Any:
 
 def _decoded(read: Transaction, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
     """Return the fields of the transaction, or of the transaction that a call would send."""
-    if read.type is not None:
-        transaction, sender = read, read.sender()
-    else:
-        transaction = fill(read, gas=gas, nonce=nonce, chain_id=chain_id)
-        sender = read.from_address or bytes(20)
+    transaction = read
+    if read.type is None:
+        sent = replace(read, from_address=read.from_address or bytes(20))
+        transaction = fill(sent, gas=gas, nonce=nonce, chain_id=chain_id)
     return {
         "type": transaction.type,
         "chainId": None if transaction.chain_id is None else to_quantity(transaction.chain_id),
         "nonce": to_quantity(transaction.nonce or 0),
-        "from": to_hex(sender),
+        "from": to_hex(transaction.sender()),
         "to": None if transaction.to is None else to_hex(transaction.to),
         "value": to_quantity(transaction.value),
         "gasLimit": to_quantity(transaction.gas_limit or 0),
