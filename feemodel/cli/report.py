@@ -10,7 +10,6 @@ from feemodel.cli.parameters import FLAT, L1Fees, Sizing, flag, one_of, real, te
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, to_hex, to_quantity
-from feemodel.ethereum._transaction import Transaction, fill
 from feemodel.io.reports import STATISTICS, Use, read_project
 
 if TYPE_CHECKING:
@@ -65,8 +64,8 @@ def command(
     paid = []
     if uses:
         paid = payments(
-            [transaction_of(use) for use in uses], rules, gas=[use.gas_used for use in uses],
-            senders=[use.call.from_address or bytes(20) for use in uses],
+            [use.transaction for use in uses], rules, gas=[use.gas_used for use in uses],
+            senders=[use.transaction.sender() for use in uses],
             base_fee=base_fee, blob_base_fee=blob_base_fee, pubdata=chains.pubdata, linea_codec=sizing.read(),
         )  # fmt: skip
 
@@ -112,12 +111,6 @@ def command(
     return Answer(data, tables, notes, file=file, code=1 if above else 0)
 
 
-def transaction_of(use: Use) -> Transaction:
-    """Return the transaction with a placeholder signature."""
-    filled = fill(use.call, gas=use.gas_limit, chain_id=use.chain_id, set_code=True)
-    return filled.with_placeholder_signature()
-
-
 def _print_markdown(tables: Sequence[Table], notes: Sequence[str]) -> None:
     print("### Fees of this project on rollups\n")
     for table in tables:
@@ -131,10 +124,10 @@ def _print_markdown(tables: Sequence[Table], notes: Sequence[str]) -> None:
 
 def _sent(use: Use) -> dict[str, Any]:
     """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
-    one = transaction_of(use)
+    one = use.transaction
     fields: dict[str, Any] = {
-        "type": one.type, "chainId": use.chain_id, "nonce": one.nonce, "from": use.call.from_address or bytes(20),
-        "value": one.value, "input": one.data, "gas": use.gas_limit, "gasUsed": use.gas_used,
+        "type": one.type, "chainId": one.chain_id, "nonce": one.nonce, "from": one.sender(), "value": one.value,
+        "input": one.data, "gas": one.gas_limit, "gasUsed": use.gas_used,
     }  # fmt: skip
     if one.max_fee or one.max_priority_fee:
         fields |= {"maxFeePerGas": one.max_fee, "maxPriorityFeePerGas": one.max_priority_fee}
@@ -144,8 +137,8 @@ def _sent(use: Use) -> dict[str, Any]:
         {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
         for address, keys in one.access_list or ()
     ]
-    return {
-        "to": None if one.to is None else to_hex(one.to),
-        **{name: to_hex(value) if isinstance(value, bytes) else to_quantity(value) for name, value in fields.items()},
-        **({"accessList": accesses} if accesses else {}),
-    }
+    found: dict[str, Any] = {"to": None if one.to is None else to_hex(one.to)}
+    for name, value in fields.items():
+        if value is not None:
+            found[name] = to_hex(value) if isinstance(value, bytes) else to_quantity(value)
+    return found | ({"accessList": accesses} if accesses else {})

@@ -10,6 +10,7 @@ Source: foundry-rs/foundry 1.7.1 (2026), cgewecke/hardhat-gas-reporter 2.3.0 (20
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, median_high
 from typing import Any, NamedTuple
@@ -33,10 +34,8 @@ class Use(NamedTuple):
 
     kind: str  #: "transaction", "function" or "deployment"
     name: str  #: such as "Counter.increment()"
-    call: Transaction
+    transaction: Transaction  #: with a placeholder signature
     gas_used: int  #: [gas]
-    gas_limit: int  #: [gas]
-    chain_id: int  #: chain id of the transaction; `CHAIN_ID` if the report has none
     source: str  #: path of the file
 
 
@@ -127,7 +126,9 @@ def _broadcast(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator
         used = call.gas_limit if not receipt else as_integer(f"{name}: gasUsed", receipt.get("gasUsed"))
         without += not receipt
         chain_id = call.chain_id if call.chain_id is not None else as_integer("chain", run.get("chain", CHAIN_ID))
-        yield Use("transaction", _transaction_name(entry), call, used, call.gas_limit, chain_id, source)
+        sent_by = replace(call, from_address=call.from_address or bytes(20))
+        one = fill(sent_by, gas=call.gas_limit, chain_id=chain_id, set_code=True).with_placeholder_signature()
+        yield Use("transaction", _transaction_name(entry), one, used, source)
     if without:
         said.append(f"assumed: {source}: gas limits in place of gas used, {without:,} transactions have no receipt")
 
@@ -211,11 +212,12 @@ def _examples(measured: Iterable[Measured], artifacts: Path, source: str, said: 
         except InvalidInput as error:
             said.append(f"left out: {name}: {error if signature else error.reason}")
             continue
-        if gas < intrinsic_gas(fill(call, gas=max(gas, 1), chain_id=CHAIN_ID)):
+        one = fill(call, gas=max(gas, 1), chain_id=CHAIN_ID).with_placeholder_signature()
+        if gas < intrinsic_gas(one):
             too_little = f"{gas:,} gas is less than any transaction needs; probably an internal call"
             said.append(f"left out: {name}: {too_little}")
             continue
-        yield Use("function" if signature else "deployment", name, call, gas, gas, CHAIN_ID, source)
+        yield Use("function" if signature else "deployment", name, one, gas, source)
 
 
 def init_code(artifacts: Path, contract: str, file: str = "") -> bytes:

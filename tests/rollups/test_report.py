@@ -5,7 +5,6 @@ import json
 import pytest
 
 from feemodel.cli import main
-from feemodel.cli.report import transaction_of
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._abi import example_calldata, selector
 from feemodel.io.reports import read_project
@@ -25,13 +24,13 @@ def answered(capsys, *arguments):
 def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
     uses, said = read_project(BROADCAST)
 
-    assert [(use.name, use.gas_used, use.gas_limit) for use in uses] == [
+    assert [(use.name, use.gas_used, use.transaction.gas_limit) for use in uses] == [
         ("deploy Counter", 496_371, 645_282), ("Counter.setNumber(uint256)", 43_718, 60_385),
         ("Counter.note(string)", 44_815, 61_899),
     ]  # fmt: skip
     assert said == []
-    assert uses[1].call.data == selector("setNumber(uint256)") + (7).to_bytes(32)
-    assert transaction_of(uses[1]).max_fee == 0x34668EAA
+    assert uses[1].transaction.data == selector("setNumber(uint256)") + (7).to_bytes(32)
+    assert uses[1].transaction.max_fee == 0x34668EAA
 
 
 def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(tmp_path):
