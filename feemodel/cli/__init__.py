@@ -118,42 +118,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
+        typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
         try:
-            return _run(words)
+            code = _command(words, typed)
+            sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
+            return code
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return 130
+        except FeeModelError as error:
+            code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
+            return _failed(code, _naming_the_option(error, str(error), typed))
+        except MemoryError as error:
+            return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
+        except OSError as error:
+            try:
+                sys.stdout.flush()
+            except OSError:  # drop what cannot be printed, so that it is not tried again
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):  # the reader of a pipe, such as head, has closed the pipe
+                return 0
+            reason = (error.strerror or str(error)).lower()
+            reason = f"{error.filename}: {reason}" if error.filename else reason
+            return _failed(3, _naming_the_option(error, reason, typed))
         except Exception as error:
+            package = error.name if isinstance(error, ModuleNotFoundError) else None
+            if package is not None and package.partition(".")[0] != "feemodel":
+                return _failed(2, f"{words[0]} needs the package {package}: {install_command(package)}")
             if "--debug" in words:
                 raise
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return _failed(UNFORESEEN, f"unexpected error (--debug shows the traceback): {said}")
-
-
-def _run(words: list[str]) -> int:
-    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
-    try:
-        code = _command(words, typed)
-        sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
-        return code
-    except FeeModelError as error:
-        code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
-        return _failed(code, _naming_the_option(error, str(error), typed))
-    except MemoryError as error:
-        return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "feemodel":
-            raise
-        return _failed(2, f"{words[0]} needs the package {error.name}: {install_command(error.name)}")
-    except OSError as error:
-        try:
-            sys.stdout.flush()
-        except OSError:  # drop what cannot be printed, so that it is not tried again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader of a pipe, such as head, has closed the pipe
-            return 0
-        reason = (error.strerror or str(error)).lower()
-        return _failed(3, _naming_the_option(error, f"{error.filename}: {reason}" if error.filename else reason, typed))
 
 
 def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:

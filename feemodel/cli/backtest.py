@@ -20,6 +20,7 @@ from feemodel.cli.parameters import (
     number,
     one_of,
     option,
+    read_columns,
     real,
     text,
     whole,
@@ -195,7 +196,7 @@ def _read_workload(traffic: Traffic, files: FileOptions, sizing: Sizing) -> "Wor
     from feemodel.simulation.surfaces import Workload
 
     path = traffic.transactions
-    if (measured := measured_workload(path, traffic.size, columns=files.read())) is not None:
+    if (measured := measured_workload(path, traffic.size, columns=read_columns(files.columns))) is not None:
         return measured
     assert path is not None  # the package has sizes
     read = read_transaction_file(path, files).with_gas_used()

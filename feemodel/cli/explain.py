@@ -16,6 +16,7 @@ from feemodel.cli.parameters import (
     Sizing,
     Subject,
     flag,
+    read_columns,
     whole,
 )
 from feemodel.cli.subjects import Item, as_call, estimated_gas, read_subjects, signing_fields
@@ -36,7 +37,7 @@ def command(
     subject: Subject,
     /,
     *,
-    files: Annotated[Columns, FLAT] = Columns(),
+    columns: Columns = (),  # type: ignore[assignment]
     gas: Gas | None = None,
     gas_used: Annotated[int | None, whole("gas used, for the check after execution", "gas", minimum=1)] = None,
     nonce: Annotated[int | None, whole("nonce, for a call without one (default: 0)")] = None,
@@ -63,7 +64,7 @@ def command(
             checks=node_checks(preset), codec=codec, measured=form, packed=sizing.packed,
         )  # fmt: skip
 
-    subjects = read_subjects(subject, files.read())
+    subjects = read_subjects(subject, read_columns(columns))
     if not subjects:
         raise UnreadableFile(f"{subject}: expected transactions, found none")
     if [position for position, _ in subjects] != [""]:

@@ -172,6 +172,9 @@ Subject: TypeAlias = Annotated[
 TransactionsFile: TypeAlias = Annotated[
     str, text("transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own", "FILE")
 ]
+Columns: TypeAlias = Annotated[
+    list[str], text("name (and unit) of the column that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
+]
 Date: TypeAlias = Annotated[str | None, text("use the rules of this day, such as 2024-06-14 (default: newest)", "DATE")]
 SizedForm: TypeAlias = Annotated[str, one_of("encoding of which the size is measured", FORMS)]
 Settings: TypeAlias = Annotated[
@@ -265,22 +268,10 @@ class L1Fees:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Names of columns in a file of transactions."""
-
-    columns: Annotated[
-        list[str], text("name (and unit) of the column that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
-    ] = ()  # type: ignore[assignment]
-
-    def read(self) -> dict[str, str] | None:
-        """Return a mapping from names of this package to names in the file."""
-        return read_columns(self.columns)
-
-
-@dataclass(frozen=True)
-class FileOptions(Columns):
+class FileOptions:
     """Options of a command that reads a file of transactions."""
 
+    columns: Columns = ()  # type: ignore[assignment]
     chain_id: ChainId = LINEA_CHAIN_ID
 
 

@@ -8,7 +8,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from feemodel.cli import STDIN, UsageError
-from feemodel.cli.parameters import FileOptions, check_known
+from feemodel.cli.parameters import FileOptions, check_known, read_columns
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import (
@@ -210,7 +210,7 @@ def read_transaction_file(path: str, options: FileOptions, *, set_code: bool = F
     """Read the transactions of a file, including type 4 if `set_code` is true. Errors name the unreadable row."""
     from feemodel.io import read_transactions
 
-    read = read_transactions(path, columns=options.read())
+    read = read_transactions(path, columns=read_columns(options.columns))
     table, left_out = without_unpriced(read, set_code=set_code)
     try:
         sent = transactions_of(table, chain_id=options.chain_id, set_code=set_code)
