@@ -53,7 +53,11 @@ def command(
     if intact and (genesis is None or gas is not None):
         raise InvalidInput("--intact", "expected --genesis too, and no --gas, because the call is executed", intact)
     preset, priced = pricing.read()
-    codec, chain = sizing.read(), _chain(genesis)
+    codec, chain = sizing.read(), None
+    if genesis is not None:
+        from feemodel.estimates.chain import genesis_chain, read_genesis_document
+
+        chain = genesis_chain(read_genesis_document(genesis))
 
     def explained(one: Transaction | FeeModelError) -> dict[str, Any]:
         if isinstance(one, FeeModelError):
@@ -174,15 +178,6 @@ def _gas(
     estimated, limit = estimated_gas(subject, given), subject.gas_limit
     gas = {"estimated": estimated, "limit": limit if limit is not None else estimated}
     return gas if used is None else gas | {"used": used}
-
-
-def _chain(genesis: str | None) -> "ChainState | None":
-    """Return a chain with the state of a genesis file, or `None` without a file."""
-    if genesis is None:
-        return None
-    from feemodel.estimates.chain import genesis_chain, read_genesis_document
-
-    return genesis_chain(read_genesis_document(genesis))
 
 
 def _executed(subject: Transaction, chain: "ChainState", given: int | None, *, intact: bool) -> tuple[int, int]:
