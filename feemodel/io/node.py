@@ -544,11 +544,11 @@ class Node:
             held_bytes=connections * max_response,
             compressed=True,
         )
-        self.name = self._node.name
-        weakref.finalize(self, _closed, self._node)
+        self.name, self._loop = self._node.name, _loop()
+        weakref.finalize(self, _end, self._node, self._loop)
 
     def _run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
-        running = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return running.result()
         except BaseException:
@@ -600,8 +600,9 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-os.register_at_fork(after_in_child=_loop.cache_clear)  # the thread does not run in a child
+if hasattr(os, "register_at_fork"):  # the thread does not run in a child
+    os.register_at_fork(after_in_child=_loop.cache_clear)
 
 
-def _closed(node: AsyncNode) -> None:
-    asyncio.run_coroutine_threadsafe(node.close(), _loop())
+def _end(node: AsyncNode, loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.run_coroutine_threadsafe(node.close(), loop)

@@ -431,14 +431,14 @@ def test_a_program_that_closes_no_client_ends_without_a_word(server: NodeServer)
     assert (ended.stdout, ended.stderr) == ("[1]\n", "")
 
 
-def test_a_client_that_nobody_has_any_more_ends_its_thread(server: NodeServer) -> None:
+def test_a_client_that_nobody_has_any_more_closes_its_connections(server: NodeServer) -> None:
     before = threading.active_count()
     node = Node(server.url)
     node.call("echo")
     del node
     gc.collect()
     ends = time.monotonic() + 5
-    while threading.active_count() > before + 1 and time.monotonic() < ends:  # one of the server, for the connection
+    while threading.active_count() > before + 1 and time.monotonic() < ends:  # the loop of all clients
         time.sleep(0.01)
     assert threading.active_count() <= before + 1
 
