@@ -82,9 +82,9 @@ NO = {
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 #: Argument of the Python API → parameter of the command, where the two differ.
 OPTION_OF = {
-    "extra_data": "record", "gas_limit": "gas", "horizons": "horizon", "max_priority_fee": "priority_fee",
-    "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only", "storageKeys": "slot", "url": "node",
-    "window_blocks": "window",
+    "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
+    "max_priority_fee": "priority_fee", "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only",
+    "storageKeys": "slot", "url": "node", "window_blocks": "window",
 }  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line

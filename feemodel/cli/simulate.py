@@ -28,7 +28,6 @@ from feemodel.cli.parameters import (
     real_number,
     whole,
 )
-from feemodel.cli.sweep import run_folder
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.files import read_toml
@@ -123,6 +122,7 @@ def command(
     only for data. saving and meanDelayHours refer to another schedule, in which a submission is due every 751 s from
     the eighth day on: saving is the share of the cost of posting at once that waiting saves.
     """
+    from feemodel.io.results import FinishedFolder
     from feemodel.simulation.closed_loop.finality import price_of_finality
 
     tables = {} if spec is None else {n: v for n, v in read_toml(spec).items() if n in TABLES_OF_FILE}
@@ -139,7 +139,7 @@ def command(
         made["l1_fees"] = _on_steps(l1_fees, experiment.step)
     found = simulate(
         **made, step=experiment.step, bootstrap=drawn, record=1 if picture is not None else 0, rng=experiment.seed,
-        workers=workers, finished=run_folder(resume), progress=True,
+        workers=workers, finished=None if resume is None else FinishedFolder(resume), progress=True,
     )  # fmt: skip
     if experiment.pricing == "fixed" and "price" not in tables.get("pricing-fields", {}):
         said = f"fitted: {made['pricing'].price:,.6g} wei / byte, at which this history breaks even at elasticity 0"

@@ -69,9 +69,10 @@ def command(
     file: Path | None = None,
 ) -> Answer:
     """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
+    from feemodel.io.results import FinishedFolder
     from feemodel.simulation.sweep import sweep
 
-    finished = run_folder(resume)
+    finished = None if resume is None else FinishedFolder(resume)
     read = parse_sweep_spec(read_toml(spec), Path(spec).parent)
     levels = read.reduce is not None and bool(read.reduce.quantile or read.reduce.above)
     if file is not None and file.suffix.lower() != ".nc" and levels:
@@ -105,16 +106,6 @@ def command(
 
 def _axes(sizes: Mapping[Any, int]) -> str:
     return " × ".join(f"{size:,} {name}" for name, size in sizes.items()) or "one value"
-
-
-def run_folder(path: str | None) -> Any:
-    """Return the store of `--resume`, or `None` without the option; raises `InvalidInput` for a missing folder."""
-    from feemodel.io import FinishedFolder
-
-    try:
-        return None if path is None else FinishedFolder(path)
-    except InvalidInput as error:
-        raise InvalidInput("resume", error.reason, path) from None
 
 
 @contextmanager
