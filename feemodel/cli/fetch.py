@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import BlockRange, Node, TipPercentile, default_of, real, whole
+from feemodel.cli.parameters import BlockRange, Node, TipPercentile, default_of, number, whole
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput
 from feemodel.io.fetch import fetch_blocks, parse_block_range
+from feemodel.quantities import Quantity
 
-LONGEST_TIMEOUT = 3_600  # seconds
+TIMEOUT = Quantity("s", "time limit of one request", maximum=3_600, double=True, above_zero=True)
 
 
 @verb(out=(".parquet",), what="the blocks", required=True)
@@ -21,13 +21,11 @@ def command(
     concurrency: Annotated[int, whole("requests at the same time", minimum=1)] = default_of(
         fetch_blocks, "concurrency"
     ),
-    timeout: Annotated[float, real("time limit of one request", "s", above=0)] = default_of(fetch_blocks, "timeout"),
+    timeout: Annotated[float, number(TIMEOUT)] = default_of(fetch_blocks, "timeout"),
     file: Path,
     overwrite: bool = False,
 ) -> Answer:
     """Download block headers from a node to a Parquet file; with --tip-percentile, also tips and blob base fees."""
-    if timeout > LONGEST_TIMEOUT:
-        raise InvalidInput("timeout", f"expected at most {LONGEST_TIMEOUT:,} s", timeout)
     wanted = parse_block_range(blocks)
     fetch_blocks(
         node, wanted, str(file), overwrite=overwrite, tip_percentile=tip_percentile, concurrency=concurrency,
