@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_193,
+    "cli": 4_157,
     "estimates": 951,
     "ethereum": 2_483,
     "execution": 2_282,
-    "explorer": 1_126,
-    "io": 3_477,
+    "explorer": 1_119,
+    "io": 3_476,
     "ledger": 3_656,
     "linea": 2_257,
     "plots": 734,
@@ -59,10 +59,10 @@ CEILINGS = {
     "simulation": 8_709,
     "sizes": 965,
     "top level": 2_033,
-    "package": 39_793,
-    "tests": 39_504,
+    "package": 39_749,
+    "tests": 39_503,
     "Rust": 3_043,
-    "JavaScript, CSS and HTML": 1_262,
+    "JavaScript, CSS and HTML": 1_260,
     "modules": 212,
     "exported names": 212,
 }

@@ -79,7 +79,7 @@ def read_project(path: PathLike, *, statistic: str = "median", artifacts: PathLi
         return Project([use for one in read for use in one.uses], [said for one in read for said in one.said])
     said: list[str] = []
     with reading(path):
-        document = _parsed(path)
+        document = parse_json(contents(path), "the file")
         fields = document if isinstance(document, Mapping) else {}
         if "transactions" in fields or "deployments" in fields:
             runs = sequence("deployments", fields["deployments"]) if "deployments" in fields else (fields,)
@@ -230,15 +230,11 @@ def init_code(artifacts: Path, contract: str, file: str = "") -> bytes:
         if not path.as_posix().endswith(f"/{name}"):
             continue
         with reading(path):
-            bytecode = _object("the artifact", _parsed(path)).get("bytecode")
+            bytecode = _object("the artifact", parse_json(contents(path), "the file")).get("bytecode")
             code = bytecode.get("object") if isinstance(bytecode, Mapping) else bytecode
             if isinstance(code, str) and len(code) > 2 and "_" not in code:  # "_" marks unlinked libraries
                 return from_hex(code if code.startswith("0x") else f"0x{code}", "bytecode")
     raise InvalidInput("artifacts", f"no init code in {artifacts}; --artifacts names the folder", str(artifacts))
-
-
-def _parsed(path: PathLike) -> Any:
-    return parse_json(contents(path).decode("utf-8-sig"), "the file")
 
 
 def _object(name: str, value: Any) -> Mapping[str, Any]:
