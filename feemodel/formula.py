@@ -83,44 +83,20 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
     """
     quantities = _quantities(function)
-    signature = inspect.signature(function)
-    names = tuple(signature.parameters)
-    optional = {name for name, one in signature.parameters.items() if one.default is None}
-    limits: dict[str, tuple[Any, float, float]] = {name: _limits(quantity) for name, quantity in quantities.items()}
-    in_order = [limits.get(name) for name in names]
+    parameters = inspect.signature(function).parameters
+    defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
 
-    def in_general(*args: Any, **kwargs: Any) -> Any:
-        try:
-            given = dict(signature.bind(*args, **kwargs).arguments)
-        except TypeError:
-            return function(*args, **kwargs)  # raises the same error with the name of the formula
-        checked = {
-            name: quantity
-            for name, quantity in quantities.items()
-            if name not in optional or given.get(name) is not None
-        }
+    def in_general(given: dict[str, Any]) -> Any:
+        given = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
+        optional = {name for name in defaults if defaults[name] is None and name not in given}
+        checked = {name: quantity for name, quantity in quantities.items() if name not in optional}
         return computed(function, checked, given)
 
-    @wraps(function)
-    def public(*args: P.args, **kwargs: P.kwargs) -> Any:
-        # Python numbers within their bounds, which are most calls, cost no more than these comparisons.
-        value: Any
-        for value, limit in zip(args, in_order, strict=False):
-            if limit is not None and (type(value) is not limit[0] or not limit[1] <= value <= limit[2]):
-                return in_general(*args, **kwargs)
-        for name, value in kwargs.items():
-            limit = limits.get(name)
-            if limit is None:
-                if name == "out" and value is not None:
-                    return in_general(*args, **kwargs)
-            elif type(value) is not limit[0] or not limit[1] <= value <= limit[2]:
-                return in_general(*args, **kwargs)
-        try:
-            return function(*args, **kwargs)
-        except OverflowError as error:
-            raise _overflow(error, function, {**dict(zip(names, args, strict=False)), **kwargs}) from None
-
-    made = cast("Formula[P]", public)
+    # Python numbers within their bounds, which are most calls, cost no more than comparisons with constants.
+    scope = {f"default_{name}": value for name, value in defaults.items()}
+    scope |= {"function": function, "in_general": in_general, "overflow": _overflow, "inf": math.inf}
+    exec(_source(parameters, quantities), scope)
+    made = cast("Formula[P]", wraps(function)(scope["public"]))
     made.core, made.quantities = function, quantities
     return made
 
@@ -149,10 +125,34 @@ def _quantities(function: Callable[..., Any]) -> dict[str, Quantity]:
     return found
 
 
-def _limits(quantity: Quantity) -> tuple[type, float, float]:
-    highest = sys.float_info.max if quantity.double else math.inf
-    lowest = -highest if quantity.minimum is None else 5e-324 if quantity.above_zero else quantity.minimum
-    return float if quantity.double else int, lowest, highest if quantity.maximum is None else quantity.maximum
+def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str, Quantity]) -> str:
+    """Return the code of a function that calls `function` if all numbers are in their bounds, else `in_general`."""
+    tests, declared = [], []
+    for name, one in parameters.items():
+        has_default = one.default is not one.empty
+        if one.kind is one.KEYWORD_ONLY and "*" not in declared:
+            declared.append("*")
+        declared.append(f"{name}=default_{name}" if has_default else name)
+        same = f"{name} is default_{name} or " if has_default else ""
+        if name in quantities:
+            quantity = quantities[name]
+            kind, highest = ("float", sys.float_info.max) if quantity.double else ("int", math.inf)
+            lowest = -highest if quantity.minimum is None else 5e-324 if quantity.above_zero else quantity.minimum
+            highest = highest if quantity.maximum is None else quantity.maximum
+            below = "" if highest == math.inf else f" <= {highest!r}"
+            tests.append(f"({same}type({name}) is {kind} and {lowest!r} <= {name}{below})")
+        elif name == "out":
+            tests.append("out is None")
+    passed = ", ".join(f"{name}={name}" if one.kind is one.KEYWORD_ONLY else name for name, one in parameters.items())
+    given = f"dict({', '.join(f'{name}={name}' for name in parameters)})"
+    return f"""def public({", ".join(declared)}):
+    if not ({" and ".join(tests)}):
+        return in_general({given})
+    try:
+        return function({passed})
+    except OverflowError as error:
+        raise overflow(error, function, {given}) from None
+"""
 
 
 def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:

@@ -154,14 +154,14 @@ def evaluate(factors: Factors) -> Fees:
     if f.saturates:
         quotient = minimum(quotient, UINT64_MAX)
     if f.margin is not None:
-        quotient = with_margin(quotient + f.fixed, f.margin) - with_margin(f.fixed, f.margin)
+        quotient = _with_margin(quotient + f.fixed, f.margin) - _with_margin(f.fixed, f.margin)
     return Fees(f.step * quotient, f.gas * f.gas_price + f.extra)
 
 
-def with_margin(price: Whole, margin: float) -> Whole:
+def _with_margin(price: Whole, margin: float) -> Whole:
     """Return trunc(margin · price); raises `Int64Overflow` if the price or the product is 2**53 or more.
 
-    >>> with_margin(36_095_238, 1.2)
+    >>> _with_margin(36_095_238, 1.2)
     43314285
     """
     require("price", "expected a price below 2**53", price, price < DOUBLE_EXACT, Int64Overflow)

@@ -7,7 +7,7 @@ from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.quantities import Whole
 from feemodel.rollups.chains import Parameters
-from feemodel.rollups.factors import Columns, Factors, Rule, with_margin
+from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
 
 OF_VARIABLE_COST = (
     "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin", "lower_bound", "upper_bound",
@@ -30,7 +30,7 @@ def linea_rule(parameters: Parameters) -> Rule:
     needed = ("variable_cost",) if recorded else OF_VARIABLE_COST
     terms = parameters.known("fixed_cost", *needed, "estimate_margin", "l2_gas_price")
     fixed, margin = terms["fixed_cost"], terms["estimate_margin"]
-    gas_price = with_margin(fixed, margin) + terms["l2_gas_price"]
+    gas_price = _with_margin(fixed, margin) + terms["l2_gas_price"]
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         size, gas = columns["linea_size"], columns["gas"]
