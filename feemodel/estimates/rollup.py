@@ -31,7 +31,8 @@ from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._estimate import check_tolerance
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
-from feemodel.execution._search import TOLERANCE, Searched, Unproven
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._search import TOLERANCE, GasEstimate, Unproven
 from feemodel.execution._state import SLOT_BYTES, CallState
 from feemodel.execution.native import Native
 from feemodel.linea.pricing_forms import Form
@@ -105,9 +106,9 @@ class OwnChain:
         call_state = base if asked is NOTHING else self.state(asked)
         node = _INTACT if asked.intact or self.node is _INTACT else node or self.node
         prepared = node.prepare(call, call_state, tolerance=self.tolerance, limits=self.limits)
-        found: Searched = await self.run("search", call_state, prepared.message, prepared.search)
-        if found.gas_limit is None:
-            raise prepared.failure(found.outcome)
+        found: GasEstimate | Outcome = await self.run("search", call_state, prepared.message, prepared.search)
+        if isinstance(found, Outcome):
+            raise prepared.failure(found)
         # An override of the nonce is ignored.
         nonce = 0 if call.from_address is None else base.account(call.from_address).nonce
         return Gas(limit=found.gas_limit, nonce=nonce, chain_id=base.chain_id)

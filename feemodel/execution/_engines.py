@@ -7,11 +7,12 @@ from feemodel._extras import engine_commands, has_native, install_command
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
+from feemodel.execution._forks import Fork
 from feemodel.execution._inputs import check_gas_limit
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
-from feemodel.execution._search import Search, Searched
+from feemodel.execution._search import GasEstimate, Search
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
 ENGINES = ("auto", "native", "reference")
@@ -26,7 +27,7 @@ class Engine(Protocol):
     def execute(self, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
         """Execute a message with a gas limit."""
 
-    def search(self, call_state: CallState, message: Message, search: Search) -> Searched:
+    def search(self, call_state: CallState, message: Message, search: Search) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
 
         Raises `LimitExceeded` if the executions take too much gas or time.
@@ -39,6 +40,14 @@ def blob_cost(call_state: CallState, message: Message) -> int:
         return 0
     cost = len(message.blob_hashes) * GAS_PER_BLOB * blob_base_fee(call_state)
     return cost if message.pays and message.pays_for_blobs else 0
+
+
+def check_fork(message: Message, fork: Fork) -> None:
+    """Raise `InvalidInput` for authorizations or an access list under rules that do not know them."""
+    if message.authorizations and not fork.authorizations:
+        raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
+    if message.access_list and not fork.access_lists:
+        raise InvalidInput("fork", "expected Berlin or later for the type AccessListTransaction", fork.name)
 
 
 def check_executable(call_state: CallState, message: Message, gas_limit: int, blob_cost: int = 0) -> Account:

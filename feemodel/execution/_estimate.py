@@ -1,7 +1,7 @@
 """Gas estimates: prepare a call as a node does, and search for its gas limit with an engine."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from feemodel.checks import real_scalar
 from feemodel.errors import ExecutionFailed, InvalidInput
@@ -14,20 +14,8 @@ from feemodel.execution._forks import Fork
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import TOLERANCE, Place
+from feemodel.execution._search import TOLERANCE, GasEstimate
 from feemodel.execution._state import CallState
-
-
-class GasEstimate(NamedTuple):
-    """Result of a search for a gas limit: the limit and statistics of the search."""
-
-    gas_limit: int
-    gas_used: int  #: gas used at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
-    executions: int  #: number of gas limits with which the call was executed
-    engine: str
-    proven: int = 0  #: number of gas limits that were not tried, because an earlier execution proved their outcome
-    intact: str | None = None  #: "proven", "searched" or "not possible" for `search="intact"`, see `estimate_gas`
-    prevented_by: Place | None = None  #: the frame, its address and opcode that prevents a proof; `None` if proven
 
 
 def estimate_gas(
@@ -99,12 +87,9 @@ def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
     21000
     """
     found = engine.search(prepared.call_state, prepared.message, prepared.search)
-    if found.gas_limit is None:
-        raise prepared.failure(found.outcome)
-    return GasEstimate(
-        gas_limit=found.gas_limit, gas_used=found.outcome.charged, executions=found.executed, engine=engine.name,
-        proven=found.proven, intact=found.intact, prevented_by=found.prevented_by,
-    )  # fmt: skip
+    if isinstance(found, Outcome):
+        raise prepared.failure(found)
+    return found
 
 
 def execute_call(

@@ -5,7 +5,7 @@ reference engine uses this module, which executes every gas limit.
 
     1. Execute a plain transfer with 21,000 gas. If the transfer succeeds, return 21,000.
     2. Execute the message with the upper bound as gas limit. If the execution with the upper bound fails, return
-       `None`.
+       its outcome.
     3. Set low = used − 1 and high = upper bound. Execute the message with the gas limit (used + 2,300) · 64 / 63. If
        the execution succeeds, set high to the executed limit; otherwise set low to the executed limit. The 2,300 gas
        are the stipend of a call, and the factor 64 / 63 covers the 1/64 of the gas that a caller keeps during a call.
@@ -97,30 +97,34 @@ class Place(NamedTuple):
     opcode: str  #: the opcode that reads the gas left, or a balance that the gas limit reduces
 
 
-class Searched(NamedTuple):
-    """Result of a search: a gas limit, or `None` if the call fails at the upper bound."""
+class GasEstimate(NamedTuple):
+    """Result of a search for a gas limit: the limit and statistics of the search."""
 
-    gas_limit: int | None
-    outcome: Outcome  #: outcome of the execution with the largest gas limit of the search, or of the plain transfer
-    executed: int  #: number of gas limits with which the message was executed
-    proven: int  #: number of gas limits whose outcome an earlier execution proved
-    spent: int = 0  #: gas used by all executions [gas]
-    intact: str | None = None  #: for the rules `INTACT`: "proven", "searched" or "not possible", see `estimate_gas`
-    prevented_by: Place | None = None  #: what prevents that it is proven
+    gas_limit: int
+    gas_used: int  #: gas used at the upper bound, as in a receipt: after refunds, at least the calldata floor [gas]
+    executions: int  #: number of gas limits with which the call was executed
+    engine: str
+    proven: int = 0  #: number of gas limits that were not tried, because an earlier execution proved their outcome
+    intact: str | None = None  #: "proven", "searched" or "not possible" for `search="intact"`, see `estimate_gas`
+    prevented_by: Place | None = None  #: the frame, its address and opcode that prevents a proof; `None` if proven
 
 
 class Unproven(FeeModelError):
     """Raised if an execution with only `inline_gas` cannot prove the outcome with the full gas limit."""
 
 
-def search_message(execute: Callable[[Message, int], Outcome], message: Message, search: Search) -> Searched:
+def search_message(
+    execute: Callable[[Message, int], Outcome], message: Message, search: Search
+) -> GasEstimate | Outcome:
     """Return the gas limit that a message needs, after executing the message with every gas limit that is tried.
+
+    If the message fails with the upper bound, returns the outcome of this execution.
 
     Raises `LimitExceeded` if the executions together take more gas or time than the search's limits allow, and
     `InvalidInput` for the rules `INTACT`: only the native engine records frames.
 
     >>> search = Search(BESU, upper=100_000, max_gas=100_000, tolerance=0, transfer=True, limits=Limits())
-    >>> search_message(lambda *_: Outcome(Status.SUCCESS, 21_000), Message(to=bytes(20)), search).gas_limit
+    >>> search_message(lambda *_: Outcome(Status.SUCCESS, 21_000), Message(to=bytes(20)), search).gas_used
     21000
     """
     limits, rules = search.limits, search.rules
@@ -141,10 +145,10 @@ def search_message(execute: Callable[[Message, int], Outcome], message: Message,
         return outcome
 
     if search.transfer and (outcome := outcome_at(TRANSACTION_GAS)).succeeded:
-        return Searched(TRANSACTION_GAS, outcome, executed, proven=0, spent=spent)
+        return GasEstimate(TRANSACTION_GAS, outcome.charged, executed, "reference")
     outcome = outcome_at(search.upper)
     if not outcome.succeeded:
-        return Searched(None, outcome, executed, proven=0, spent=spent)
+        return outcome
     low, high = rules.used(outcome) - 1, search.upper
     optimistic = rules.optimistic(outcome)
     if rules.always_optimistic or optimistic < high:
@@ -160,4 +164,4 @@ def search_message(execute: Callable[[Message, int], Outcome], message: Message,
             high = middle
         else:
             low = middle
-    return Searched(high, outcome, executed, proven=0, spent=spent)
+    return GasEstimate(high, outcome.charged, executed, "reference")

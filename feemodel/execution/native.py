@@ -14,12 +14,12 @@ from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._hashes import Authorization
-from feemodel.execution._engines import blob_cost, check_executable
+from feemodel.execution._engines import blob_cost, check_executable, check_fork
 from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import REFUSED, Frame, Place, Search, Searched, Unproven
+from feemodel.execution._search import REFUSED, Frame, GasEstimate, Place, Search, Unproven
 from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
 
 if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
@@ -186,11 +186,11 @@ class Native:
         *,
         inline_gas: int | None = None,
         stop: native.Stop | None = None,
-    ) -> Searched:
+    ) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, see `feemodel.execution._search.search_message` and `trace`."""
         (state, block, given, blobs, proves), limits = self._ready(call_state, message), search.limits
         try:
-            gas_limit, answer, executed, proven, spent, intact = native.search(
+            gas_limit, answer, executed, proven, _, intact = native.search(
                 state, block, given, rules=search.rules.name, upper=search.upper,
                 most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
                 proves=proves, total_gas=limits.total_gas, seconds=limits.seconds, left=self._seconds,
@@ -207,8 +207,10 @@ class Native:
         except _faults() as error:
             check_executable(call_state, message, 0, blobs)
             raise self._failure(error) from None
-        outcome = REFUSED if answer is None else _outcome(answer)
-        found = Searched(gas_limit, outcome, executed, proven, spent)
+        if gas_limit is None:
+            return REFUSED if answer is None else _outcome(answer)
+        used, refund, floor = answer[1:4]
+        found = GasEstimate(gas_limit, max(used - refund, floor), executed, self.name, proven)
         return found if intact is None else found._replace(**_intact(*intact))
 
     def _ready(
@@ -223,12 +225,9 @@ class Native:
             block = base[2] if call_state.block is base[0].block else _block(call_state)
         except _NO_FIELDS as error:
             raise _wrong_state(call_state, error) from None
-        fork = call_state.fork
         blobs = blob_cost(call_state, message) if message.blob_hashes else 0
-        if message.authorizations and not fork.authorizations:
-            raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
-        if message.access_list and not fork.access_lists:
-            raise InvalidInput("fork", "expected Berlin or later for the type AccessListTransaction", fork.name)
+        if message.authorizations or message.access_list:
+            check_fork(message, call_state.fork)
         try:
             given = native.Message(
                 sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,

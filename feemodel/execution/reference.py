@@ -1,8 +1,7 @@
 """The reference engine executes messages with Ethereum's executable specification, which is exact on every fork.
 
-The engine follows `process_transaction` of the specification, except for the steps that need a signature. The engine
-computes the intrinsic gas, the message and the refund as the specification does. Each execution runs on a copy of the
-state, which is discarded.
+The engine follows `process_transaction` of the specification, except for the steps that need a signature. Each
+execution runs on a copy of the state, which is discarded.
 
 The engine runs in the caller's thread and holds the global interpreter lock. An execution cannot be interrupted, so
 `REFERENCE_LIMITS` bounds its gas and thus its time.
@@ -15,18 +14,20 @@ from dataclasses import fields
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution._engines import blob_cost, check_executable
+from feemodel.ethereum.fee_market import calldata_floor_gas
+from feemodel.execution._engines import blob_cost, check_executable, check_fork
 from feemodel.execution._inputs import check_message, check_state
 from feemodel.execution._limits import REFERENCE_LIMITS
-from feemodel.execution._message import Message
+from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import Search, Searched, search_message
+from feemodel.execution._search import GasEstimate, Search, search_message
 from feemodel.execution._state import Account, Block, CallState, blob_base_fee
 
 
@@ -92,7 +93,7 @@ class Reference:
         """Return the outcome of a message, see `feemodel.execution._engines.Engine`."""
         return self._run(call_state, lambda execute: execute(message, gas_limit))
 
-    def search(self, call_state: CallState, message: Message, search: Search) -> Searched:
+    def search(self, call_state: CallState, message: Message, search: Search) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, see `feemodel.execution._engines.Engine`."""
         return self._run(call_state, lambda execute: search_message(execute, message, search))
 
@@ -136,9 +137,9 @@ def _executed(rules: Any, base: Any, call_state: CallState, message: Message, ga
     check_message(message)
     blobs = blob_cost(call_state, message)
     check_executable(call_state, message, gas_limit, blobs)
-    transaction = _transaction(rules, message, gas_limit)
-    cost = rules.transactions.calculate_intrinsic_cost(transaction)
-    intrinsic, floor = map(int, cost) if fork.calldata_floor else (int(cost), 0)
+    check_fork(message, fork)
+    intrinsic, zeros = intrinsic_gas(message, fork), message.data.count(0)
+    floor = int(calldata_floor_gas.core(zeros, len(message.data) - zeros)) if fork.calldata_floor else 0
     if gas_limit < max(intrinsic, floor):
         return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
     state = _copy(rules, base)
@@ -146,6 +147,8 @@ def _executed(rules: Any, base: Any, call_state: CallState, message: Message, ga
     due = blobs + (gas_limit * message.gas_price if message.pays else 0)
     _charge_sender(rules, state, message.sender, due)
     environment = _transaction_environment(rules, message, gas_limit - intrinsic, call_state)
+    to = Bytes0() if message.to is None else rules.fork_types.Address(message.to)
+    transaction = SimpleNamespace(to=to, data=message.data, value=U256(message.value))
     try:
         with recursion_limit(RECURSION_LIMIT):
             end, output = _process(rules, rules.utils.message.prepare_message(block, environment, transaction))
@@ -266,46 +269,6 @@ def _transaction_environment(rules: Any, message: Message, gas: int, call_state:
         authorizations=_authorizations(rules, message),
         index_in_block=Uint(0),
         tx_hash=None,
-    )
-
-
-def _transaction(rules: Any, message: Message, gas_limit: int) -> Any:
-    """Return an unsigned transaction, to compute the cost of a message.
-
-    The transaction has the lowest type that supports all fields of the message.
-    """
-    kinds = rules.transactions
-    if message.authorizations:
-        kind, since = "SetCodeTransaction", "Prague"
-    elif message.access_list:
-        kind, since = "AccessListTransaction", "Berlin"
-    else:
-        kind, since = ("LegacyTransaction" if hasattr(kinds, "LegacyTransaction") else "Transaction"), "Frontier"
-    if not hasattr(kinds, kind):
-        raise InvalidInput("fork", f"expected {since} or later for the type {kind}", kinds.__name__.split(".")[2])
-    address = rules.fork_types.Address
-    return _build(
-        getattr(kinds, kind),
-        chain_id=U64(0),
-        nonce=U64(0) if message.authorizations else U256(0),
-        gas_price=Uint(message.gas_price),
-        max_priority_fee_per_gas=Uint(message.gas_price),
-        max_fee_per_gas=Uint(message.gas_price),
-        gas=Uint(gas_limit),
-        to=Bytes0() if message.to is None else address(message.to),
-        value=U256(message.value),
-        data=message.data,
-        access_list=_access_list(rules, message),
-        authorizations=_authorizations(rules, message),
-        **dict.fromkeys(("v", "y_parity", "r", "s"), U256(0)),
-    )
-
-
-def _access_list(rules: Any, message: Message) -> tuple[Any, ...]:
-    address = rules.fork_types.Address
-    return tuple(
-        rules.transactions.Access(account=address(key), slots=tuple(map(Bytes32, slots)))
-        for key, slots in message.access_list
     )
 
 

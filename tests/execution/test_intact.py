@@ -12,6 +12,7 @@ from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Account, CallState, Limits, Message, estimate_gas
 from feemodel.execution._engines import engine_named
+from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import INTACT, Search
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 
@@ -75,7 +76,7 @@ def test_the_least_of_all_limits_is_found():
         intrinsic, upper = 28_200, 29_700  # with three addresses in the access list
         search = Search(INTACT, upper, math.inf, 0, transfer=False, limits=Limits())
         found = engine_named("native").search(call_state, message, search)
-        if found.gas_limit is None:
+        if isinstance(found, Outcome):
             continue  # it fails with the upper bound
         whole, *ends = frames_at(call_state, message, [upper, *range(intrinsic - 1, upper)])
         kept = [intrinsic - 1 + place for place, frames in enumerate(ends) if frames == whole] + [upper]

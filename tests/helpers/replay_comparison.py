@@ -8,9 +8,10 @@ from typing import TypeVar
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.estimates.rollup import Gas, Measuring, RollupEstimate
 from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.execution import GasEstimate
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
-from feemodel.execution._estimate import GasEstimate, check_tolerance, gas_estimate
+from feemodel.execution._estimate import check_tolerance, gas_estimate
 from feemodel.execution._limits import Limits
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import TOLERANCE

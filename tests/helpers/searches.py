@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
+from feemodel.execution import GasEstimate, estimate_gas
 from feemodel.execution._engines import Engine, engine_named
-from feemodel.execution._estimate import GasEstimate, estimate_gas
 from feemodel.execution._limits import Limits
 from feemodel.execution._search import search_message
 from feemodel.execution._state import CallState
