@@ -207,7 +207,7 @@ class Native:
         except _faults() as error:
             check_executable(call_state, message, 0, blobs)
             raise self._failure(error) from None
-        if gas_limit is None:
+        if gas_limit is None or answer is None:
             return REFUSED if answer is None else _outcome(answer)
         used, refund, floor = answer[1:4]
         found = GasEstimate(gas_limit, max(used - refund, floor), executed, self.name, proven)

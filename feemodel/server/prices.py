@@ -62,7 +62,7 @@ class CurrentPrices:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
         age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
-        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
+        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}
         return {
             "source": self.source,
             "ageSeconds": None if age is None else round(age, 3),
@@ -127,7 +127,7 @@ def configured_prices(settings: Settings, record: bytes | None = None) -> Prices
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
     """
     preset, costs = linea_preset(settings.preset), msgspec.structs.asdict(settings)
-    return prices_of(settings.pricing, preset, costs, settings.margin, record=record)
+    return prices_of(preset, costs, settings.margin, record=record)
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
@@ -144,10 +144,8 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
     Raises `UpstreamError` if the node serves another chain than before.
     """
     history, timestamp = await fetch_fee_history(node, chain, blocks=L1_BLOCKS, percentile=L1_PERCENTILE)
-    prices = l1_prices(
-        history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
-        margin=settings.margin,
-    )  # fmt: skip
+    costs = msgspec.structs.asdict(settings)
+    prices = l1_prices(history, linea_preset(settings.preset), costs, margin=settings.margin)
     newest = {"base_fee": history.base_fees[-1]}
     if history.blob_base_fees:
         newest["blob_base_fee"] = history.blob_base_fees[-1]

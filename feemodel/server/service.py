@@ -190,7 +190,7 @@ class Service:
             prices = self.pricing.now
         except UpstreamError:
             return {}
-        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}  # type: ignore[arg-type]
+        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}
         return costs | {"suggested_tip": suggested_tip(prices)}
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
