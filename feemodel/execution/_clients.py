@@ -17,7 +17,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS, Transaction
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
-from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, too_little_gas
+from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, not_executed, too_little_gas
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
@@ -182,18 +182,24 @@ class Geth(NodeClient):
         """Return geth's error message for a call that geth refuses to execute with the given gas limit."""
         return f"failed with {gas_limit} gas: {reason}"
 
-    def admitted(self, call: Transaction, call_state: CallState, gas_limit: int) -> Message:
-        """Return the message with its gas price, after the checks that geth makes before an execution.
+    def call(self, call: Transaction, call_state: CallState, limits: Limits) -> tuple[Message, int]:
+        """Return the message of an `eth_call` and its gas limit [gas], after the checks that geth makes, in its order.
 
-        Raises `ExecutionFailed` for the first check that fails, in geth's order.
+        Raises `ExecutionFailed` for the first check that fails.
         """
-        check_nonce(call.from_address or ZERO_ADDRESS, call_state)
-        message = self.message(call, call_state)
-        have, want = _have_and_want(message, call, call_state, gas_limit)
-        if want > have:
-            raise ExecutionFailed(self.unpayable(message, call, call_state, gas_limit))
-        check_init_code(message, call_state)
-        return message
+        if call.chain_id not in (None, call_state.chain_id):
+            raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
+        gas = limits.gas_cap if call.gas_limit is None else min(call.gas_limit, limits.gas_cap)
+        try:
+            check_nonce(call.from_address or ZERO_ADDRESS, call_state)
+            message = self.message(call, call_state)
+            have, want = _have_and_want(message, call, call_state, gas)
+            if want > have:
+                raise ExecutionFailed(self.unpayable(message, call, call_state, gas))
+            check_init_code(message, call_state)
+        except ExecutionFailed as error:
+            raise not_executed(error, gas) from None
+        return message, gas
 
 
 class Besu(NodeClient):
@@ -257,7 +263,8 @@ class Intact(Besu):
         return upper
 
 
-NODES: dict[str, NodeClient] = {node.rules.name: node for node in (Geth(), Besu(), Intact())}
+GETH_NODE = Geth()
+NODES: dict[str, NodeClient] = {node.rules.name: node for node in (GETH_NODE, Besu(), Intact())}
 
 
 def node_named(name: str) -> NodeClient:
@@ -326,12 +333,6 @@ def message_of(call: Transaction, *, gas_price: int = 0, base_fee: int = 0, pays
 def named(call: Transaction) -> str:
     """Return the sender of a call in the form that geth uses in its errors."""
     return f"address {checksummed(call.from_address or ZERO_ADDRESS)}"
-
-
-def check_chain(node: NodeClient, call: Transaction, call_state: CallState) -> None:
-    """Raise `ExecutionFailed` if the call has the id of another chain."""
-    if call.chain_id is not None and call.chain_id != call_state.chain_id:
-        raise ExecutionFailed(node.other_chain.format(have=call.chain_id, want=call_state.chain_id))
 
 
 def _check_blob_fee(call: Transaction, call_state: CallState) -> None:

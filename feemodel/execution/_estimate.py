@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from feemodel.checks import real_scalar
-from feemodel.errors import ExecutionFailed, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction
-from feemodel.execution._clients import Geth, Prepared, check_chain, node_named
+from feemodel.execution._clients import GETH_NODE, Prepared, node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
@@ -128,19 +128,8 @@ def execute_call(
     """
     parsed = call if isinstance(call, Transaction) else parse_call(call)
     changed, runner = call_state.overridden(overrides), engine_of(engine)
-    message, gas = prepare_call(parsed, changed, limits or runner.limits)
+    message, gas = GETH_NODE.call(parsed, changed, limits or runner.limits)
     return returned(message, runner.execute(changed, message, gas), gas, changed.fork)
-
-
-def prepare_call(call: Transaction, call_state: CallState, limits: Limits) -> tuple[Message, int]:
-    """Return the message of an `eth_call` and its gas limit [gas]; raises `ExecutionFailed` if geth would refuse it."""
-    node = Geth()
-    check_chain(node, call, call_state)
-    gas = limits.gas_cap if call.gas_limit is None else min(call.gas_limit, limits.gas_cap)
-    try:
-        return node.admitted(call, call_state, gas), gas
-    except ExecutionFailed as error:
-        raise not_executed(error, gas) from None
 
 
 def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:

@@ -13,8 +13,8 @@ from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
-from feemodel.execution._clients import node_named
-from feemodel.execution._estimate import prepare_call, returned
+from feemodel.execution._clients import GETH_NODE
+from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
 from feemodel.server.dispatch import Method
 from feemodel.server.execute import Executor
@@ -22,7 +22,6 @@ from feemodel.server.prices import CurrentPrices
 
 MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
 MAX_PERCENTILES = 100
-_GETH = node_named("geth")
 
 Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=MAX_PERCENTILES)]
 
@@ -110,7 +109,7 @@ class ChainMethods:
         """Return the data that a call returns."""
         asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
         call_state = self._executor.state(asked)
-        message, gas = prepare_call(call, call_state, self._executor.limits)
+        message, gas = GETH_NODE.call(call, call_state, self._executor.limits)
         outcome = await self._executor.run("execute", call_state, message, gas)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
@@ -123,7 +122,7 @@ class ChainMethods:
     ) -> Quantity:
         """Return the gas limit that a call needs."""
         asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
-        return to_quantity((await self._executor.gas(call, asked, _GETH)).limit)
+        return to_quantity((await self._executor.gas(call, asked, GETH_NODE)).limit)
 
     def eth_gasPrice(self) -> Quantity:
         """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""

@@ -1,7 +1,7 @@
 """Prices for estimates: from the settings, from the pricing record of the newest block, or from L1 fees."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,14 +62,15 @@ class CurrentPrices:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
         age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
-        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}
         return {
             "source": self.source,
             "ageSeconds": None if age is None else round(age, 3),
             "pollAgeSeconds": None if poll_age is None else round(poll_age, 3),
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
-            **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
+            "variableCost": to_quantity(prices.form.variable_cost),
+            "fixedCost": to_quantity(prices.form.fixed_cost),
+            "baseFee": to_quantity(prices.form.base_fee),
             "gasPrice": to_quantity(prices.form.base_fee + suggested_tip(prices)),
         }
 
@@ -178,8 +179,3 @@ async def fetch_fee_history(
     if head.number != newest:
         raise UpstreamError(f"the L1 node: expected block {newest}, it returned block {head.number}")
     return history, head.timestamp
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)

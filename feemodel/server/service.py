@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -190,8 +190,7 @@ class Service:
             prices = self.pricing.now
         except UpstreamError:
             return {}
-        costs = {field.name: getattr(prices.form, field.name) for field in fields(prices.form)}
-        return costs | {"suggested_tip": suggested_tip(prices)}
+        return asdict(prices.form) | {"suggested_tip": suggested_tip(prices)}
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
         """Return the values of the gauges in `feemodel.server.metrics.GAUGES`."""

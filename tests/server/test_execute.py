@@ -10,8 +10,7 @@ from feemodel.errors import ExecutionFailed, LimitExceeded
 from feemodel.estimates import rollup
 from feemodel.estimates.chain import ChainState
 from feemodel.ethereum import parse_call
-from feemodel.execution._clients import message_of, node_named
-from feemodel.execution._estimate import prepare_call
+from feemodel.execution._clients import GETH_NODE, message_of, node_named
 from feemodel.execution._state import Account, CallState
 from feemodel.execution.native import Native
 from feemodel.server import execute
@@ -129,7 +128,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
             return {"type": "http.disconnect"}
 
         execute.RECEIVE.set(receive)
-        message, gas = prepare_call(call, state, executor.limits)
+        message, gas = GETH_NODE.call(call, state, executor.limits)
         task = asyncio.create_task(executor.run("execute", state, message, gas))
         await asyncio.sleep(0.3)
         assert (task.done(), executor._free._value) == (False, execute.THREADS - 1)
