@@ -32,6 +32,7 @@ from feemodel.ethereum._quantities import (
     to_hex,
 )
 from feemodel.ledger.hashing import pieces
+from feemodel.ledger.rows import Leaf
 from feemodel.ledger.scheme import (
     ACCOUNT_SIZE,
     DEPTH,
@@ -245,13 +246,10 @@ class _Entry(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """Decoded path: the leaf, the fields of the leaf, and the root that results from hashing the path."""
+    """Path: the leaf as shown, the decoded leaf, and the root that results from hashing the path."""
 
-    leaf: _Leaf
-    previous: int
-    following: int
-    hkey: bytes
-    hval: bytes
+    shown: _Leaf
+    leaf: Leaf
     root: bytes
 
 
@@ -437,14 +435,10 @@ def _path(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Path:
     if leaf.index >= next_free:
         _refuse(leaf.where, f"expected an index below the next free leaf index, {next_free}", leaf.index)
     half = (len(encoded) - 2 * HASH_SIZE) // 2
-    return _Path(
-        leaf=leaf,
-        previous=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half]),
-        following=_number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half]),
-        hkey=encoded[-2 * HASH_SIZE : -HASH_SIZE],
-        hval=encoded[-HASH_SIZE:],
-        root=root,
-    )
+    previous = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half])
+    following = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half])
+    hkey, hval = pieces(encoded[2 * half :], HASH_SIZE)
+    return _Path(leaf, Leaf(hkey, previous, following, hval, leaf.value), root)
 
 
 def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
@@ -456,31 +450,30 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 
 def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
     """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
-    for path in paths:
-        if path.root != root:
-            reason = f"expected a path to the root {to_hex(root)}"
-            _refuse(f"{path.leaf.where}.proofRelatedNodes[0]", reason, to_hex(path.root))
-        where, value = path.leaf.where, path.leaf.value
+    for shown, leaf, found in paths:
+        where = shown.where
+        if found != root:
+            _refuse(f"{where}.proofRelatedNodes[0]", f"expected a path to the root {to_hex(root)}", to_hex(found))
         try:
             # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
-            expected = value if path.leaf.index in (HEAD, TAIL) else hashed(value)
+            expected = leaf.value if shown.index in (HEAD, TAIL) else hashed(leaf.value)
         except InvalidInput as error:
             raise InvalidProof(f"{where}.value: {error}") from None
-        if expected != path.hval:
-            _refuse(f"{where}.value", f"expected a value with the hash {to_hex(path.hval)}", to_hex(value))
-    left, right = paths[0], paths[-1]
+        if expected != leaf.hval:
+            _refuse(f"{where}.value", f"expected a value with the hash {to_hex(leaf.hval)}", to_hex(leaf.value))
+    (before, left, _), (after, right, _) = paths[0], paths[-1]
     if left is right:
         if left.hkey != hkey:
-            _refuse(left.leaf.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
-        return left.leaf.value
+            _refuse(before.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
+        return left.value
     if not left.hkey < hkey:
-        _refuse(left.leaf.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
+        _refuse(before.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
     if not hkey < right.hkey:
-        _refuse(right.leaf.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
-    if left.following != right.leaf.index:
-        _refuse(left.leaf.where, f"expected a leaf whose next leaf is {right.leaf.index}", left.following)
-    if right.previous != left.leaf.index:
-        _refuse(right.leaf.where, f"expected a leaf whose previous leaf is {left.leaf.index}", right.previous)
+        _refuse(after.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
+    if left.following != after.index:
+        _refuse(before.where, f"expected a leaf whose next leaf is {after.index}", left.following)
+    if right.previous != before.index:
+        _refuse(after.where, f"expected a leaf whose previous leaf is {before.index}", right.previous)
     return None
 
 
