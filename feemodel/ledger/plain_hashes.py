@@ -18,6 +18,8 @@ MIMC_ROUNDS = 62
 MIMC_SEED = b"seed"
 P = np.uint64(POSEIDON2_ORDER)
 M4 = np.array([(2, 3, 1, 1), (1, 2, 3, 1), (1, 1, 2, 3), (3, 1, 1, 2)], dtype=np.uint64)
+#: The external matrix of Poseidon2 has M4 in each block, twice on the diagonal.
+EXTERNAL = np.kron(np.eye(WIDTH // 4, dtype=np.uint64) + np.uint64(1), M4)
 #: The internal matrix of Poseidon2 is the sum of a matrix of ones and the diagonal matrix with these entries.
 DIAGONAL = np.array(
     [
@@ -83,10 +85,10 @@ def poseidon2_digests(data: bytes, size: int) -> bytes | None:
     elements = padded.view(">u4").astype(np.uint64)
     if (elements >= P).any():
         return None
-    state = np.zeros((len(messages), WIDTH // 2), dtype=np.uint64)
-    for block in np.split(elements, elements.shape[1] // state.shape[1], axis=1):
-        state = (_permutation(np.concatenate([state, block], axis=1))[:, WIDTH // 2 :] + block) % P
-    return state.astype(">u4").tobytes()
+    state = np.zeros((WIDTH // 2, len(messages)), dtype=np.uint64)
+    for block in np.split(elements.T, elements.shape[1] // len(state)):
+        state = (_permutation(np.concatenate([state, block]))[WIDTH // 2 :] + block) % P
+    return state.T.astype(">u4").tobytes()
 
 
 def mimc_digests(data: bytes, size: int) -> bytes | None:
@@ -112,21 +114,20 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
 DIGESTS = {"poseidon2": poseidon2_digests, "mimc": mimc_digests}
 
 
+@cache
+def _key_columns() -> list[Elements]:
+    return [np.array(keys, dtype=np.uint64)[:, None] for keys in round_keys()]
+
+
 def _permutation(states: Elements) -> Elements:
-    states = _external(states)
-    for row in round_keys():
-        keys = np.array(row, dtype=np.uint64)
-        cubes = (states[:, : len(keys)] + keys) % P
+    """Return the permuted states, one in each column."""
+    states = EXTERNAL @ states % P
+    for keys in _key_columns():
+        cubes = (states[: len(keys)] + keys) % P
         cubes = cubes * cubes % P * cubes % P
         if len(keys) == WIDTH:
-            states = _external(cubes)
+            states = EXTERNAL @ cubes % P
         else:
-            states[:, :1] = cubes
-            states = (states.sum(axis=1, keepdims=True) + DIAGONAL * states) % P
+            states[:1] = cubes
+            states = (np.add.reduce(states) + DIAGONAL[:, None] * states) % P
     return states
-
-
-def _external(states: Elements) -> Elements:
-    groups = states.reshape(-1, WIDTH // 4, 4) @ M4.T
-    mixed: Elements = (groups + groups.sum(axis=1, keepdims=True)) % P
-    return mixed.reshape(-1, WIDTH)
