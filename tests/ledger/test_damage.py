@@ -22,8 +22,10 @@ ACCOUNTS, BLOCKS = 60, 6
 CONTRACTS = (7, 8)
 
 
-def build(path):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
     """A ledger of some blocks, with code, storage, and accounts that come and go."""
+    path = tmp_path_factory.mktemp("built") / "ledger.db"
     contracts = [GenesisAccount(address(n), 1, 0, CODE, {slot(s): s for s in range(1, 20)}) for n in CONTRACTS]
     plain = [GenesisAccount(address(n), 0, n) for n in range(20, ACCOUNTS)]
     with Store(path, hashing="poseidon2") as store:
@@ -38,7 +40,7 @@ def build(path):
         store.set_finality("immediate")
         store.set_chain_id(1337)
         store.finalize(BLOCKS - 2)
-        store.checkpoint()
+    return path
 
 
 def altered(path, *statements):
@@ -65,10 +67,8 @@ def verified(path):
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    path = tmp_path / "ledger.db"
-    build(path)
-    return path
+def ledger(built, tmp_path):
+    return shutil.copy(built, tmp_path / "ledger.db")
 
 
 DAMAGE = {

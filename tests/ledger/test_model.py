@@ -12,6 +12,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
 from feemodel.ledger.maintenance import verify
+from tests.helpers.execution_engines import HAS_NATIVE
 from tests.helpers.ledger_blocks import address, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
@@ -127,5 +128,6 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
 
 
 # `tests/system` runs more.
-LedgerAgainstDictionaries.TestCase.settings = settings(max_examples=5, stateful_step_count=25, deadline=None)
+EXAMPLES = 5 if HAS_NATIVE else 1
+LedgerAgainstDictionaries.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=25, deadline=None)
 TestLedgerAgainstDictionaries = LedgerAgainstDictionaries.TestCase

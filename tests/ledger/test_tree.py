@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
@@ -12,6 +12,7 @@ from feemodel.ledger import Store, Tree
 from feemodel.ledger.rows import Leaf, height_of, memory_rows
 from feemodel.ledger.scheme import DEPTH, MIMC, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import Change, Edit, update_trees
+from tests.helpers.execution_engines import HAS_NATIVE
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
     "poseidon2": (
@@ -33,6 +34,7 @@ ROOTS_AFTER_INSERT_AND_DELETE = {
 }
 schemes = pytest.mark.parametrize("hashing", list(SCHEMES))
 small_keys = st.integers(1, 40)
+fewer = settings(max_examples=20 if HAS_NATIVE else 4)  # each key that is put or removed hashes forty nodes
 
 
 def key_of(scheme, number):
@@ -68,6 +70,7 @@ def test_published_roots(hashing):
     assert tree.next_free == 3
 
 
+@fewer
 @given(st.lists(st.tuples(small_keys, st.integers(0, 3), st.booleans()), max_size=40))
 def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
     """Whenever it is read, however many changes lie between: value 0 removes."""
@@ -95,8 +98,9 @@ def indices(tree, hkeys):
     return [tuple(leaf.leaf_index for leaf in found) for found in tree.prove(hkeys)]
 
 
+@fewer
 @given(count=st.integers(0, 70))
-@example(count=400)  # three levels of nodes and of pages
+@example(count=260)  # three levels of nodes and of pages
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     scheme = POSEIDON2
     edits = sorted(Edit(key_of(scheme, n), key_of(scheme, n + 500), bytes(32)) for n in range(count))
@@ -108,13 +112,14 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     assert built.root == grown.root
     assert built.prove(asked) == grown.prove(asked)
     for tree in (built, grown):  # and both go on alike
-        for hkey, *_ in edits[::3]:
+        for hkey, *_ in edits[::8]:
             tree.remove(hkey)
         tree.put(key_of(scheme, 999), NOTHING)
     assert built.root == grown.root
     assert built.prove(asked) == grown.prove(asked)
 
 
+@fewer
 @given(rounds=st.lists(st.dictionaries(st.integers(0, 60), st.integers(0, 2), max_size=40), max_size=5))
 def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
     """0 removes, 1 puts, 2 removes and puts again, so that the key gets a new leaf."""
@@ -138,7 +143,7 @@ def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
 
 
 @schemes
-@pytest.mark.parametrize("next_free", [2, 2**33, 2**DEPTH - 90])
+@pytest.mark.parametrize("next_free", [2, 2**33, 2**DEPTH - 30])
 def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
     with Store(tmp_path / "ledger.db", hashing=hashing) as store, store.transaction():
         tree, scheme = Tree(hashing, rows=store.rows), store.scheme
@@ -152,12 +157,12 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
                 lower = int(tree.rows.add_nodes(height, node)[0])
                 digest = tree.rows.node(lower, height).digest
             tree.version = tree.version._replace(node=lower)
-        hkeys = [key_of(scheme, number) for number in range(100)]
-        for hkey in hkeys[:90]:
+        hkeys = [key_of(scheme, number) for number in range(40)]
+        for hkey in hkeys[:30]:
             tree.put(hkey, scheme.word_hash(hkey), hkey)
-        for hkey in hkeys[:90:3]:
+        for hkey in hkeys[:30:3]:
             tree.remove(hkey)
-        assert [len(pair) for pair in indices(tree, hkeys)] == [2, 1, 1] * 30 + [2] * 10
+        assert [len(pair) for pair in indices(tree, hkeys)] == [2, 1, 1] * 10 + [2] * 10
         for index in {index for pair in indices(tree, hkeys) for index in pair}:
             [proven] = tree._paths([index]).values()
             digest = scheme.digest(proven.related_nodes[-1])
@@ -257,10 +262,3 @@ def test_hashes_have_32_bytes(bad):
 def test_an_absent_key_cannot_be_removed():
     with pytest.raises(InvalidInput, match="a key of the tree"):
         Tree("mimc").remove(key_of(MIMC, 1))
-
-
-def test_membership():
-    tree, hkey = Tree(), key_of(POSEIDON2, 7)
-    assert tree.get([hkey]) == {}
-    tree.put(hkey, NOTHING)
-    assert [*tree.get([hkey])] == [hkey]
