@@ -6,11 +6,13 @@ import pytest
 
 from feemodel.explorer.presets import SIGNED
 from feemodel.linea._measure import fee_bytes, fee_size
-from tests.explorer.behind_anvil import SENT, behind_anvil
-from tests.helpers.anvil import binary
+from tests.conftest import ROOT
+from tests.helpers import anvil
 from tests.helpers.browser import Tab
+from tests.helpers.development import GENESIS
 from tests.server.wire import NOBODY
 from tests.system.clients import require
+from tests.system.start import serving, wait_until
 
 
 def test_a_signed_transaction_is_explained(open_tab):
@@ -95,9 +97,12 @@ def test_a_target_without_code_and_another_chain_are_warned_of(open_tab):
 
 
 def test_a_hash_is_looked_up_at_the_node(page_browser, plain_server):
-    require(binary())
-    sent = SENT["eth_sendRawTransaction"]
-    with behind_anvil() as behind:
+    require(anvil.binary())
+    sent = json.loads((ROOT / "tests" / "explorer" / "sent.json").read_text())["eth_sendRawTransaction"]
+    with anvil.running(GENESIS) as node, serving("--workers", "1", "--node", node.url, "--max-age", "1e12") as behind:
+        node.ask("evm_setNextBlockTimestamp", 1_769_299_212)  # 12 s after the genesis
+        assert sent["result"] == behind.ask("eth_sendRawTransaction", *sent["params"])["result"]
+        wait_until(lambda: behind.ask("eth_getTransactionReceipt", sent["result"])["result"], "it is mined")
         tab = Tab(page_browser, behind.address)
         tab.explain(sent["result"])
         assert tab.answer("feemodel_explain")["measuredBytes"] == len(fee_bytes(sent["params"][0]))
