@@ -306,7 +306,9 @@ def _by_elements(
         rows.append(_leaves(like))
         for leaf in rows[-1]:
             if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
-                raise _no_room({**arguments, **numbers}, quantities, index)
+                known = {name: value for name, value in {**arguments, **numbers}.items() if name in quantities}
+                largest = max((name for name in known if known[name] is not None), key=known.__getitem__)
+                raise Int64Overflow(largest, NO_ROOM, known[largest], index)
     return like, [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
 
 
@@ -336,13 +338,6 @@ def _plain(leaf: Any) -> Any:
     if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
         raise Beyond
     return leaf
-
-
-def _no_room(numbers: Mapping[str, Any], quantities: Mapping[str, Quantity], index: tuple[int, ...]) -> Int64Overflow:
-    """Return the error for a result that does not fit int64; it names the largest argument."""
-    given = {name: value for name, value in numbers.items() if name in quantities and value is not None}
-    largest = max(given, key=given.__getitem__)
-    return Int64Overflow(largest, NO_ROOM, given[largest], index)
 
 
 def _check_shapes(arguments: Mapping[str, Any]) -> None:
@@ -440,7 +435,8 @@ def _from_data_arrays(
         reason = "expected equal coordinates along the dimensions that are shared"
         raise InvalidInput(", ".join(labelled), reason, str(error).splitlines()[0]) from None
     for name, shape in _shapes(arguments).items():
-        if shape and not _extends_to(shape, template.shape):
+        pairs = zip(reversed(shape), reversed(template.shape), strict=False)
+        if len(shape) > template.ndim or any(length not in (1, whole) for length, whole in pairs):
             reason = f"expected a shape that broadcasts to {template.shape} of {template.dims}"
             raise InvalidInput(name, reason, shape)
 
@@ -463,10 +459,3 @@ def _from_data_arrays(
         return one.copy(data=values.reshape(one.shape))
 
     return arguments | dict(zip(labelled, aligned, strict=True)), wrap, locate
-
-
-def _extends_to(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, whole) == whole
-    except ValueError:
-        return False

@@ -12,6 +12,7 @@ from __future__ import annotations  # so that `help` shows the names of quantiti
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +114,7 @@ class Schedule:
         """
         time = whole_scalar("timestamp", timestamp, unit="seconds")
         self.parameters(time)
-        return self.rows[bisect_right([row.timestamp for row in self.rows], time) - 1]
+        return self.rows[bisect_right(self.rows, time, key=attrgetter("timestamp")) - 1]
 
     def with_row(self, row: BlobRules) -> Schedule:
         """Return a new schedule with one more row, in order of time.
@@ -128,7 +129,9 @@ class Schedule:
     def parameters(self, timestamp: Any) -> BlobLimits:
         """Return the parameters in force at each time [s]; raises `InvalidInput` before the first row."""
         if not isinstance(timestamp, Exact) and timestamp >= self.rows[0].timestamp:
-            return BlobLimits(*_blob_gas(self.rows[bisect_right(self.rows, timestamp, key=_start) - 1]))
+            return BlobLimits(
+                *_blob_gas(self.rows[bisect_right(self.rows, timestamp, key=attrgetter("timestamp")) - 1])
+            )
         first = self.rows[0]
         reason = f"expected at least {first.timestamp:,}, the start of {first.name}, before which there were no blobs"
         require("timestamp", reason, timestamp, timestamp >= first.timestamp)
@@ -136,10 +139,6 @@ class Schedule:
         *gas, reserve = (np.array(column)[index] for column in zip(*map(_blob_gas, self.rows), strict=True))
         target, maximum, fraction = map(exact, gas)
         return BlobLimits(target, maximum, fraction, reserve)
-
-
-def _start(row: BlobRules) -> int:
-    return row.timestamp
 
 
 def _blob_gas(row: BlobRules) -> tuple[int, int, int, bool]:
