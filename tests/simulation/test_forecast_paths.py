@@ -68,14 +68,12 @@ def test_every_block_of_every_path_obeys_the_protocol(month):
 
 
 def test_blocks_of_a_path_follow_from_each_other_by_the_exact_rules():
-    rules, blocks, random = MAINNET.rows[-1], 300, np.random.default_rng(1)
-    noise = random.standard_normal((2, 1, blocks)) * np.array([0.5, 5.0])[:, None, None]
-    fees, excesses = np.empty((1, blocks), np.int64), np.empty((1, blocks), np.int64)
-    prices = np.log([[2e8, 9e8, 1e8]])
-    follow(
-        np.array([0.0, 1_800.0, 3_600.0]), prices, prices - np.log(14), noise[0], noise[1],
-        200_000_000, fee_market.excess_behind(14_000_000, rules.update_fraction), 60_000_000, rules.target,
-        rules.maximum, rules.update_fraction, rules.reserve, 12.0, 1, fees, excesses,
+    rules, blocks = MAINNET.rows[-1], 300
+    prices = np.log([[[2e8, 9e8, 1e8]], [[2e8 / 14, 9e8 / 14, 1e8 / 14]]])
+    excess = fee_market.excess_behind(14_000_000, rules.update_fraction)
+    fees, excesses = follow(
+        np.array([0.0, 1_800.0, 3_600.0]), prices, 200_000_000, excess,
+        (rules.target, rules.maximum, rules.update_fraction, rules.reserve), 1, blocks, np.random.default_rng(1),
     )  # fmt: skip
     steps = range(blocks - 1)
     reachable = [

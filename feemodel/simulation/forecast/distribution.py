@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from feemodel.checks import (
     RealArray,
@@ -20,11 +21,11 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import MAINNET, excess_behind, next_base_fee
+from feemodel.ethereum.fee_market import MAINNET, next_base_fee
 from feemodel.simulation._l1_columns import HasTable
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, check_length, fees_of, rolling_quantiles
-from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, Beginning, driven, moved, past_changes
+from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, driven, moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
 from feemodel.simulation.surfaces import Submission
@@ -52,8 +53,8 @@ class History(NamedTuple):
 
     series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all series have the same bins
     newest: float  #: Unix time of the newest row [s]
-    fees: Mapping[str, float]  #: newest value of each fee in `FEES` [wei / gas]
-    gas_used_ratio: float | None  #: gas used ratio of the newest row, if known [1]
+    next_base_fee: int  #: base fee of the next block, or of the newest row if its gas used is not known [wei / gas]
+    blob_base_fee: float  #: blob base fee of the newest row [wei / gas]
     tip: float | None  #: median tip of the newest day, if known [wei / gas]
     source: str  #: description of the data source
     assumed: str  #: assumptions about missing data
@@ -61,6 +62,10 @@ class History(NamedTuple):
     def tip_of(self, submission: Submission) -> float:
         """Return the tip of the history or, if the history has no tips, the tip of the submission [wei / gas]."""
         return submission.tip if self.tip is None else self.tip
+
+    def times(self, elapsed: RealArray) -> NDArray[np.datetime64]:
+        """Return the date and time at a time after the newest row [s]."""
+        return ((self.newest + elapsed) * 1e9).astype("datetime64[ns]")
 
 
 def forecast(
@@ -118,7 +123,9 @@ def forecast(
     """
     history = history_of(l1)
     bins = horizon_bins(horizons)
-    levels = _checked_quantiles(quantiles)
+    levels = np.asarray(real("quantiles", quantiles))
+    if levels.ndim != 1 or not levels.size or not (np.diff(levels, prepend=0.0, append=1.0) > 0.0).all():
+        raise InvalidInput("quantiles", "expected increasing numbers above 0 and below 1", quantiles)
     chosen = choice("method", method, METHODS)
     check_length(len(history.series["base_fee"]), int(bins[-1]), method=chosen)
     count = whole_scalar("paths", paths)
@@ -127,15 +134,13 @@ def forecast(
         check_int64(f"submission.{name}", getattr(instance("submission", submission, Submission), name))
     generator = generator_of(rng)
     check_scenario_size(count, int(bins[-1] + 1) * BIN // int(SLOT))
-
-    def quantiles_at(name: str, horizon: int, wanted: RealArray) -> RealArray:
-        newest: RealArray = rolling_quantiles(history.series[name], horizon, method=chosen, quantiles=wanted)[0]
-        return newest
-
     # Adjust paths to the default quantiles too, because the requested quantiles may be too few for paths.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
-    found = {name: np.stack([quantiles_at(name, int(knot), held) for knot in knots]) for name in FEES}
+    found = {
+        name: np.vstack([rolling_quantiles(one, int(knot), method=chosen, quantiles=held) for knot in knots])
+        for name, one in history.series.items()
+    }
     requested = np.ix_(np.isin(knots, bins), np.isin(held, levels))
     variables: dict[str, Any] = {
         f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][requested]), "wei / gas") for name in FEES
@@ -150,23 +155,29 @@ def forecast(
         prices = {
             name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
         }
-        rules = MAINNET.at(int(history.newest))
-        sampled = driven(prices, _beginning(history, rules.update_fraction), rules, every=every, stream=noise)
-        tip = history.tip_of(submission)
-        cost = submission.cost(sampled.base_fee.astype(float), tip, sampled.blob_base_fee.astype(float))
-        at = np.searchsorted(sampled.elapsed, bins * float(BIN)).clip(max=len(sampled.elapsed) - 1)
+        base_fee, blob_base_fee = driven(
+            prices,
+            history.next_base_fee,
+            max(1, round(history.blob_base_fee)),
+            MAINNET.at(int(history.newest)),
+            wait=BIN - history.newest % BIN,
+            every=every,
+            rng=noise,
+        )
+        elapsed = np.arange(base_fee.shape[1]) * (SLOT * every)
+        cost = submission.cost(base_fee.astype(float), history.tip_of(submission), blob_base_fee.astype(float))
+        at = np.searchsorted(elapsed, bins * float(BIN)).clip(max=len(elapsed) - 1)
         variables |= {
             "cost_quantile": (("horizon", "quantile"), np.quantile(cost[:, at], levels, axis=0).T, "wei"),
-            "base_fee": (("path", "step"), sampled.base_fee, "wei / gas"),
-            "blob_base_fee": (("path", "step"), sampled.blob_base_fee, "wei / gas"),
+            "base_fee": (("path", "step"), base_fee, "wei / gas"),
+            "blob_base_fee": (("path", "step"), blob_base_fee, "wei / gas"),
             "cost": (("path", "step"), cost, "wei"),
         }
-        times = ((history.newest + sampled.elapsed) * 1e9).astype("datetime64[ns]")
         coordinates |= {
             "path": np.arange(count),
             "past_origin": ("path", history.series["base_fee"].times()[past].astype("datetime64[ns]")),
-            "elapsed": ("step", sampled.elapsed, "s"),
-            "time": ("step", times, None, "date and time, UTC"),
+            "elapsed": ("step", elapsed, "s"),
+            "time": ("step", history.times(elapsed), None, "date and time, UTC"),
         }
     attributes = {
         "source": f"forecast by {chosen} from {history.source}",
@@ -183,8 +194,8 @@ def history_of(l1: Any) -> History:
     Raises `InvalidInput` if `forecast` rejects the history.
 
     >>> found = history_of({"timestamp": [0, 600], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]})
-    >>> len(found.series["base_fee"]), found.newest, found.fees["base_fee"]
-    (2, 600.0, 80000000.0)
+    >>> len(found.series["base_fee"]), found.newest, found.next_base_fee
+    (2, 600.0, 80000000)
     """
     if isinstance(l1, xr.Dataset):
         check_scenario("l1", l1)
@@ -201,29 +212,22 @@ def history_of(l1: Any) -> History:
     for name in FEES:
         if (outside := (columns[name] < 1.0) | (columns[name] > LARGEST_FEE)).any():
             raise_first(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], outside)
-    ratio = found["gas_used_ratio"].to_numpy()[0, -1] if "gas_used_ratio" in found else np.nan
+    base_fee = max(1, round(float(columns["base_fee"][-1])))
+    if "gas_used_ratio" in found and 0.0 <= (ratio := float(found["gas_used_ratio"][0, -1])) <= 1.0:
+        base_fee = next_base_fee(base_fee, round(ratio * GAS_LIMIT), GAS_LIMIT)
     recent = seconds > seconds[-1] - DAY * BIN
+    assumed = [str(found.attrs["assumed"])] if found.attrs.get("assumed", "nothing") != "nothing" else []
+    if len(seconds) > 1 and (apart := float(np.median(np.diff(seconds)))) > BIN:
+        assumed.append(f"fees held constant between rows {apart:,.6g} s apart")
     return History(
         series={name: binned(seconds, columns[name]) for name in FEES},
         newest=float(seconds[-1]),
-        fees={name: float(columns[name][-1]) for name in FEES},
-        gas_used_ratio=float(ratio) if 0.0 <= ratio <= 1.0 else None,
+        next_base_fee=base_fee,
+        blob_base_fee=float(columns["blob_base_fee"][-1]),
         tip=float(np.median(columns["tip"][recent])) if "tip" in columns else None,
         source=found.attrs["source"],
-        assumed=_assumed(str(found.attrs.get("assumed", "nothing")), seconds),
+        assumed="; ".join(assumed) or "nothing",
     )
-
-
-def _assumed(assumed: str, seconds: RealArray) -> str:
-    """Return the assumptions about a history of L1 fees as text.
-
-    If rows are more than a bin apart, the assumptions include that fees are constant between rows.
-    """
-    apart = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
-    if apart <= BIN:
-        return assumed
-    held = f"fees held constant between rows {apart:,.6g} s apart"
-    return held if assumed == "nothing" else f"{assumed}; {held}"
 
 
 def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
@@ -248,31 +252,3 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
     if not found:
         raise InvalidInput("horizons", "expected at least one", horizons)
     return np.unique(found)
-
-
-def _checked_quantiles(quantiles: Any) -> RealArray:
-    """Convert quantiles to an array; raise `InvalidInput` unless all are between 0 and 1 and in increasing order.
-
-    >>> _checked_quantiles([0.1, 0.9])
-    array([0.1, 0.9])
-    """
-    found = np.asarray(real("quantiles", quantiles))
-    if found.ndim != 1 or not found.size:
-        raise InvalidInput("quantiles", "expected a list of numbers", quantiles)
-    if (outside := ~((found > 0.0) & (found < 1.0))).any():
-        raise_first("quantiles", "expected numbers above 0 and below 1", found, outside)
-    if (falls := np.append(False, np.diff(found) <= 0)).any():
-        raise_first("quantiles", "expected increasing numbers", found, falls)
-    return found
-
-
-def _beginning(history: History, update_fraction: int) -> Beginning:
-    """Return the first block of the paths.
-
-    If the newest row has a gas used ratio, compute the base fee from this ratio.
-    """
-    fee = max(1, round(history.fees["base_fee"]))
-    if history.gas_used_ratio is not None:
-        fee = next_base_fee(fee, round(history.gas_used_ratio * GAS_LIMIT), GAS_LIMIT)
-    excess = excess_behind(max(1, round(history.fees["blob_base_fee"])), update_fraction)
-    return Beginning(elapsed=BIN - history.newest % BIN, base_fee=fee, excess=excess)

@@ -285,7 +285,7 @@ def _rule_price(
 ) -> tuple[RealArray, float]:
     """Return prices of a byte under the chain's rule without the factor, on each path and now [wei / byte]."""
     if family == "zksync":
-        return blob_base_fee, history.fees["blob_base_fee"]
+        return blob_base_fee, history.blob_base_fee
     if family != "linea":
         # On the OP Stack, the recommended operator fee covers the tip. The pricing rules of Scroll and Arbitrum do not
         # include a tip.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray
@@ -47,13 +48,10 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     count = int(bins[-1] - bins[0]) + 1
     if count > LONGEST:
         raise InvalidInput("l1", f"expected at most ten years, {LONGEST:,} bins of {BIN} s", count)
-    logs, index = np.log(fees), bins - bins[0]
-    rows = np.bincount(index, minlength=count)
-    means = np.bincount(index, logs, minlength=count) / np.maximum(rows, 1)
-    known, every = np.flatnonzero(rows), np.arange(count)
-    last_known = np.maximum.accumulate(np.where(rows == 0, 0, every))
-    last_row = np.searchsorted(index, every, side="right") - 1
-    return FeeSeries(int(bins[0]), means[last_known], logs[last_row], np.interp(every, known, means[known]))
+    rows = pd.Series(np.log(fees)).groupby(bins)
+    every = range(int(bins[0]), int(bins[-1]) + 1)
+    means, newest = rows.mean().reindex(every), rows.last().reindex(every)
+    return FeeSeries(int(bins[0]), *(one.to_numpy() for one in (means.ffill(), newest.ffill(), means.interpolate())))
 
 
 def days_before(horizon: int) -> int:
@@ -65,25 +63,13 @@ def days_before(horizon: int) -> int:
     return -(-horizon // DAY) * DAY
 
 
-def trailing_mean(values: RealArray, length: int) -> RealArray:
-    """Return the mean of the `length` values that end at each index, or of all values up to it if they are fewer.
-
-    >>> trailing_mean(np.array([1.0, 3.0, 5.0]), 2)
-    array([1., 2., 4.])
-    """
-    sums, indices = np.concatenate(([0.0], np.cumsum(values))), np.arange(len(values))
-    first = np.maximum(indices - length + 1, 0)
-    return np.asarray((sums[indices + 1] - sums[first]) / (indices + 1 - first))
-
-
 def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
     """Return, for each origin, the value `lag` bins before the target, or NaN if the series starts after that bin.
 
     >>> before_target(np.array([1.0, 3.0, 5.0]), 1, 2)
     array([nan,  1.,  3.])
     """
-    indices = np.arange(len(values)) + horizon - lag
-    return np.where(indices < 0, np.nan, values[np.maximum(indices, 0)])
+    return pd.Series(values).shift(lag - horizon).to_numpy()
 
 
 def typical(values: RealArray, horizon: int) -> RealArray:
@@ -94,16 +80,17 @@ def typical(values: RealArray, horizon: int) -> RealArray:
     array([1. , 5. , 2. , 2.5])
     """
     lags = [days_before(horizon) + day * DAY for day in range(TYPICAL_DAYS)]
-    ordered = np.sort([before_target(values, horizon, lag) for lag in lags], axis=0)  # NaN last
-    last = (~np.isnan(ordered)).sum(axis=0) - 1
-    middle = [np.take_along_axis(ordered, place[None], axis=0)[0] for place in (last // 2, (last + 1) // 2)]
-    return np.where(last >= 0, sum(middle) / 2, np.nan)
+    return pd.DataFrame([before_target(values, horizon, lag) for lag in lags]).median().to_numpy()
+
+
+def _trailing(values: RealArray, length: int) -> "pd.api.typing.Rolling[pd.Series[float]]":
+    return pd.Series(values).rolling(length, min_periods=1)
 
 
 def anchors(series: FeeSeries, horizon: int) -> list[RealArray]:
     """Return three simple estimates of a future fee: the newest, the typical, and the typical at the recent level."""
     usual = typical(series.means, horizon)
-    return [series.newest, usual, (usual + trailing_mean(series.means, 3 * DAY)) / 2]
+    return [series.newest, usual, (usual + _trailing(series.means, 3 * DAY).mean().to_numpy()) / 2]
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
@@ -113,20 +100,19 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
     time of day and the fee a week before the target; the change in an hour and the deviation in six; two harmonics of
     the target's time of day; and whether the target is on a weekend.
     """
-    means = series.means - series.means[0]  # subtracting the first value keeps rounding errors of sums small
+    means = series.means
     usual, a_week = typical(means, horizon), before_target(means, horizon, max(WEEK, horizon))
-    square = trailing_mean(means**2, SIX_HOURS) - trailing_mean(means, SIX_HOURS) ** 2
     target = series.first_bin + np.arange(len(series)) + horizon
     angles = 2 * np.pi * (target % DAY) / DAY * np.arange(1, HARMONICS + 1)[:, None]
     return np.column_stack(
         (
-            series.newest - series.means[0],
+            series.newest,
             means,
-            *(trailing_mean(means, length) for length in (HOUR, SIX_HOURS, DAY)),
+            *(_trailing(means, length).mean() for length in (HOUR, SIX_HOURS, DAY)),
             usual,
             np.where(np.isnan(a_week), usual, a_week),
             means - before_target(means, 0, HOUR),
-            np.sqrt(np.maximum(square, 0.0)),
+            _trailing(means, SIX_HOURS).std(ddof=0),
             *np.cos(angles),
             *np.sin(angles),
             (target // DAY + 3) % 7 >= 5,  # 1970-01-01 was a Thursday
