@@ -88,17 +88,19 @@ def _draw(
     submission: "Submission", row: dict[str, Any],
 ) -> None:  # fmt: skip
     import numpy as np
+    import xarray
 
     from feemodel.io.shipped import MONTH
     from feemodel.plots import plot_recovery
-    from feemodel.simulation.surfaces import recovery_over_l1_fees
+    from feemodel.simulation.recovery import revenue
 
-    surface = recovery_over_l1_fees(
-        real, form, submission,
-        base_fee=np.geomspace(0.01, 100, 161) * WEI_PER_GWEI,
-        blob_base_fee=np.geomspace(0.001, 100, 161) * WEI_PER_GWEI,
-        margin=np.array(sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})),
-    )  # fmt: skip
+    margins = sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})
+    parts = [form.parts(real.compressed_size, real.gas, margin) for margin in margins]
+    fees = [float(revenue(one, real.gas, base_fee=form.base_fee).total) for one in parts]
+    base_fee, blob_base_fee = (np.geomspace(lowest, 100, 161) * WEI_PER_GWEI for lowest in (0.01, 0.001))
+    cost = real.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
+    axes = {"margin": margins, "base_fee": base_fee, "blob_base_fee": blob_base_fee}
+    surface = xarray.DataArray(np.divide.outer(fees, cost), axes, name="recovery").to_dataset()
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
     figure.suptitle(

@@ -38,7 +38,7 @@ def plot_recovery(
 
     Parameters
     ----------
-    surface : result of `recovery_over_l1_fees`, with `recovery` (margin, base_fee, blob_base_fee) [1].
+    surface : Dataset with `recovery` (margin, base_fee, blob_base_fee), revenue / cost of posting [1].
     ax : axes to draw on; `None` makes a new figure.
     margin : margin for which the colours show the recovery [1]. The break-even line is drawn for every margin of
         `surface`.

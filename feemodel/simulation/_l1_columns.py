@@ -92,18 +92,6 @@ def in_wei(fees: RealArray, scale: int) -> RealArray:
     return fees if scale == 1 else np.asarray(np.round(fees * scale, 6))
 
 
-def plausible_fees(column: str, fees: RealArray, unit: str | None) -> RealArray:
-    """Convert L1 fees to wei; raises `InvalidInput` if `unit` is not "wei" and the result is not plausible.
-
-    >>> plausible_fees("base_fee", np.array([0.07]), "gwei").tolist()
-    [70000000.0]
-    """
-    found = fees if unit is None else in_wei(fees, SCALES[choice("unit", unit, SCALES)])
-    if unit != "wei":
-        check_unit(column, column, found)
-    return found
-
-
 def check_unit(name: str, column: str, fees: RealArray) -> None:
     """Raise `InvalidInput` if fees are probably not in wei; the message explains the argument `unit`.
 

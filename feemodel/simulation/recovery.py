@@ -81,34 +81,17 @@ def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6
     0.667
     """
     function("surplus", surplus)
-
-    def checked_surplus(margin: float) -> float:
-        return real_scalar("surplus", surplus(margin), minimum=None)
-
-    found = smallest(lambda margin: checked_surplus(margin) >= 0.0, highest, tolerance)
-    if found is None:
-        raise InvalidInput(
-            "surplus", f"expected at least 0 at the largest margin, {highest:g}", checked_surplus(highest)
-        )
-    return found
-
-
-def smallest(enough: Callable[[float], bool], highest: float, tolerance: float) -> float | None:
-    """Return the smallest number from 0 to `highest` for which `enough` is true, or `None` if there is no such number.
-
-    If `enough` is true for a number, `enough` must also be true for all larger numbers. The returned number may be too
-    large, by at most `tolerance`. Raises `InvalidInput` if `highest` or `tolerance` is below 0.
-
-    >>> smallest(lambda margin: margin >= 2 / 3, highest=100.0, tolerance=0.25)
-    0.75
-    """
     maximum, step = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
-    if function("enough", enough)(0.0):
+
+    def enough(margin: float) -> bool:
+        return real_scalar("surplus", surplus(margin), minimum=None) >= 0.0
+
+    if enough(0.0):
         return 0.0
     low, high = 0.0, min(1.0, maximum)
     while not enough(high):
         if high == maximum:
-            return None
+            raise InvalidInput("surplus", f"expected at least 0 at the largest margin, {highest:g}", surplus(highest))
         low, high = high, min(2.0 * high, maximum)
     while high - low > step and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -1,44 +1,31 @@
-"""Fees of transactions, and fees divided by L1 costs, for ranges of L1 fees or of pricing parameters.
-
-The functions return Datasets with the inputs as coordinates.
-"""
+"""Transactions of an experiment, and the L1 submissions that post their bytes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from feemodel._records import compared_by_value
 from feemodel.checks import (
-    RealArray,
     WholeArray,
     check_fields,
     check_indexes,
     check_plausible,
-    instance,
-    real,
     real_scalar,
     text,
     whole,
-    whole_scalar,
 )
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.ethereum._transaction_table import assumptions, known_column, transactions_of
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
-from feemodel.linea.pricing_forms import CostPerByte
-from feemodel.simulation._l1_columns import plausible_fees
-from feemodel.simulation._metadata import described_dataset
 from feemodel.sizes._codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes._lzss import packed_size
 
 if TYPE_CHECKING:
     import pandas
-    import xarray
 
 
 @compared_by_value
@@ -155,7 +142,7 @@ class Submission:
         if isinstance(self.tip, np.generic):
             object.__setattr__(self, "tip", self.tip.item())
 
-    def cost(self, base_fee: RealArray, tip: RealArray | float, blob_base_fee: RealArray) -> RealArray:
+    def cost(self, base_fee: Any, tip: Any, blob_base_fee: Any) -> Any:
         """Return the cost of one submission: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.
 
         >>> Submission().cost(np.array([7.0e7]), 1.0e8, np.array([4.0e6])).tolist()
@@ -172,84 +159,4 @@ class Submission:
         >>> round(Submission().cost_per_byte(70_000_000, 4_000_000))
         89326925
         """
-        return variable_cost(
-            base_fee,
-            self.tip,
-            blob_base_fee,
-            execution_gas=self.execution_gas,
-            blob_gas=self.blob_gas,
-            bytes_per_submission=self.capacity,
-            margin=1.0,
-        )
-
-
-def recovery_over_l1_fees(
-    workload: Workload,
-    form: CostPerByte,
-    submission: Submission,
-    *,
-    base_fee: NDArray[np.float64],
-    blob_base_fee: NDArray[np.float64],
-    margin: NDArray[np.float64],
-    unit: str | None = None,
-) -> "xarray.Dataset":
-    """Compute revenue / (cost of posting) for ranges of L1 fees, while the announced costs are constant.
-
-    Parameters
-    ----------
-    workload : sizes and gas of transactions.
-    form : pricing form with the announced costs.
-    submission : L1 transaction that posts the bytes.
-    base_fee : L1 base fees, a number or of shape (n,) [wei / gas].
-    blob_base_fee : L1 blob base fees, a number or of shape (m,) [wei / gas].
-    margin : margins, a number or of shape (k,) [1].
-    unit : unit of the L1 fees, as in `feemodel.simulation.scenarios.replay`.
-
-    Returns
-    -------
-    Dataset with `revenue` over margin [wei]; `cost`, the cost of posting, over base_fee and blob_base_fee [wei]; and
-    `recovery`, revenue / cost, over base_fee, blob_base_fee and margin [1].
-
-    A transfer of 128 bytes pays 36,095,245 · 21,000 wei; posting its bytes costs 128 · 89,326,925.4 wei:
-
-    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
-    >>> form = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
-    >>> fees = {"base_fee": np.array([7e7]), "blob_base_fee": np.array([4e6]), "margin": np.array([1.0])}
-    >>> found = recovery_over_l1_fees(transfers, form, Submission(), **fees)
-    >>> found.revenue.values.tolist(), found.recovery.values.round(3).tolist()
-    ([758000145000.0], [[[66.294]]])
-    """
-    instance("workload", workload, Workload)
-    instance("submission", submission, Submission)
-    whole_scalar("form.base_fee", instance("form", form, CostPerByte).base_fee, unit="wei")
-    base_fee, blob_base_fee = _axis("base_fee", base_fee), _axis("blob_base_fee", blob_base_fee)
-    base_fee = plausible_fees("base_fee", base_fee, unit)
-    blob_base_fee = plausible_fees("blob_base_fee", blob_base_fee, unit)
-    margin = _axis("margin", margin)
-    fees = [form.parts(workload.compressed_size, workload.gas, factor).total for factor in margin.tolist()]
-    prices = [np.asarray(form.required_price(fee), dtype=np.float64) for fee in fees]
-    revenue = np.array([float((price * workload.gas).sum()) for price in prices])
-    cost = workload.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
-    fees_of_l1 = ("base_fee", "blob_base_fee")
-    return described_dataset(
-        {
-            "revenue": ("margin", revenue, "wei"),
-            "cost": (fees_of_l1, cost, "wei"),
-            "recovery": (("margin", *fees_of_l1), revenue[:, None, None] / cost, "1"),
-        },
-        {
-            "margin": ("margin", margin, "1"),
-            "base_fee": ("base_fee", base_fee, "wei / gas"),
-            "blob_base_fee": ("blob_base_fee", blob_base_fee, "wei / gas"),
-        },
-        {"workload": workload.name, "transactions": len(workload), "pricing": form.name}
-        | {"variable_cost": form.variable_cost, "fixed_cost": form.fixed_cost, "tip": submission.tip},
-    )
-
-
-def _axis(name: str, values: Any) -> RealArray:
-    """Return the values of an axis. Raises `InvalidInput` for an axis without values."""
-    axis = np.atleast_1d(np.asarray(real(name, values)))
-    if axis.ndim != 1 or not axis.size:
-        raise InvalidInput(name, "expected a one-dimensional array with at least one value", axis.shape)
-    return axis
+        return self.cost(base_fee, self.tip, blob_base_fee) / self.capacity

@@ -14,13 +14,12 @@ from feemodel.cli import main
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._fee_units import implausible
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
-from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.simulation import l1_demand
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.scenarios import bootstrap, check_scenario, replay, scenario
-from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees
+from feemodel.simulation.surfaces import Workload
 
 WEI = {"base_fee": [70_000_000, 90_000_000], "blob_base_fee": [4_000_000, 1]}
 TIMES = [1_770_000_000, 1_770_000_012]
@@ -131,15 +130,6 @@ def test_fees_of_a_node_are_in_wei_by_the_protocol(tmp_path):
     (tmp_path / "blocks.json").write_text(json.dumps([block, block | {"number": "0x2", "timestamp": "0x71"}]))
 
     assert replay(read_l1_fees(tmp_path / "blocks.json")).base_fee.values[0].tolist() == [7.0, 7.0]
-
-
-def test_fees_on_axes_are_checked_too():
-    form, axes = CostPerByte(variable_cost=10**9), {"margin": np.array([1.0]), "blob_base_fee": np.array([1.0])}
-    with pytest.raises(InvalidInput, match=r"base_fee\[0\]: expected from 1,000 wei"):
-        recovery_over_l1_fees(WORKLOAD, form, Submission(), base_fee=np.array([30.0, 90.0]), **axes)
-    axes["blob_base_fee"] = np.array([0.004])
-    found = recovery_over_l1_fees(WORKLOAD, form, Submission(), base_fee=np.array([30.0]), unit="gwei", **axes)
-    assert found["base_fee"].values.tolist() == [3e10]
 
 
 def test_the_blob_base_fee_may_be_1_wei_for_months_and_a_tip_0():

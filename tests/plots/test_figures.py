@@ -9,17 +9,17 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray
 from matplotlib.axes import Axes
 
 from feemodel import plots
 from feemodel.errors import InvalidInput
-from feemodel.linea.parameters import linea_preset
-from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.plots import plot_comparison, plot_path, plot_recovery
 from feemodel.rollups import compare
 from feemodel.simulation import Fixed, simulate
+from feemodel.simulation.samples import grid
 from feemodel.simulation.scenarios import replay
-from feemodel.simulation.surfaces import Submission, Workload, recovery_over_l1_fees
+from feemodel.simulation.surfaces import Submission, Workload
 
 WORKLOAD = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
 
@@ -78,10 +78,10 @@ def test_other_things_than_axes_are_named():
 
 
 def test_a_surface_is_coloured_from_its_least_to_its_largest_ratio():
-    preset = linea_preset()
-    form = CostPerByte(preset.fixed_cost, preset.variable_cost)
     fees = np.geomspace(1e7, 1e11, 12)
-    surface = recovery_over_l1_fees(WORKLOAD, form, Submission(), base_fee=fees, blob_base_fee=fees, margin=[1.2])
+    axes = grid(margin=[1.2], base_fee=fees, blob_base_fee=fees)
+    cost = Submission().cost_per_byte(axes["base_fee"], axes["blob_base_fee"])
+    surface = xarray.Dataset({"recovery": axes["margin"] * 1e9 / cost})
     ax = plot_recovery(surface, margin=1.2, observed=(fees, fees))
     levels = ax.collections[0].levels
 
