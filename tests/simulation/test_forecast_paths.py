@@ -71,7 +71,7 @@ def test_blocks_of_a_path_follow_from_each_other_by_the_exact_rules():
     rules, blocks = MAINNET.rows[-1], 300
     prices = np.log([[[2e8, 9e8, 1e8]], [[2e8 / 14, 9e8 / 14, 1e8 / 14]]])
     excess = fee_market.excess_behind(14_000_000, rules.update_fraction)
-    fees, excesses = follow(
+    fees, excesses, _ = follow(
         np.array([0.0, 1_800.0, 3_600.0]), prices, 200_000_000, excess,
         (rules.target, rules.maximum, rules.update_fraction, rules.reserve), 1, blocks, np.random.default_rng(1),
     )  # fmt: skip

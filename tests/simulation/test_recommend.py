@@ -1,6 +1,7 @@
 """Recommended fee parameters: targets, units, and what they do in the closed loop over the month that ships."""
 
 import json
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,6 +15,8 @@ from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission
 
+quick = partial(recommend, method="seasonal")  # "auto" is fitted six times, which takes seconds
+
 
 @pytest.fixture(scope="module")
 def month():
@@ -22,7 +25,7 @@ def month():
 
 @pytest.fixture(scope="module")
 def found(month):
-    return recommend(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
+    return quick(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def test_a_lower_loss_probability_asks_for_more(month):
 def check_a_lower_loss_probability_asks_for_more(month, family):
     posted = SUBMISSIONS.get(family, Submission())
     careful, bold = (
-        recommend(
+        quick(
             month, family=family, loss_probability=share, paths=50, hold=7_200.0, submission=posted, rng=1
         )
         for share in (0.02, 0.5)
@@ -52,7 +55,7 @@ def check_a_lower_loss_probability_asks_for_more(month, family):
 
 
 def test_scalars_at_constant_fees_pay_for_the_gas_of_a_byte(quiet):
-    found = recommend(quiet, family="op-stack", loss_probability=0.5, paths=50, hold=7_200.0, rng=1)
+    found = quick(quiet, family="op-stack", loss_probability=0.5, paths=50, hold=7_200.0, rng=1)
     values = {name: one.value for name, one in found.parameters.items()}
 
     # 21,000 gas and 131,072 blob gas carry 130,044 bytes; the tip is 0.1 gwei, a transaction 119.42 bytes.
@@ -63,13 +66,13 @@ def test_scalars_at_constant_fees_pay_for_the_gas_of_a_byte(quiet):
 
 def test_a_target_margin_is_that_of_the_median_path(month):
     posted = Submission(execution_gas=100_000)
-    found = recommend(month, family="scroll", margin=0.25, paths=100, hold=7_200.0, submission=posted, rng=1)
+    found = quick(month, family="scroll", margin=0.25, paths=100, hold=7_200.0, submission=posted, rng=1)
 
     assert found.expected_margin == pytest.approx(0.25)
 
 
 def test_the_variable_cost_is_in_whole_kwei_and_covers_the_average_of_l1(quiet):
-    found = recommend(quiet, family="linea", paths=50, hold=7_200.0, rng=1)
+    found = quick(quiet, family="linea", paths=50, hold=7_200.0, rng=1)
     now = ((1e9 + 1e8) * 65_250 + 1e9 / 16 * 131_072) / 131_072
 
     assert found.parameters["variable_cost"].value % 1_000 == 0
@@ -94,7 +97,7 @@ def test_the_variable_cost_is_in_whole_kwei_and_covers_the_average_of_l1(quiet):
 )
 def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
     with pytest.raises(InvalidInput, match=named):
-        recommend(quiet, family="linea", **terms)
+        quick(quiet, family="linea", **terms)
 
 
 def test_the_verb_prints_a_table_and_json_and_draws_once(tmp_path, capsys):
@@ -140,7 +143,7 @@ def test_the_loss_probability_is_drawn_with_its_target_and_both_ends(found):
 
 def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
     with pytest.raises(InvalidInput, match="fits 64 bits"):
-        recommend(quiet, family="op-stack", paths=20, hold=3_600.0, bytes_per_transaction=1e30, rng=1)
+        quick(quiet, family="op-stack", paths=20, hold=3_600.0, bytes_per_transaction=1e30, rng=1)
 
 
 def test_the_verb_says_at_least_where_the_paths_end_before_the_loss_probability_passes(capsys):
@@ -150,7 +153,7 @@ def test_the_verb_says_at_least_where_the_paths_end_before_the_loss_probability_
 
 def test_a_family_without_a_known_submission_asks_for_one(quiet, capsys):
     with pytest.raises(InvalidInput, match="submission: expected one, because no source gives that of family scroll"):
-        recommend(quiet, family="scroll")
+        quick(quiet, family="scroll")
     assert main(["recommend", "zksync"]) == 2
     assert "gas: expected the gas of a submission, because no source gives that of zksync" in capsys.readouterr().err
 
@@ -158,7 +161,7 @@ def test_a_family_without_a_known_submission_asks_for_one(quiet, capsys):
 def test_a_submission_of_six_blobs_shares_its_gas(quiet):
     six = Submission(execution_gas=21_000, blob_gas=6 * 131_072, capacity=6 * 130_044)
     one, shared = (
-        recommend(quiet, family="op-stack", paths=20, hold=3_600.0, submission=posted, rng=1) for posted in (None, six)
+        quick(quiet, family="op-stack", paths=20, hold=3_600.0, submission=posted, rng=1) for posted in (None, six)
     )
     scalars = [found.parameters["base_fee_scalar"].value / found.factor for found in (one, shared)]
 

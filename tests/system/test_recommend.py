@@ -60,7 +60,7 @@ def contains(seed):
     )  # fmt: skip
     cost = submission.cost(base_fee.astype(float), submission.tip, blob_base_fee.astype(float))
     needed = float(np.quantile(cost[:, 6:726:6].mean(axis=1) / cost[:, :720].mean(axis=1), 0.95))
-    low, high = recommend(l1, family="op-stack", paths=200, rng=seed, method="seasonal").factor_interval
+    low, high = recommend(l1, family="op-stack", paths=200, rng=seed).factor_interval
     return low <= needed <= high
 
 

@@ -10,7 +10,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from feemodel.checks import (
-    RealArray,
     WholeArray,
     check_int64,
     choice,
@@ -63,13 +62,17 @@ class History(NamedTuple):
         """Return the tip of the history or, if the history has no tips, the tip of the submission [wei / gas]."""
         return submission.tip if self.tip is None else self.tip
 
-    def times(self, elapsed: RealArray) -> NDArray[np.datetime64]:
+    def without(self, block: int, blocks: int) -> "History":
+        """Return the history with one of several equal blocks of its days left out of all fits."""
+        return self._replace(series={name: one.without(block, blocks) for name, one in self.series.items()})
+
+    def times(self, elapsed: NDArray[Any]) -> NDArray[np.datetime64]:
         """Return the date and time at a time after the newest row [s]."""
         return ((self.newest + elapsed) * 1e9).astype("datetime64[ns]")
 
 
 def forecast(
-    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
+    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset | History",
     *,
     horizons: Sequence[Horizon] = HORIZONS,
     quantiles: Sequence[float] = QUANTILES,
@@ -103,9 +106,8 @@ def forecast(
     -------
     Dataset. Variables over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas],
     and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` of
-    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`; of
-    `path`: `past_origin`, the time of the past forecast errors that a path repeats (UTC). Paths start at the newest
-    row, and fees change from block to block by the rules of L1. For a result `found`,
+    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`.
+    Paths start at the newest row, and fees change from block to block by the rules of L1. For a result `found`,
     `found[["base_fee", "blob_base_fee"]]` is a scenario of the sample paths.
 
     Raises
@@ -121,7 +123,7 @@ def forecast(
     >>> found.base_fee.sizes["path"], float(found.base_fee_quantile.sel(quantile=0.5)[0].round(-6))
     (4, 184000000.0)
     """
-    history = history_of(l1)
+    history = l1 if isinstance(l1, History) else history_of(l1)
     bins = horizon_bins(horizons)
     levels = np.asarray(real("quantiles", quantiles))
     if levels.ndim != 1 or not levels.size or not (np.diff(levels, prepend=0.0, append=1.0) > 0.0).all():
@@ -151,7 +153,7 @@ def forecast(
     }
     if count:
         moving, noise = generator.spawn(2)
-        changes, past = past_changes(history.series, int(bins[-1]), count, moving)
+        changes = past_changes(history.series, int(bins[-1]), count, moving)
         prices = {
             name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
         }
@@ -175,7 +177,6 @@ def forecast(
         }
         coordinates |= {
             "path": np.arange(count),
-            "past_origin": ("path", history.series["base_fee"].times()[past].astype("datetime64[ns]")),
             "elapsed": ("step", elapsed, "s"),
             "time": ("step", history.times(elapsed), None, "date and time, UTC"),
         }

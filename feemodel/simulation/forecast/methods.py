@@ -66,7 +66,7 @@ def fit_quantiles(
         previous = found
         weights = 0.5 / np.maximum(np.abs(scaled - found @ design.T), BANDWIDTH)
         curvature = (weights[:, None, :] * design.T) @ design + penalty
-        found = np.linalg.solve(curvature, ((weights * scaled + tilt) @ design)[:, :, None])[:, :, 0]
+        found = np.asarray(np.linalg.solve(curvature, ((weights * scaled + tilt) @ design)[:, :, None])[:, :, 0])
         if np.abs(found - previous).max() <= TOLERANCE:
             break
     return np.asarray(found * scale)
@@ -139,7 +139,8 @@ def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> 
     warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, to fit at the time of day of `begin`
     levels = np.unique(np.append(quantiles, 0.5))
     experts = [_baseline(series, horizon, levels, warm, name) for name in BASELINES]
-    experts += [_regression(series, horizon, levels, warm, anchor) for anchor in anchors(series, horizon)]
+    table = features(series, horizon)
+    experts += [_regression(series, table, horizon, levels, warm, anchor) for anchor in anchors(series, horizon)]
     targets = series.means[warm + horizon :]
     mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
     return calibrated(mixed, targets, levels, horizon)[begin - warm :, np.isin(levels, quantiles)]
@@ -157,22 +158,24 @@ def _baseline(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int,
     found = np.empty((len(series) - begin, len(quantiles)))
     for day in _days(begin, len(series)):
         fitted = np.arange(SKIPPED, day.start - horizon)
-        fitted = fitted[~np.isnan(middle[fitted])]
+        fitted = series.fitted(fitted[~np.isnan(middle[fitted])])
         errors = np.quantile(series.means[fitted + horizon] - middle[fitted], quantiles)
         found[day.start - begin : day.stop - begin] = middle[day][:, None] + errors
     return found
 
 
-def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int, anchor: RealArray) -> RealArray:
-    """Forecast the target's distance from an anchor by ridge quantile regression."""
-    table, values = features(series, horizon), series.means
+def _regression(
+    series: FeeSeries, table: RealArray, horizon: int, quantiles: RealArray, begin: int, anchor: RealArray
+) -> RealArray:
+    """Forecast the target's distance from an anchor by ridge quantile regression on a table of regressors."""
+    values = series.means
     complete = np.isfinite(table.sum(axis=1)) & ~np.isnan(anchor)
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
     found, start = np.empty((len(series) - begin, len(quantiles))), None
     for day in _days(begin, len(series)):
         newest = day.start - horizon
         fitted = np.arange(newest - 1, max(SKIPPED, newest - LONGEST_FIT) - 1, -stride)[::-1]
-        fitted = fitted[complete[fitted]]
+        fitted = series.fitted(fitted[complete[fitted]])
         mean, deviation = table[fitted].mean(axis=0), table[fitted].std(axis=0)
         deviation = np.where(deviation > 0.0, deviation, 1.0)
         regressors = (table[fitted] - mean) / deviation

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray
-from feemodel.ethereum import fee_market
-from feemodel.ethereum._fee_market_kernels import next_base_fee, next_excess_blob_gas
-from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB, BlobRules, Schedule
+from feemodel.ethereum._fee_market_kernels import blob_base_fee, next_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, GAS_PER_BLOB, BlobRules, excess_behind
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, typical
 
 SLOT = 12.0  # time between L1 blocks [s]
@@ -25,7 +24,7 @@ SAME_TIME = 18  # maximum difference in time of day between the origin and the p
 
 @cached_njit(nogil=True, error_model="numpy")
 def follow(times, prices, base_fee, excess, rules, every, steps, rng):  # type: ignore[no-untyped-def]
-    """Return the base fee and the excess blob gas of the first block of each step, on each path.
+    """Return the base fee, the excess blob gas and the blob base fee of the first block of each step, on each path.
 
         gas used = min(gas limit, gas limit / 2 · price · exp(noise) / base fee)
         blobs = target + (given excess − excess) / (gas per blob · RESPONSE) + noise, rounded, from 0 to maximum
@@ -40,12 +39,14 @@ def follow(times, prices, base_fee, excess, rules, every, steps, rng):  # type: 
     target, maximum, update_fraction, reserve = rules
     half, paths = GAS_LIMIT // 2, prices.shape[1]
     base_fees, excesses = np.empty((paths, steps), np.int64), np.empty((paths, steps), np.int64)
+    blob_fees = np.empty((paths, steps), np.int64)
     for path in range(paths):
         fee, gas, knot = base_fee, excess, 0
         for block in range((steps - 1) * every + 1):
             if block % every == 0:
                 base_fees[path, block // every] = fee
                 excesses[path, block // every] = gas
+                blob_fees[path, block // every] = blob_base_fee(gas, update_fraction)
             time = block * SLOT
             while knot < times.size - 2 and times[knot + 1] <= time:
                 knot += 1
@@ -66,20 +67,21 @@ def follow(times, prices, base_fee, excess, rules, every, steps, rng):  # type: 
                 reserve,
             )
             fee = next_base_fee(fee, used, half, half, BASE_FEE_CHANGE_DENOMINATOR)
-    return base_fees, excesses
+    return base_fees, excesses, blob_fees
 
 
 def past_changes(
     series: Mapping[str, FeeSeries], bins: int, paths: int, stream: Generator
-) -> tuple[dict[str, NDArray[np.float64]], WholeArray]:
-    """Draw sample paths of both fees from past forecast errors, and the past origin of each path [bins].
+) -> dict[str, NDArray[np.float64]]:
+    """Draw sample paths of both fees from past forecast errors.
 
     A path is a point forecast plus the errors of the same forecast at a past origin, which is drawn from those at about
     the same time of day. Both fees of a path use the same past origin. The result is fee name → mean logarithms of the
     fee, (paths, bins + 1), of which the first column is the newest fee.
     """
-    newest = len(next(iter(series.values()))) - 1
-    origins = np.arange(DAY, newest - bins + 1)
+    first = next(iter(series.values()))
+    newest = len(first) - 1
+    origins = first.fitted(np.arange(DAY, newest - bins + 1))
     apart = np.abs((origins - newest + DAY // 2) % DAY - DAY // 2)
     drawn = stream.choice(near if len(near := origins[apart <= SAME_TIME]) else origins, size=paths)
     ahead = np.arange(1, bins + 1)
@@ -89,7 +91,7 @@ def past_changes(
         errors = one.means[drawn[:, None] + ahead] - _point(one, usual, drawn, ahead)
         values = _point(one, usual, np.array([newest]), ahead) + errors
         found[name] = np.column_stack((np.full(paths, one.newest[newest]), values))
-    return found, drawn
+    return found
 
 
 def _point(series: FeeSeries, usual: RealArray, origins: WholeArray, ahead: WholeArray) -> RealArray:
@@ -115,13 +117,13 @@ def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: Re
         current = np.quantile(values[:, knot], levels)
         changes.append(np.interp(values[:, knot], current, target - current))
     positions, bins = np.append(0, knots), np.arange(values.shape[1])
-    return values + [np.interp(bins, positions, of_path) for of_path in np.transpose(changes)]
+    return np.asarray(values + [np.interp(bins, positions, of_path) for of_path in np.transpose(changes)])
 
 
 def driven(
     prices: Mapping[str, RealArray],
     base_fee: int,
-    blob_base_fee: int,
+    blob_fee: int,
     rules: BlobRules,
     *,
     wait: float,
@@ -138,6 +140,6 @@ def driven(
     times = np.concatenate(([0.0], wait + BIN * (np.arange(bins) + 0.5)))
     steps = int((wait + BIN * bins) // (SLOT * every)) + 1
     terms = (rules.target, rules.maximum, rules.update_fraction, rules.reserve)
-    excess = fee_market.excess_behind(blob_base_fee, rules.update_fraction)
-    base_fees, excesses = follow(times, both, base_fee, excess, terms, every, steps, rng)
-    return base_fees, fee_market.blob_base_fee(excesses, rules.timestamp, Schedule((rules,)))
+    excess = excess_behind(blob_fee, rules.update_fraction)
+    base_fees, _, blob_fees = follow(times, both, base_fee, excess, terms, every, steps, rng)
+    return base_fees, blob_fees

@@ -16,7 +16,6 @@ import xarray as xr
 
 from feemodel.checks import (
     RealArray,
-    WholeArray,
     above_zero,
     check_int64,
     check_plausible,
@@ -61,8 +60,7 @@ STEP = BIN // PARTS  # interval of price updates [s]
 INTERVAL = 720.0  # approximate time in which 1.45 transactions per second fill a blob [s]
 BYTES_PER_TRANSACTION = Demand().bytes_per_transaction
 CONFIDENCE = 0.9  # confidence level of the intervals of the parameters
-DRAWS = 400  # number of resampled sets of paths, for the intervals
-MODEL_ERROR = 2.0  # for the error of the forecast itself; set by hand
+BLOCKS = 5  # number of blocks of the history, each of which is left out once for the intervals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +136,8 @@ def recommend(
     Returns
     -------
     Recommended parameters and their expected effect. The interval of a parameter covers the random draw of the paths
-    and the shortness of the history: the paths are resampled together with the days whose forecast errors they repeat.
-    Its width is doubled for the error of the forecast itself, a factor that is set by hand.
+    and the shortness of the history. It is a block jackknife: the forecast is fitted and its paths are drawn again
+    without each fifth of the days, and the width follows from the differences, by Student's distribution.
 
     Raises
     ------
@@ -167,60 +165,60 @@ def recommend(
     window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
     posted_by = _submission(family, submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
-    history, (drawing, resampling) = history_of(l1), generator_of(rng).spawn(2)
-    found = forecast(
-        l1,
-        horizons=[2 * length * BIN + -(-window * STEP // BIN) * BIN],
-        method=method,
-        paths=paths,
-        rng=drawing,
-        submission=posted_by,
-        blocks_per_step=BLOCKS_PER_STEP // PARTS,
-    )
-    base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
-    cost = found["cost"].to_numpy() / posted_by.capacity
-    tip = history.tip_of(posted_by)
-    price, now = _rule_price(family, base_fee, blob_base_fee, tip, history, posted_by)
-    # Users pay the prices of the interval in which their bytes arrive. The bytes of an interval are posted in the first
-    # block after the interval.
-    count = length * PARTS // window
-    prices = price[:, : 2 * count * window].reshape(len(price), 2 * count, window).mean(axis=2)
-    costs = cost[:, window : (2 * count + 1) * window : window]
-    paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
-    ratio = posted[:, count - 1] / paid[:, count - 1]
+    history, streams = history_of(l1), generator_of(rng).spawn(1 + BLOCKS)
     level, scale = (1.0 - target, 1.0) if margin is None else (0.5, 1.0 + margin)
-    days = found["past_origin"].to_numpy().astype("datetime64[s]").astype(np.int64) // max(86_400, int(hold))
-    factors = scale * _interval(ratio, level, days, resampling)
-    factor = float(factors[1])
-    soon = np.maximum(1.0, _interval(price[:, PARTS] / now, 1.0 - target, days, resampling))
+    count = length * PARTS // window
+    factors, later = [], []
+    # The whole history comes last. Only its paths last for twice `hold`, as `valid_for` may.
+    for block, stream in zip((*range(BLOCKS), None), streams, strict=True):
+        spans = 2 if block is None else 1
+        found = forecast(
+            history if block is None else history.without(block, BLOCKS),
+            horizons=[spans * length * BIN + -(-window * STEP // BIN) * BIN],
+            method=method,
+            paths=drawn,
+            rng=stream,
+            submission=posted_by,
+            blocks_per_step=BLOCKS_PER_STEP // PARTS,
+        )
+        price, now = _rule_price(family, found, history, posted_by)
+        cost = found["cost"].to_numpy() / posted_by.capacity
+        # Users pay the prices of the interval in which their bytes arrive. The bytes of an interval are posted in the
+        # first block after the interval.
+        prices = price[:, : spans * count * window].reshape(drawn, spans * count, window).mean(axis=2)
+        costs = cost[:, window : (spans * count + 1) * window : window]
+        paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
+        ratio = posted[:, count - 1] / paid[:, count - 1]
+        factors.append(scale * float(np.quantile(ratio, level)))
+        later.append(max(1.0, float(np.quantile(price[:, PARTS] / now, 1.0 - target))))
+    factor, low, high = _interval(factors)
     losing = (factor * paid < posted).mean(axis=0)
     reached = float(losing[count - 1])
     exceeding = np.flatnonzero(losing[count:] > max(target if margin is None else reached, reached))
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
     mean_cost = cost[:, : length * PARTS].mean(axis=1)
     cost_per_byte = np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()
-    by_end = [
-        _parameters(family, end, posted_by, tip=tip, size=size, now=now, soon=float(later), cost=cost_per_byte[1])
-        for end, later in zip(factors.tolist(), soon, strict=True)
-    ]
+    terms = {"tip": history.tip_of(posted_by), "size": size, "now": now, "cost": cost_per_byte[1]}
+    values, lows, highs = (
+        _parameters(family, end, posted_by, soon=max(1.0, soon), **terms)
+        for end, soon in zip((factor, low, high), _interval(later), strict=True)
+    )
     return Recommendation(
         family=family,
         submission=posted_by,
         parameters={
-            name: Recommended(
-                value=by_end[1][name][0], low=by_end[0][name][0], high=by_end[2][name][0], unit=unit, meaning=meaning
-            )
-            for name, (_, unit, meaning) in by_end[1].items()
+            name: Recommended(value=value, low=lows[name][0], high=highs[name][0], unit=unit, meaning=meaning)
+            for name, (value, unit, meaning) in values.items()
         },
         factor=factor,
-        factor_interval=(float(factors[0]), float(factors[2])),
+        factor_interval=(low, high),
         loss_probability=reached,
         expected_margin=float(factor / np.median(ratio) - 1.0),
         hold=float(length * BIN),
         valid_for=valid_for,
         valid_until=str(np.datetime_as_string(np.datetime64(int(history.newest + valid_for), "s"), timezone="UTC")),
         cost_per_byte=tuple(cost_per_byte),
-        outlook=_outlook(costs, factor * prices, losing, history.newest, window * STEP),
+        outlook=_outlook(costs, factor * prices, losing, history, window * STEP),
     )
 
 
@@ -234,29 +232,19 @@ def _submission(family: str, given: Submission | None) -> Submission:
     return found
 
 
-def _interval(values: RealArray, level: float, days: WholeArray, rng: np.random.Generator) -> RealArray:
-    """Return a quantile of the paths' values between the ends of its interval: low, quantile, high.
-
-    The Bayesian bootstrap weighs days, whose errors several paths repeat, and the paths of a day. The standard
-    deviation of the logarithm is that of the weighted quantiles, for Student's distribution of so few days and with the
-    error of the forecast itself.
-    """
+def _interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the last value, and the ends of its interval by the jackknife over the blocks that the others left out."""
     from scipy.stats import t
 
-    names, day_of = np.unique(days, return_inverse=True)
-    weights = rng.standard_exponential((DRAWS, len(names)))[:, day_of] * rng.standard_exponential((DRAWS, len(values)))
-    order = np.argsort(values)
-    sums = np.cumsum(weights[:, order], axis=1)
-    place = (sums < level * sums[:, -1:]).sum(axis=1)
-    spread = float(np.std(np.log(values[order][place]), ddof=1))
-    width = MODEL_ERROR * float(t.ppf((1.0 + CONFIDENCE) / 2.0, max(1, len(names) - 1))) * spread
-    return np.asarray(np.quantile(values, level) * np.exp(np.array([-width, 0.0, width])))
+    errors = np.log(values[:-1]) - np.log(values[-1])
+    deviation = float(np.sqrt((BLOCKS - 1) / BLOCKS * (errors**2).sum()))
+    width = math.exp(float(t.ppf((1.0 + CONFIDENCE) / 2.0, BLOCKS - 1)) * deviation)
+    return values[-1], values[-1] / width, values[-1] * width
 
 
-def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: float, interval: float) -> xr.Dataset:
+def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, history: History, interval: float) -> xr.Dataset:
     """Return the Dataset `Recommendation.outlook`: quantiles over the paths, and loss probability, in each step."""
     elapsed = interval * np.arange(1, len(losing) + 1)
-    times = ((newest + elapsed) * 1e9).astype("datetime64[ns]")
     dimensions = ("quantile", "step")
     return described_dataset(
         {
@@ -267,7 +255,7 @@ def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, newest: flo
         {
             "quantile": ("quantile", np.array(QUANTILES), "1"),
             "elapsed": ("step", elapsed, "s"),
-            "time": ("step", times, None, "date and time, UTC"),
+            "time": ("step", history.times(elapsed), None, "date and time, UTC"),
         },
         {},
     )
@@ -280,10 +268,10 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
     return int(found) // step
 
 
-def _rule_price(
-    family: str, base_fee: RealArray, blob_base_fee: RealArray, tip: float, history: History, submission: Submission
-) -> tuple[RealArray, float]:
+def _rule_price(family: str, found: xr.Dataset, history: History, submission: Submission) -> tuple[RealArray, float]:
     """Return prices of a byte under the chain's rule without the factor, on each path and now [wei / byte]."""
+    base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
+    tip = history.tip_of(submission)
     if family == "zksync":
         return blob_base_fee, history.blob_base_fee
     if family != "linea":

@@ -1,12 +1,12 @@
 """L1 fees as a time series of means over ten minutes, and the regressors of a forecast."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray
+from feemodel.checks import RealArray, WholeArray
 from feemodel.errors import InvalidInput
 
 BIN = 600  # length of a bin [s]
@@ -25,9 +25,20 @@ class FeeSeries:
     means: RealArray  #: (bins,): mean logarithm; a bin without rows has the mean of the bin before [log(wei / gas)]
     newest: RealArray  #: (bins,): logarithm of the last fee before the end of each bin [log(wei / gas)]
     interpolated: RealArray  #: (bins,): `means`, but linearly interpolated in bins without rows [log(wei / gas)]
+    used: NDArray[np.bool_]  #: (bins,): whether methods are fitted to, and paths drawn from, what followed the bin
 
     def __len__(self) -> int:
         return len(self.means)
+
+    def without(self, block: int, blocks: int) -> "FeeSeries":
+        """Return the series with one of several equal blocks of its days left out of all fits."""
+        bins = len(self)
+        return replace(self, used=self.used & (np.arange(bins) * blocks // bins != block))
+
+    def fitted(self, origins: WholeArray) -> WholeArray:
+        """Return those of the origins that fits use, or all origins if fits use none of them."""
+        kept = origins[self.used[origins]]
+        return kept if kept.size else origins
 
     def times(self) -> NDArray[np.datetime64]:
         """Return the start of each bin, of shape (bins,), in UTC."""
@@ -51,7 +62,13 @@ def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     rows = pd.Series(np.log(fees)).groupby(bins)
     every = range(int(bins[0]), int(bins[-1]) + 1)
     means, newest = rows.mean().reindex(every), rows.last().reindex(every)
-    return FeeSeries(int(bins[0]), *(one.to_numpy() for one in (means.ffill(), newest.ffill(), means.interpolate())))
+    return FeeSeries(
+        int(bins[0]),
+        means=np.asarray(means.ffill(), np.float64),
+        newest=np.asarray(newest.ffill(), np.float64),
+        interpolated=np.asarray(means.interpolate(), np.float64),
+        used=np.ones(count, bool),
+    )
 
 
 def days_before(horizon: int) -> int:
@@ -80,7 +97,8 @@ def typical(values: RealArray, horizon: int) -> RealArray:
     array([1. , 5. , 2. , 2.5])
     """
     lags = [days_before(horizon) + day * DAY for day in range(TYPICAL_DAYS)]
-    return pd.DataFrame([before_target(values, horizon, lag) for lag in lags]).median().to_numpy()
+    days = np.column_stack([before_target(values, horizon, lag) for lag in lags])
+    return pd.DataFrame(days).median(axis=1).to_numpy()
 
 
 def _trailing(values: RealArray, length: int) -> "pd.api.typing.Rolling[pd.Series[float]]":
