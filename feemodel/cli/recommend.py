@@ -38,8 +38,6 @@ def command(
     seed: Seed = 1,
 ) -> Answer:  # fmt: skip
     """Recommend a chain's fee parameters for a probability of a loss (default: 0.05) or a margin, from a forecast."""
-    if loss_probability is not None and margin is not None:
-        raise InvalidInput("margin", "expected either --margin or --loss-probability", margin)
     with reporting(True, None, "drawing paths"):
         found = recommend(
             l1.read(), family=family,
