@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex, to_quantity
-from feemodel.ledger.blocks import AccountFields, BlockChanges, import_block
+from feemodel.ledger.blocks import AccountFields, BlockChanges, check_successor, import_block
 from feemodel.ledger.files import parse_trie_log_element
 from feemodel.ledger.store import Store, StoredBlock
 from feemodel.ledger.traces import traced_block
@@ -107,11 +107,8 @@ def get_blocks(node: Caller, store: Store, *, confirmations: int | None = None) 
     if head is None:
         raise InvalidInput("store", "expected a store with a genesis block", str(store.path))
     same = node.call("eth_getBlockByNumber", [to_quantity(head.number), False])
-    if same is not None and head.hash is not None and (found := hash_bytes(same["hash"], "hash")) != head.hash:
-        reason = (
-            f"expected {to_hex(head.hash)}, the hash of head {head.number} of the ledger (the chain was reorganised)"
-        )
-        raise InvalidInput("block hash", reason, to_hex(found))
+    if same is not None:
+        check_successor(head, head.number + 1, hash_bytes(same["hash"], "hash"))
     first, newest = head.number + 1, _newest(node, confirmations)
     while first <= newest:
         last = min(newest, first + BLOCKS_A_REQUEST - 1)
