@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme, plain_suffix
+from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
@@ -92,7 +93,7 @@ class Rows:
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
-        self._plain = plain_suffix(scheme)
+        self._plain = scheme.empty_root + scheme.empty_code_hash + EMPTY_KECCAK + bytes(WORD_SIZE)
         self.cache: dict[tuple[str | int | bytes, int], Any] = {}
 
     @cached_property

@@ -255,12 +255,6 @@ class AccountLeaf(NamedTuple):
         )
 
 
-@cache
-def plain_suffix(scheme: Scheme) -> bytes:
-    """Return the last four words of the flat value of accounts without code and storage."""
-    return scheme.empty_root + scheme.empty_code_hash + EMPTY_KECCAK + bytes(WORD_SIZE)
-
-
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     """Return the hashes of flat account values. The storage root and the code hash are hashed without further encoding.
 

@@ -151,11 +151,11 @@ class Store:
 
     def accounts(self, number: int) -> Tree:
         """Return the account tree of a block. Raises `NotFinalized` for a block that is not in the store."""
-        return self._stored_tree(self.block(number).root)
+        return self.storage(self.block(number).root)
 
     def storage(self, root: bytes) -> Tree:
         """Return the storage tree of an account by its storage root."""
-        return self._stored_tree(root)
+        return self._tree(root) or self.database.damaged(f"the tree {root.hex()} is missing")
 
     def tree(self, root: bytes) -> Tree:
         """Return the account tree or storage tree whose root is `root`.
@@ -166,9 +166,6 @@ class Store:
         if tree is None:
             raise InvalidInput("root", "expected the root of a stored tree", root.hex())
         return tree
-
-    def _stored_tree(self, root: bytes) -> Tree:
-        return self._tree(root) or self.database.damaged(f"the tree {root.hex()} is missing")
 
     def _tree(self, root: bytes) -> Tree | None:
         if root == self.scheme.empty_root:
