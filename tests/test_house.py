@@ -60,7 +60,7 @@ CEILINGS = {
     "sizes": 965,
     "top level": 2_022,
     "package": 39_355,
-    "tests": 39_417,
+    "tests": 39_331,
     "Rust": 3_043,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,

@@ -81,15 +81,6 @@ def test_a_given_array_may_overlap_an_input(count, shift):
     assert np.array_equal(expected, out)
 
 
-def test_a_list_or_a_masked_array_beside_large_arrays_broadcasts():
-    size = np.full(KERNEL_THRESHOLD, 128)
-    fees = priority_fee(size, [[21_000], [42_000]], variable_cost=10**9)
-
-    assert (fees.shape, fees[0, 7], fees[1, 7]) == ((2, KERNEL_THRESHOLD), 6_095_238, 3_047_619)
-    with pytest.raises(InvalidInput, match=r"gas\[3\]: expected .* that is not masked"):
-        priority_fee(size, np.ma.masked_equal(np.arange(KERNEL_THRESHOLD) + 21_000, 21_003), variable_cost=10**9)
-
-
 def test_large_arrays_are_exact_where_the_kernel_is_not():
     size = np.full(KERNEL_THRESHOLD, 128)
     size[7] = 2**40
@@ -151,16 +142,6 @@ def test_price_is_profitable_from_base_fee_plus_fee_on():
     costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
 
     assert profitable(np.array([43_314_291, 43_314_292]), 128, 21_000, **costs).tolist() == [False, True]
-
-
-def test_profitability_is_exact_at_the_limits_of_64_bits():
-    for base_fee in (7, 2**63 - 1):
-        terms = {"variable_cost": 10**9, "base_fee": base_fee}
-        expected = profitable(2**63 - 1, 128, 21_000, **terms)
-
-        assert expected == (base_fee == 7)
-        assert [expected] == profitable([2**63 - 1], 128, 21_000, **terms).tolist()
-        assert [expected] == profitable(2**63 - 1, [128], 21_000, **terms).tolist()
 
 
 def test_verification_form_by_hand():

@@ -1,30 +1,12 @@
 """Mantle's fees, in MNT: by hand, against the OP Stack's, and as a rule."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from feemodel import rollups
-from feemodel.rollups import mantle, optimism
+from feemodel.rollups import mantle
 
 FEES = {"l1_base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
 GIVEN = SCALARS | {"token_ratio": 3_114, "operator_fee_scalar": 7, "operator_fee_constant": 11, "l2_gas_price": 5}
 TO = {"to": "0x" + "11" * 20}
-
-
-@given(st.integers(0, 130_000), st.integers(1, 10**6), st.integers(0, 10**11), st.integers(0, 10**11))
-def test_it_is_fjord_s_fee_times_the_ratio(size, ratio, base_fee, blob_base_fee):
-    fees = {"l1_base_fee": base_fee, "blob_base_fee": blob_base_fee}
-    assert mantle.arsia_l1_fee(size, **fees, **SCALARS, token_ratio=ratio) == ratio * optimism.fjord_l1_fee(
-        size, **fees, **SCALARS
-    )
-
-
-@given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(0, 10**12), st.integers(0, 10**7))
-def test_before_arsia_the_product_is_divided_once(gas, overhead, base_fee, ratio):
-    terms = {"overhead": overhead, "l1_base_fee": base_fee, "scalar": 10_000, "token_ratio": ratio}
-    expected = (gas + overhead) * base_fee * 10_000 * ratio // 10**6
-    assert mantle.before_arsia_l1_fee(gas, **terms) == expected
 
 
 def test_the_rule_changes_with_arsia():

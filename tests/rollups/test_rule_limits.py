@@ -206,25 +206,6 @@ def test_a_rule_gives_the_fee_of_its_formulas_or_refuses(name):
         assert answer(one.fees, arrays, **fees) in (expected, None), (terms, row, base, blob)
 
 
-@pytest.mark.parametrize(("name", "row", "fees", "message"), [
-    ("linea", {"gas": [10, 2**50], "linea_size": [10, 2**40]}, (10**10, 10**10), "variable_cost · compressed_size"),
-])  # fmt: skip
-def test_an_integer_that_wraps_in_a_node_is_refused_in_arrays(name, row, fees, message):
-    one = rule(name)
-    columns = {key: np.broadcast_to(np.array(value), 2) for key, value in row.items()}
-    samples = {"base_fee": np.array([100, fees[0]]), "blob_base_fee": np.array([1, fees[1]])}
-    with pytest.raises(Int64Overflow, match=rf"{message}\[1\]"):
-        one.fees(columns, **samples)
-
-
-def test_a_product_that_wraps_in_linea_s_node_has_no_fee():
-    """10⁹ wei a byte: 2**63 − 1 holds the cost of 9,223,372,036 bytes."""
-    one, fees = rule("linea"), {"base_fee": 10**10, "blob_base_fee": 10**10}
-    assert one.fees({"gas": 2**50, "linea_size": 9_223_372_036}, **fees).l1 > 0
-    with pytest.raises(Int64Overflow, match="variable_cost · compressed_size: expected at most 2"):
-        one.fees({"gas": 2**50, "linea_size": 9_223_372_037}, **fees)
-
-
 @pytest.mark.parametrize(("name", "parameters"), [
     ("linea", {"fixed_cost": 2**53 + 1, "estimate_margin": 1.0}),
 ])  # fmt: skip

@@ -34,24 +34,6 @@ def test_every_variable_cost_divides_by_the_same_number_of_bytes():
     assert dict.fromkeys(defaults, 131_072) == defaults
 
 
-def test_lineas_variable_cost_is_capped_where_its_record_is():
-    """2**32 − 1 kwei a byte."""
-    unbounded = rule("linea", parameters={"upper_bound": 1e18, "estimate_margin": 1.0})
-    for base_fee in (10**15, np.array([10**15])):
-        fees = unbounded.fees({"linea_size": 128, "gas": 128}, base_fee=base_fee, blob_base_fee=1)
-
-        assert fees.l1 == 128 * 4_294_967_295_000
-
-
-def test_an_operator_fee_belongs_to_the_l2_part() -> None:
-    given = {"operator_fee_scalar": 1_000_000, "operator_fee_constant": 5, "l2_gas_price": 5_000_000}
-    row, moment = {"gas": 21_000, "fastlz_size": 100}, {"base_fee": 10**9, "blob_base_fee": 1}
-    names = ("fjord", "isthmus", "jovian")
-    fees = {name: rule(f"base/{name}", parameters=given).fees(row, **moment).l2 for name in names}
-    without = 21_000 * 5_000_000
-    assert fees == {"fjord": without, "isthmus": without + 21_005, "jovian": without + 21_000 * 10**8 + 5}
-
-
 def test_factors_multiply_out_by_hand() -> None:
     """7 · 10 // 4; then (70 + 3) // 4 = 18, trunc(1.5 · 21) − trunc(1.5 · 3) = 27, twice."""
     plain = Factors(units=7, price=10, divisor=4, gas=3, gas_price=5)

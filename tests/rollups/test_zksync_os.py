@@ -14,11 +14,6 @@ ONE_NATIVE = {
 
 # what differs -> base fee, native price, pubdata price: matter-labs/zksync-os-server at a8ebf6b, fee_provider.rs
 PRICES = [
-    ({"fill_ratio": Fraction(3, 4)}, (100, 1, 1_857)),
-    ({"previous": BlockPrices(0, 8, 1)}, (700, 7, 2)),
-    ({"previous": BlockPrices(0, 1, 10**6), "pubdata_price_cap": 2_500}, (100, 1, 2_500)),
-    ({"native_price_override": 5, "base_fee_override": 77}, (77, 5, 5_930)),
-    ({"pubdata_price_override": 42, "pubdata_price_cap": 1}, (100, 1, 42)),
     ({"blobs": False}, (100, 1, 1_000)),
     ({}, (100, 1, 2_786)),  # no blobs are known: half full
     ({"fill_ratio": Fraction(1)}, (100, 1, 1_393)),
@@ -50,13 +45,6 @@ def test_no_price_passes_256_bits():
     overrides = dict.fromkeys(("native_price_override", "base_fee_override", "pubdata_price_override"), 2**256)
 
     assert block_prices(**(ONE_NATIVE | overrides)) == (2**256 - 1,) * 3
-
-
-def test_prices_are_rounded_up_from_exact_fractions():
-    usd = {"native_price_usd": Fraction(1, 10**18), "base_token_usd": Fraction(3, 10**18),
-           "settlement_token_usd": Fraction(1, 10**18), "pubdata_price": 1_001}  # fmt: skip
-
-    assert block_prices(**(ONE_NATIVE | usd)) == (100, 1, 1_454)
 
 
 @pytest.mark.parametrize(("price", "native", "per_gas"), [(1, 1, 1), (1, 2, 1), (2, 2, 1), (3, 2, 2)])
