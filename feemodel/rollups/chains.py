@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import choice, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, choice, instance, mapping, whole_scalar
 from feemodel.checks import text as checked_text
 from feemodel.errors import InvalidInput, UnknownParameter
 
@@ -152,27 +152,23 @@ class Parameters(Mapping[str, Any]):
         """
         return name in self.entries and self.entries[name].status != "unknown"
 
-    def given(self, values: Mapping[str, Any]) -> "Parameters":
+    def given(self, values: Mapping[str, Any], assumed: Mapping[str, Any] = EMPTY) -> "Parameters":
         """Return a copy in which the given values replace the chain's own values, whether known or unknown.
+
+        The values in `assumed` are those of parameters that no row sets and that are not given.
 
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
         """
         checked = {name: check_parameter(name, value) for name, value in mapping("parameters", values).items()}
-        entries = {
+        entries = self.entries | {
             name: Parameter(status="given", value=value, since=self.row.since, source="given by the caller")
             for name, value in checked.items()
         }
-        return Parameters(self.chain, self.entries | entries, self.row)
-
-    def assuming(self, values: Mapping[str, Any], source: str) -> "Parameters":
-        """Return a copy of the parameters, with assumed values for the parameters that no row sets."""
-        entries = {
-            name: Parameter(status="assumed", value=value, since=self.row.since, source=source)
-            for name, value in values.items()
-            if name not in self.entries
-        }
-        return Parameters(self.chain, self.entries | entries, self.row)
+        for name, value in assumed.items():
+            assumption = Parameter(status="assumed", value=value, since=self.row.since, source="assumption")
+            entries.setdefault(name, assumption)
+        return Parameters(self.chain, entries, self.row)
 
     @property
     def token_per_eth(self) -> float | None:

@@ -130,7 +130,7 @@ def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapp
         chain = CHAINS[own]
         when = chain.end_of(upgrade) if upgrade else at
     family = FAMILIES[choice("family", chain.family, FAMILIES)]
-    return chain.at(when).given(parameters).assuming(family.assumed, "assumption")
+    return chain.at(when).given(parameters, family.assumed)
 
 
 def rules_at(
