@@ -5,7 +5,6 @@ The source is a chain whose calls this process executes, or a node that is asked
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -209,14 +208,13 @@ class Measuring:
         form : pricing form with its costs and the base fee.
         margin : factor by which the priority fee of an estimate is multiplied; not checked [1].
         """
-        transaction = completed(call, gas=gas.limit, nonce=gas.nonce, base_fee=form.base_fee, chain_id=gas.chain_id)
-        if self.form == "signed":
-            measured = transaction.measured("signed")
-        elif self.form == "unsigned":
-            measured = encoded(transaction)
-        else:
-            transaction = transaction if call.to is not None else replace(transaction, to=ZERO_ADDRESS)
-            measured = (call.from_address or ZERO_ADDRESS) + encoded(transaction)
+        transaction = completed(
+            call, gas=gas.limit, nonce=gas.nonce, base_fee=form.base_fee, chain_id=gas.chain_id,
+            creates=ZERO_ADDRESS if self.form == "sender_unsigned" else None,
+        )  # fmt: skip
+        measured = transaction.measured("signed") if self.form == "signed" else encoded(transaction)
+        if self.form == "sender_unsigned":
+            measured = (call.from_address or ZERO_ADDRESS) + measured
         size = self.codec.size(measured)
         size = int(packed_size(size)) if self.packed else size
         return RollupEstimate(

@@ -55,11 +55,8 @@ _FIELDS = {  # type → fields in the order of the RLP list, without the signatu
     DYNAMIC_FEE: (
         "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
     ),
-    SET_CODE: (
-        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
-        "authorizations",
-    ),
 }  # fmt: skip
+_FIELDS[SET_CODE] = (*_FIELDS[DYNAMIC_FEE], "authorizations")
 _VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns its `_FIELDS`
 
 
@@ -105,11 +102,9 @@ class Transaction:
                 object.__setattr__(self, name, None if name == "chain_id" else 0)
             elif type(number) is not int or not 0 <= number <= highest:
                 object.__setattr__(self, name, whole_scalar(name, number, maximum=highest))
-        for name in ("to", "data"):
-            if type(getattr(self, name)) is not bytes and (name == "data" or self.to is not None):
-                object.__setattr__(self, name, as_bytes(name, getattr(self, name)))
-        if self.to is not None and len(self.to) != 20:
-            raise InvalidInput("to", "expected an address of 20 bytes", to_hex(self.to))
+        object.__setattr__(self, "data", as_bytes("data", self.data))
+        if self.to is not None:
+            object.__setattr__(self, "to", address_bytes(self.to, "to"))
         if self.access_list is None:
             object.__setattr__(self, "access_list", ())
         if self.type == SET_CODE or self.authorizations:
@@ -168,8 +163,10 @@ class Transaction:
         return measured_form(self.with_placeholder_signature() if is_bare else self, form)
 
 
-def completed(call: Transaction, *, gas: int, nonce: int, base_fee: int, chain_id: int) -> Transaction:
-    """Return the unsigned transaction made from a call, see `fill`, without a check of the arguments.
+def completed(
+    call: Transaction, *, gas: int, nonce: int, base_fee: int, chain_id: int, creates: bytes | None = None
+) -> Transaction:
+    """Return the unsigned transaction made from a call, see `fill`, without checks; a creation has `creates` as `to`.
 
     >>> completed(Transaction(type=None, to=bytes(20)), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
     7
@@ -178,11 +175,14 @@ def completed(call: Transaction, *, gas: int, nonce: int, base_fee: int, chain_i
     if call.max_fee is None and call.max_priority_fee is None and call.max_fee_per_blob_gas is None:
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
-    return Transaction(
-        type=kind, chain_id=call.chain_id if kind == LEGACY else chain, from_address=call.from_address,
-        nonce=nonce if call.nonce is None else call.nonce, gas_price=price, max_priority_fee=call.max_priority_fee,
-        max_fee=call.max_fee, gas_limit=gas, to=call.to, value=call.value, data=call.data, access_list=call.access_list,
+    made = Transaction(
+        type=None, chain_id=call.chain_id if kind == LEGACY else chain, from_address=call.from_address,
+        nonce=nonce if call.nonce is None else call.nonce, gas_price=price, max_fee=call.max_fee or 0,
+        max_priority_fee=call.max_priority_fee or 0, gas_limit=gas, to=call.to or creates, value=call.value,
+        data=call.data, access_list=call.access_list or (),
     )  # fmt: skip
+    object.__setattr__(made, "type", kind)  # with a type from the start, every field would be checked
+    return made
 
 
 def encoded(transaction: Transaction, signature: Signature | None = None) -> bytes:
@@ -266,7 +266,7 @@ def fill(
     chain: int | None = chain_id if call.chain_id is None else call.chain_id
     kind, max_fee = call.sent_type, call.max_fee
     if kind is None and not (set_code and call.authorizations):
-        return completed(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+        return replace(completed(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id))  # is checked
     if kind is None:
         kind = SET_CODE
         if call.gas_price is not None:
