@@ -101,7 +101,9 @@ def command(
     carried = [one for one in rules if one.no_set_code is None]
     is_file = subject != STDIN and not subject.strip().startswith(("0x", "{"))
     with reporting(is_file, None, "measuring transactions"):
-        transactions, used, said = (_file if is_file else _inline)(subject, files, gas, set_code=carried == rules)
+        transactions, used, said = (
+            _file(subject, files, gas, set_code=carried == rules) if is_file else _inline(subject, files, gas)
+        )
         if chains.only is None and carried and any(one.type == SET_CODE for one in transactions):
             without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
             rules = carried
@@ -184,7 +186,7 @@ def _starknet_gas(typed: str) -> dict[str, int]:
     return {"l1_data_gas": int(parts[0]), "l2_gas": int(parts[1])}
 
 
-def _inline(subject: str, options: FileOptions, gas: int | None, **kinds: bool) -> Priced:
+def _inline(subject: str, options: FileOptions, gas: int | None) -> Priced:
     """Return the only transaction of a text or of standard input, its gas used, and no notes."""
     (_, one), *others = read_subjects(subject)
     if others:

@@ -5,7 +5,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -155,8 +154,10 @@ def _import(store: "ledger.Store", options: Options, blocks: "Iterator[BlockChan
             with Node(options.node) as node:
                 store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
                 on_failure = None if options.exit_when_node_fails else _say_failure
-                follow(store, node, finality, confirmations=options.confirmations, interval=options.interval,
-                       wait=_wait, on_failure=on_failure, progress=lambda number: report(1))  # fmt: skip
+                follow(
+                    store, node, finality, confirmations=options.confirmations, interval=options.interval,
+                    wait=threading.Event().wait, on_failure=on_failure, progress=lambda number: report(1),
+                )  # fmt: skip
     advance(store, finality)
 
 
@@ -185,12 +186,6 @@ def _stopping() -> Iterator[None]:
 
 def _say_failure(error: Exception, pause: float) -> None:
     print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
-
-
-def _wait(seconds: float) -> bool:
-    """Sleep. Always return `False`, so that the caller's loop continues until an interrupt ends it."""
-    time.sleep(seconds)
-    return False
 
 
 def finality_rule(words: Sequence[str], contract: str | None = None) -> str:
