@@ -15,7 +15,7 @@ from feemodel.cli.parameters import (
     Settings,
     Sizing,
     Subject,
-    given_by_chain,
+    given_parameters,
     text,
     whole,
 )
@@ -57,7 +57,7 @@ class Chains:
         from feemodel.rollups.rules import all_rules, rule, rules_at
 
         own = {} if self.chains is None else read_chains(self.chains)
-        given = given_by_chain(self.set)
+        given = given_parameters(self.set)
         if self.only is None:
             found, without = rules_at(self.at, chains={**CHAINS, **own}, parameters=given)
             return list(found), dict(without)

@@ -52,7 +52,7 @@ def command(
         base_fee=base_fee, l1_base_fee=l1.l1_base_fee or 0,
         blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,
     )  # fmt: skip
-    given = given_parameters(set)
+    given = given_parameters(set, chain).get(chain, {})
     terms = parameters_of(chain, at=at, parameters=given)
     found = max_send(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,

@@ -319,33 +319,21 @@ def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, s
     return columns or None
 
 
-def given_parameters(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the parameters of `--set PARAMETER=VALUE`.
+def given_parameters(texts: Iterable[str], chain: str | None = None) -> dict[str, dict[str, Any]]:
+    """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain; given a chain, of `--set PARAMETER=VALUE`.
 
-    >>> given_parameters(["base_fee_scalar=20000"])
-    {'base_fee_scalar': 20000}
+    >>> given_parameters(["mode.base_fee_scalar=20000"]), given_parameters(["base_fee_scalar=20000"], "mode")
+    ({'mode': {'base_fee_scalar': 20000}}, {'mode': {'base_fee_scalar': 20000}})
     """
     from feemodel.rollups.chains import parse_parameter
 
-    found: dict[str, Any] = {}
-    for given in texts:
-        name, equals, value = given.partition("=")
-        if not equals:
-            raise InvalidInput("--set", "expected PARAMETER=VALUE, such as base_fee_scalar=20000", given)
-        found[name] = parse_parameter(name, value)
-    return found
-
-
-def given_by_chain(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Parse texts of the form `CHAIN.PARAMETER=VALUE`; return the parameters by chain.
-
-    >>> given_by_chain(["mode.base_fee_scalar=20000"])
-    {'mode': {'base_fee_scalar': 20000}}
-    """
     found: dict[str, dict[str, Any]] = {}
     for given in texts:
-        chain, dot, rest = given.partition(".")
-        if not dot:
-            raise InvalidInput("--set", "expected CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000", given)
-        found.setdefault(chain, {}).update(given_parameters([rest]))
+        left, equals, value = given.partition("=")
+        own, dot, name = left.partition(".") if chain is None else (chain, ".", left)
+        if not (dot and equals):
+            example = ("CHAIN.", "mode.") if chain is None else ("", "")
+            reason = "expected {}PARAMETER=VALUE, such as {}base_fee_scalar=20000".format(*example)
+            raise InvalidInput("--set", reason, given)
+        found.setdefault(own, {})[name] = parse_parameter(name, value)
     return found
