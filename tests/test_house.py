@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_157,
+    "cli": 4_129,
     "estimates": 922,
     "ethereum": 2_482,
     "execution": 2_232,
@@ -59,7 +59,7 @@ CEILINGS = {
     "simulation": 8_442,
     "sizes": 965,
     "top level": 2_022,
-    "package": 39_349,
+    "package": 39_321,
     "tests": 39_331,
     "Rust": 3_043,
     "JavaScript, CSS and HTML": 1_260,

@@ -15,7 +15,7 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -118,9 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # show warnings regardless of the interpreter's flags
         warnings.showwarning = lambda message, *_: print(f"feemodel: warning: {message}", file=sys.stderr)
-        typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+        parsed: list[inspect.BoundArguments] = []  # the arguments of the command, for errors
         try:
-            code = _command(words, typed)
+            code = _command(words, parsed)
             sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
             return code
         except KeyboardInterrupt:
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 130
         except FeeModelError as error:
             code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
-            return _failed(code, _naming_the_option(error, str(error), typed))
+            return _failed(code, _naming_the_option(error, str(error), parsed))
         except MemoryError as error:
             return _failed(2, f"not enough memory: {str(error) or 'reduce the size of the computation'}")
         except OSError as error:
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 0
             reason = (error.strerror or str(error)).lower()
             reason = f"{error.filename}: {reason}" if error.filename else reason
-            return _failed(3, _naming_the_option(error, reason, typed))
+            return _failed(3, _naming_the_option(error, reason, parsed))
         except Exception as error:
             package = error.name if isinstance(error, ModuleNotFoundError) else None
             if package is not None and package.partition(".")[0] != "feemodel":
@@ -151,8 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(UNFORESEEN, f"unexpected error (--debug shows the traceback): {said}")
 
 
-def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
-    """Run a command, and put the values of its parameters into `typed`; return the exit code."""
+def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
+    """Run a command, and put its arguments into `parsed`; return the exit code."""
     if not words:
         print(FIRST_COMMANDS, end="")
         return 0
@@ -175,7 +175,7 @@ def _command(words: list[str], typed: dict[str, tuple[str, Any]]) -> int:
     except CycloptsError as error:
         _check_names(name, tokens, verb.app)
         raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
-    typed |= _typed_values(bound)
+    parsed.append(bound)
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
     code = command(*bound.args, **bound.kwargs)
@@ -237,25 +237,17 @@ def _failed(code: int, error: object) -> int:
     return code
 
 
-def _typed_values(bound: inspect.BoundArguments) -> dict[str, tuple[str, Any]]:
-    """Return the option and the value of each parameter; the fields of a dataclass are parameters of their own."""
-    found: dict[str, tuple[str, Any]] = {}
-    kinds = {name: parameter.kind for name, parameter in bound.signature.parameters.items()}
-    for name, value in bound.arguments.items():
-        values: Mapping[str, Any] = (
-            {field.name: getattr(value, field.name) for field in fields(value)}
-            if is_dataclass(value)
-            else {name: value}
-        )
-        for own, given in values.items():
-            if given is not None:
-                is_option = kinds[name] is not inspect.Parameter.POSITIONAL_ONLY
-                found[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
-    return found
-
-
-def _naming_the_option(error: Exception, said: str, typed: Mapping[str, tuple[str, Any]]) -> str:
+def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.BoundArguments]) -> str:
     """Return the message of an error; name the option that set the argument or the file, if an option did."""
+    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+    for bound in parsed:
+        for name, value in bound.arguments.items():
+            is_option = bound.signature.parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY
+            names = [field.name for field in fields(value)] if is_dataclass(value) else [name]
+            for own in names:
+                given = getattr(value, own) if is_dataclass(value) else value
+                if given is not None:
+                    typed[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
     if isinstance(error, UnknownParameter):
         chain = "" if "chain" in typed else f"{error.chain}."
         example = " ".join(f"--set {chain}{name}=VALUE" for name in error.parameters[:2])

@@ -136,8 +136,13 @@ def command(
     of = reference or ("linea" if "linea" in names else names[0])
     title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
     columns = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {of}")
+    cells = [
+        [*fee_cells(row), "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+         "" if row.ratio is None else f"{row.ratio:.3f}×"]
+        for row in rows
+    ]  # fmt: skip
     return Answer(
-        data, [Table(title, columns, [_cells(row) for row in rows])],
+        data, [Table(title, columns, cells)],
         [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
         file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
         size=(9, 1.2 + 0.38 * len(rows)),
@@ -150,11 +155,6 @@ def with_columns(rules: "list[Rule]", columns: Collection[str], without: dict[st
         if missing := [column for column in one.columns if column not in columns]:
             without[one.name] = f"the rule needs {' and '.join(missing)}"
     return [one for one in rules if one.name not in without]
-
-
-def _cells(row: "ComparisonRow") -> list[str]:
-    eth = "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}"
-    return [*fee_cells(row), eth, "" if row.ratio is None else f"{row.ratio:.3f}×"]
 
 
 def fee_cells(row: "ComparisonRow | Payment") -> list[str]:

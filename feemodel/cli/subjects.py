@@ -99,7 +99,8 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
         first, _, rest = text.partition("\n")
         line = _json(first) if rest else None
         document = parse_json(text, "call") if line is None else line
-        if _is_of_node(document):
+        item = document[0] if isinstance(document, list) and document else document
+        if isinstance(item, Mapping) and not {"transactions", "result", "error"}.isdisjoint(item):  # of a node
             from feemodel.io.transactions import parse_transactions
 
             table = parse_transactions(text.encode(), columns=columns)
@@ -112,12 +113,6 @@ def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
     if len(lines) == 1:
         return [("", parse_transaction(text))]
     return [(position, _tried(line, columns)) for position, line in lines]
-
-
-def _is_of_node(document: Any) -> bool:
-    """Return whether a document (for a list: its first item) is a block or the response of a node."""
-    first = document[0] if isinstance(document, list) and document else document
-    return isinstance(first, Mapping) and not {"transactions", "result", "error"}.isdisjoint(first)
 
 
 def _tried(item: Any, columns: Mapping[str, str] | None) -> Transaction | FeeModelError:
