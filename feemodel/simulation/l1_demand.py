@@ -268,11 +268,6 @@ def _simulated_blocks(
     >>> [*path], path["base_fee"].shape, bool(path["blob_gas_used_ratio"].max() <= 1)
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """
-    instance("model", model, DemandModel)
-    instance("rules", rules, BlobRules)
-    instance("stream", stream, Generator)
-    check_scenario_size(1, whole_scalar("blocks", blocks, minimum=1))
-    whole_scalar("timestamp", timestamp, maximum=LATEST_SECOND, unit="seconds")
     for name in ("maximum", "update_fraction"):
         check_int64(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
     demand = model.price(_scores(model, blocks, timestamp, stream))

@@ -185,7 +185,10 @@ def bootstrap(
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     source = f"{method} block bootstrap of {history.attrs['source']}"
     found = scenario(drawn, np.arange(steps) * step, source=source, unit="wei")
-    found = found.assign_attrs(block_seconds=length * step, assumed=_assumed_of_rows(history))
+    # Rows of the paths are a step apart, also where the history has a gap.
+    apart = f"rows {step:g} s apart, also over gaps"
+    assumed = str(history.attrs.get("assumed", "nothing")).replace("fees held constant over gaps", apart)
+    found = found.assign_attrs(block_seconds=length * step, assumed=assumed)
     return with_metadata(found, rng)
 
 
@@ -201,17 +204,6 @@ def check_block_seconds(block_seconds: float, step: float) -> None:
         bound = f"at least {MIN_SECONDS:g} ({IN_SECONDS})"
         reason = f"expected {bound}, or {step:g}, one step of the history, to draw rows one by one"
         raise InvalidInput("block_seconds", reason, block_seconds)
-
-
-def _assumed_of_rows(history: xr.Dataset) -> str:
-    """Describe the assumption that the interval between successive rows of a history is always the median interval.
-
-    >>> rows = {"timestamp": [0, 12, 24, 7_200], "base_fee": [7e7] * 4, "blob_base_fee": [4e6] * 4}
-    >>> _assumed_of_rows(replay(rows, source="by hand"))
-    'rows 12 s apart, also over gaps: 1 of more than 60 s, the longest of 7,176 s, in total 99.67% of the time'
-    """
-    assumed = str(instance("history", history, xr.Dataset).attrs.get("assumed", "nothing"))
-    return assumed.replace("fees held constant over gaps", f"rows {step_seconds(history):g} s apart, also over gaps")
 
 
 def scenario(
