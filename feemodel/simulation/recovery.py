@@ -9,6 +9,9 @@ from feemodel.checks import WholeArray, function, instance, real_scalar, whole, 
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
 
+HIGHEST = 1e6  # largest margin that `break_even_margin` tries [1]
+TOLERANCE = 1e-4  # maximum amount by which its result is too large [1]
+
 
 class Revenue(NamedTuple):
     """Revenue from all transactions, by part of the fee [wei]."""
@@ -64,35 +67,32 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     )
 
 
-def break_even_margin(surplus: Callable[[float], float], *, highest: float = 1e6, tolerance: float = 1e-4) -> float:
-    """Return the smallest margin at which revenue covers cost, found by bisection.
+def break_even_margin(surplus: Callable[[float], float]) -> float:
+    """Return the smallest margin at which revenue covers cost, found by bisection; it is at most 0.0001 too large.
 
     Parameters
     ----------
     surplus : function that returns revenue − cost at a margin [wei]. The surplus must not decrease as the margin grows.
-    highest : largest margin to try [1].
-    tolerance : maximum amount by which the returned margin is too large; 0 means the precision of a double [1].
 
     Raises
     ------
-    InvalidInput : a cost that no margin up to `highest` covers, or a surplus that is not a finite number.
+    InvalidInput : a cost that no margin up to a million covers, or a surplus that is not a finite number.
 
     >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
     0.667
     """
     function("surplus", surplus)
-    maximum, step = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
 
     def enough(margin: float) -> bool:
         return real_scalar("surplus", surplus(margin), minimum=None) >= 0.0
 
     if enough(0.0):
         return 0.0
-    low, high = 0.0, min(1.0, maximum)
+    low, high = 0.0, 1.0
     while not enough(high):
-        if high == maximum:
-            raise InvalidInput("surplus", f"expected at least 0 at the largest margin, {highest:g}", surplus(highest))
-        low, high = high, min(2.0 * high, maximum)
-    while high - low > step and low < (middle := (low + high) / 2.0) < high:
+        if high == HIGHEST:
+            raise InvalidInput("surplus", f"expected at least 0 at the largest margin, {high:g}", surplus(high))
+        low, high = high, min(2.0 * high, HIGHEST)
+    while high - low > TOLERANCE and low < (middle := (low + high) / 2.0) < high:
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
