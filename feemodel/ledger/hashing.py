@@ -99,14 +99,8 @@ class Hash:
         hashes, beside, height = pieces(nodes, BLOCK_SIZE), pieces(siblings, BLOCK_SIZE), len(siblings) // len(nodes)
         for level in range(height):
             pairs = zip(indices, hashes, beside[level::height], strict=True)
-            found = self.compiled(
-                b"".join([right + left if index >> level & 1 else left + right for index, left, right in pairs]),
-                2 * BLOCK_SIZE,
-            )
-            if found is None:
-                reason = f"expected elements below the order of the field, {self.order}"
-                raise InvalidInput("path", reason, nodes + siblings)
-            hashes = pieces(found, BLOCK_SIZE)
+            joined = b"".join([right + left if index >> level & 1 else left + right for index, left, right in pairs])
+            hashes = pieces(self.digests(joined, 2 * BLOCK_SIZE), BLOCK_SIZE)
         return b"".join(hashes)
 
     @cached_property

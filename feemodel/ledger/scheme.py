@@ -83,7 +83,12 @@ class Scheme(Hash):
     @lru_cache(1_024)  # noqa: B019 schemes are never deleted; this is a fifth of the time of a proof
     def sub_root(self, digest: bytes, height: int) -> bytes:
         """Return the sub root of a tree from the hash of the leftmost node at a height; all others are empty."""
-        return self.path_roots(digest, b"".join(self.zeros[height:DEPTH]), [HEAD])
+        return self.sub_roots(digest, height)[0]
+
+    def sub_roots(self, digests: bytes, height: int) -> list[bytes]:
+        """Return the sub roots of trees, see `sub_root`, computed in one batch from the concatenated hashes."""
+        count, siblings = len(digests) // HASH_SIZE, b"".join(self.zeros[height:DEPTH])
+        return pieces(self.path_roots(digests, siblings * count, [HEAD] * count), HASH_SIZE) if count else []
 
     def top(self, next_free: int, sub_root: bytes) -> bytes:
         """Return the bytes of the top node, whose hash is the root."""

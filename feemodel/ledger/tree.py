@@ -328,10 +328,11 @@ def _stored(linked: Mapping[Tree, _Linked]) -> list[Version]:
         at = np.searchsorted(levels[height], below[rising] >> LEVELS), below[rising] & CHILDREN - 1
         nodes[height]["hash"][at], nodes[height]["row"][at] = digests[rising], numbers[rising]
         numbers, digests = rows.add_nodes(height, nodes[height]), node_hashes(scheme, nodes[height]["hash"].tobytes())
-        for place in np.flatnonzero(tops[levels[height] >> DEPTH - LEVELS * height] == height).tolist():
+        places = np.flatnonzero(tops[levels[height] >> DEPTH - LEVELS * height] == height)
+        sub_roots = scheme.sub_roots(digests[places].tobytes(), LEVELS * height)
+        for place, sub_root in zip(places.tolist(), sub_roots, strict=True):
             number = int(levels[height][place]) >> DEPTH - LEVELS * height
             next_free, _, page = changes[number]
-            sub_root = scheme.sub_root(digests[place].tobytes(), LEVELS * height)
             root = scheme.digest(scheme.top(next_free, sub_root))
             versions[number] = Version(root, next_free, sub_root, int(numbers[place]), page)
     return [versions[number] for number in range(len(changes))]
