@@ -1,7 +1,7 @@
 """Prices for estimates: from the settings, from the pricing record of the newest block, or from L1 fees."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -62,15 +62,14 @@ class CurrentPrices:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
         age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
+        costs: dict[str, Any] = asdict(prices.form)  # type: ignore[call-overload]  # every form is a dataclass
         return {
             "source": self.source,
             "ageSeconds": None if age is None else round(age, 3),
             "pollAgeSeconds": None if poll_age is None else round(poll_age, 3),
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
-            "variableCost": to_quantity(prices.form.variable_cost),
-            "fixedCost": to_quantity(prices.form.fixed_cost),
-            "baseFee": to_quantity(prices.form.base_fee),
+            **{_camel(name): to_quantity(cost) if isinstance(cost, int) else cost for name, cost in costs.items()},
             "gasPrice": to_quantity(prices.form.base_fee + suggested_tip(prices)),
         }
 
@@ -128,7 +127,7 @@ def configured_prices(settings: Settings, record: bytes | None = None) -> Prices
     CostPerByte(variable_cost=5, fixed_cost=30000000, base_fee=7)
     """
     preset, costs = linea_preset(settings.preset), msgspec.structs.asdict(settings)
-    return prices_of(preset, costs, settings.margin, record=record)
+    return prices_of(settings.pricing, preset, costs, settings.margin, record=record)
 
 
 def _announced_prices(settings: Settings, head: Polled[Head]) -> Prices:
@@ -145,8 +144,10 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
     Raises `UpstreamError` if the node serves another chain than before.
     """
     history, timestamp = await fetch_fee_history(node, chain, blocks=L1_BLOCKS, percentile=L1_PERCENTILE)
-    costs = msgspec.structs.asdict(settings)
-    prices = l1_prices(history, linea_preset(settings.preset), costs, margin=settings.margin)
+    prices = l1_prices(
+        history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
+        margin=settings.margin,
+    )  # fmt: skip
     newest = {"base_fee": history.base_fees[-1]}
     if history.blob_base_fees:
         newest["blob_base_fee"] = history.blob_base_fees[-1]
@@ -179,3 +180,8 @@ async def fetch_fee_history(
     if head.number != newest:
         raise UpstreamError(f"the L1 node: expected block {newest}, it returned block {head.number}")
     return history, head.timestamp
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)

@@ -190,7 +190,8 @@ class Service:
             prices = self.pricing.now
         except UpstreamError:
             return {}
-        return asdict(prices.form) | {"suggested_tip": suggested_tip(prices)}
+        costs: dict[str, float | None] = asdict(prices.form)  # type: ignore[call-overload]  # every form is a dataclass
+        return costs | {"suggested_tip": suggested_tip(prices)}
 
     def gauges(self) -> dict[str, dict[str, float | None]]:
         """Return the values of the gauges in `feemodel.server.metrics.GAUGES`."""

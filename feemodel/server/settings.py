@@ -81,6 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     node_timeout: Seconds = _chain(5.0, "maximum time of a request to the node [s]")
     store: Text | None = _chain(None, MEANINGS["store"], " to prove from")
 
+    pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", MEANINGS["pricing"])
     costs: Literal["configured", "record", "l1"] = _pricing(
         "configured", "source of the costs: these settings, the newest block's pricing record, or L1 fees")
     preset: Text = _pricing(DEFAULT_PRESET, MEANINGS["preset"], " that no setting gives")
@@ -89,6 +90,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         None, quantities.BaseFee, "; default: the preset's or the next block's, whichever is higher")
     variable_cost: Wei | None = _pricing(None, quantities.VariableCost, "; default: the preset's")
     fixed_cost: Wei | None = _pricing(None, quantities.FixedCost, "; default: the preset's")
+    min_gas_price: Wei | None = _pricing(None, quantities.MinGasPrice, "; default: the preset's")
+    verification_gas_cost: Wei | None = _pricing(None, quantities.VerificationGas, ", verification-cost form")
+    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _pricing(
+        None, quantities.VerifiedBytes, ", verification-cost form")
+    gas_price_ratio: Ratio | None = _pricing(None, quantities.GasPriceRatio, ", verification-cost form")
     l1_node: Text | None = _pricing(None, MEANINGS["l1_node"], ", for costs = l1")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
     typical_size: Size = _pricing(
@@ -127,6 +133,10 @@ _CHECKS: dict[str, Callable[[str, str], object]] = {
     "allowed_hosts": _check_host, "node": check_address,
     "l1_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
 }  # fmt: skip
+_OTHER_FORM = {
+    "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
+    "verification-cost": ("variable_cost", "fixed_cost"),
+}
 
 
 def _check_together(settings: Settings) -> None:
@@ -150,6 +160,9 @@ def _check_together(settings: Settings) -> None:
         raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names the file)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
+    for name in _OTHER_FORM[settings.pricing]:
+        if getattr(settings, name) is not None:
+            raise InvalidInput(name, "expected only with the other value of pricing", getattr(settings, name))
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}

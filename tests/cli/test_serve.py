@@ -55,6 +55,8 @@ def test_a_server_that_could_not_answer_yet_says_why_and_is_1(capsys):
         (["--config", "missing.toml"], 3, "--config missing.toml: no such file"),
         (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
         (["--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
+        (["--pricing", "verification-cost", "--min-gas-price", "6"], 2,
+         "--min-gas-price: expected at least the base fee, got 6"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, monkeypatch, flags, code, message):

@@ -75,6 +75,8 @@ def test_what_is_set_has_a_default_that_no_machine_changes():
 
 def test_what_is_only_shown_would_be_taken():
     needs = {"l1_node": {"costs": "l1"}}
+    other_form = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
+    needs |= {name: {"pricing": "verification-cost"} for name in other_form}
     for _, name, value, is_only_shown in entries():
         if is_only_shown:
             assert getattr(load_settings(flags={name: str(value), **needs.get(name, {})}), name) == value

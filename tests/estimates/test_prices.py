@@ -10,6 +10,7 @@ from feemodel.linea.parameters import linea_preset
 from tests.conftest import ROOT
 
 PRESET = linea_preset("linea-mainnet-2026-01")
+BYTES, VERIFIED = "cost-per-byte", "verification-cost"
 
 
 def history(base_fees, ratios, blob_fees, blob_ratios, rewards=None):
@@ -32,58 +33,64 @@ NUMBERS = {name: FLAT[name] for name in ("oldestBlock", "baseFeePerGas", "gasUse
 
 
 @pytest.mark.parametrize(
-    ("answer", "costs", "expected"),
+    ("answer", "pricing", "costs", "expected"),
     [
-        (FLAT, {}, {"variable_cost": 88_629_000, "fixed_cost": 30_000_000}),
-        (UNEVEN, {}, {"variable_cost": 88_629_000}),
-        (WITHOUT_TIPS, {}, {"variable_cost": 38_847_000}),
-        (NUMBERS, {}, {"variable_cost": 34_847_000}),  # 7e7 · 65,250 / 131,072 = 34,847,259.5
-        ({**NUMBERS, "reward": [[], []]}, {}, {"variable_cost": 34_847_000}),
-        (FLAT, {"variable_cost": 5}, {"variable_cost": 5}),
-        (FLAT, {"fixed_cost": 0}, {"fixed_cost": 0}),
-        (FLAT, {"base_fee": 9}, {"base_fee": 9}),
+        (FLAT, BYTES, {}, {"variable_cost": 88_629_000, "fixed_cost": 30_000_000}),
+        (UNEVEN, BYTES, {}, {"variable_cost": 88_629_000}),
+        (WITHOUT_TIPS, BYTES, {}, {"variable_cost": 38_847_000}),
+        (NUMBERS, BYTES, {}, {"variable_cost": 34_847_000}),  # 7e7 · 65,250 / 131,072 = 34,847,259.5
+        ({**NUMBERS, "reward": [[], []]}, BYTES, {}, {"variable_cost": 34_847_000}),
+        (FLAT, BYTES, {"variable_cost": 5}, {"variable_cost": 5}),
+        (FLAT, BYTES, {"fixed_cost": 0}, {"fixed_cost": 0}),
+        (FLAT, BYTES, {"base_fee": 9}, {"base_fee": 9}),
+        # (7e7 + 1e8) / 42,500,000; without a setting the minimum is the announced price
+        (FLAT, VERIFIED, {"min_gas_price": 42_500_000}, {"gas_price_ratio": 4.0}),
+        (FLAT, VERIFIED, {"min_gas_price": 10**9, "gas_price_ratio": 2.0}, {"gas_price_ratio": 2.0}),
+        (FLAT, VERIFIED, {}, {"gas_price_ratio": 17e7 / 30_527_553, "min_gas_price": 30_527_553}),
     ],
     ids=str,
 )
-def test_l1_fees_price_as_computed_by_hand(answer, costs, expected):
-    form = l1_prices(parse_fee_history(answer), PRESET, costs).form
+def test_l1_fees_price_as_computed_by_hand(answer, pricing, costs, expected):
+    form = l1_prices(parse_fee_history(answer), pricing, PRESET, costs).form
     assert {name: getattr(form, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(("fixed_cost", "price"), [(None, 30_527_553), (0, 527_553)])
 def test_the_announced_price_follows_from_l1_fees_and_the_fixed_cost(fixed_cost, price):
-    prices = l1_prices(parse_fee_history(FLAT), PRESET, {"fixed_cost": fixed_cost})
+    prices = l1_prices(parse_fee_history(FLAT), BYTES, PRESET, {"fixed_cost": fixed_cost})
     assert prices.preset.eth_gas_price == price
 
 
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
     answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
     with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected if baseFeePerBlobGas is given"):
-        l1_prices(parse_fee_history(answer), PRESET, {})
+        l1_prices(parse_fee_history(answer), BYTES, PRESET, {})
 
 
 @pytest.mark.parametrize(
     ("blocks", "base_fee"), [(1, 7), (2, 8), (9, 15), (10, 16), (11, 18), (12, 20), (13, 22), (64, 7_715)]
 )
 def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, base_fee):
-    prices = prices_of(PRESET, {})
+    prices = prices_of(BYTES, PRESET, {})
     assert prices.upper_bound(blocks, base_fee_is_fixed=False, costs_follow=False).form.base_fee == base_fee
     assert prices.upper_bound(blocks, base_fee_is_fixed=True, costs_follow=False).form.base_fee == 7
 
 
 @pytest.mark.parametrize(
-    ("costs", "margin"),
+    ("pricing", "costs", "margin"),
     [
-        ({}, None),
-        ({"variable_cost": 10**11}, None),  # far above what the announced price was made from
-        ({"fixed_cost": 10**9}, None),
-        ({}, 3.0),
+        (BYTES, {}, None),
+        (BYTES, {"variable_cost": 10**11}, None),  # far above what the announced price was made from
+        (BYTES, {"fixed_cost": 10**9}, None),
+        (BYTES, {}, 3.0),
+        (VERIFIED, {}, None),
+        (VERIFIED, {"gas_price_ratio": 500.0}, None),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("preset", ["linea-mainnet-2026-01", "linea-mainnet-2025-02"])
-def test_what_wallets_are_told_to_tip_is_accepted_by_the_same_prices(preset, costs, margin):
-    prices = prices_of(linea_preset(preset), costs, margin)
+def test_what_wallets_are_told_to_tip_is_accepted_by_the_same_prices(preset, pricing, costs, margin):
+    prices = prices_of(pricing, linea_preset(preset), costs, margin)
     sample = {"compressed_size": 125, "gas": 21_000}
     asked = {stage.name: prices.form.parts(**sample, margin=stage.margin).total for stage in node_checks(prices.preset)}
     assert reward(prices) >= asked["estimate"]

@@ -17,6 +17,7 @@ from tests.server.wire import TRANSFER  # of 49 bytes and 21,000 gas
 
 SOON = 0.05  # seconds, the shortest pause between two looks
 OLD = 2.0  # seconds, of costs that are not used any more
+VERIFICATION = {"pricing": "verification-cost", "min_gas_price": 10**9}
 
 
 def fee(client):
@@ -41,6 +42,13 @@ def variable_cost_of(client):
         ({"variable_cost": 3, "fixed_cost": 1, "margin": 1.0}, 1),  # 147 div 21,000 is 0
         ({"preset": "linea-mainnet-2025-02"}, 83_116_173),  # 49 · 16,827,205,000 div 21,000 = 39,263,478
         ({"preset": "linea-mainnet-2024-06"}, 36_008_749),  # 49 · 3,125,000 div 21,000 = 7,291
+        # 15 · 1,200,000 · 49 · 1e9 / (21,000 · 90,000) = 466,666,666.67, which is below 1e9 − 7
+        (VERIFICATION, 10**9 - 7),
+        ({**VERIFICATION, "margin": 3.0}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "gas_price_ratio": 45.0}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "verification_gas_cost": 3_600_000}, 1_400_000_000),
+        ({**VERIFICATION, "margin": 1.0, "verification_capacity": 30_000}, 1_400_000_000),
+        ({"pricing": "verification-cost"}, 41_904_000 - 7),  # the preset's gas price
     ],
     ids=str,
 )  # fmt: skip
@@ -57,6 +65,13 @@ def test_what_is_priced_with_is_told():
             "variableCost": "0x5", "fixedCost": hex(30_000_000), "baseFee": "0x7", "gasPrice": hex(41_904_000),
         }  # fmt: skip
         assert gauge(client, "pricing_age_seconds") is None
+    with opened(Settings(pricing="verification-cost", gas_price_ratio=2.5), started=False) as client:
+        assert client.result("feemodel_pricing") == {
+            "source": "configured", "ageSeconds": None, "pollAgeSeconds": None,
+            "pricing": "verification-cost", "margin": 1.2,
+            "minGasPrice": hex(41_904_000), "verificationGasCost": hex(1_200_000), "verificationCapacity": hex(90_000),
+            "gasPriceRatio": 2.5, "adjustment": "0x0", "baseFee": "0x7", "gasPrice": hex(41_904_000),
+        }  # fmt: skip
 
 
 # The record of the newest block
@@ -79,6 +94,9 @@ def test_the_record_of_the_chain_prices(tmp_path):
         assert (pricing["source"], pricing["ageSeconds"], pricing["fixedCost"]) == ("record", None, hex(20_000_000))
     with opened(Settings(**settings, fixed_cost=0), started=False) as client:  # a setting goes before the record
         assert fee(client) == 1_399_999
+    verification = Settings(**settings, pricing="verification-cost")
+    with opened(verification, started=False) as client:  # the minimum is the announced price, as nodes set it
+        assert client.result("feemodel_pricing")["minGasPrice"] == hex(25_000_000)
 
 
 @pytest.mark.parametrize("extra_data", [b"", b"feemodel", bytes(32)])
@@ -275,3 +293,5 @@ def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces
     answering_l1(l1, eth_feeHistory=FLAT)
     with opened(on_l1(l1)) as client:
         assert expected == client.result("rollup_estimateGas", TRANSFER, {"blocks": 3})
+    with opened(on_l1(l1, pricing="verification-cost")) as client:
+        assert client.error("rollup_estimateGas", TRANSFER, {"blocks": 3})["code"] == -32602

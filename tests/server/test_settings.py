@@ -19,8 +19,13 @@ VALID = {
     "l1_node": "https://user:pass@l1.example",
     "allowed_hosts": ("*",),
 }  # fmt: skip
+OTHER_FORM = {"pricing": "verification-cost"}
 #: What a setting cannot be without.
-BESIDE = {"l1_node": {"costs": "l1"}}
+BESIDE = {
+    "l1_node": {"costs": "l1"},
+    "min_gas_price": OTHER_FORM, "verification_gas_cost": OTHER_FORM, "verification_capacity": OTHER_FORM,
+    "gas_price_ratio": OTHER_FORM,
+}  # fmt: skip
 
 
 def another_value(name):
@@ -200,6 +205,10 @@ URL = "https://us3r:pa55@node.example/s3cret"
         ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
         ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
         ({"host": "0.0.0.0"}, "host: expected a loopback address, or behind_proxy, got '0.0.0.0'"),
+        ({"min_gas_price": 1}, "min_gas_price: expected only with the other value of pricing, got 1"),
+        ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other value of pricing"),
+        ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other value"),
+        ({"pricing": "verification-cost", "fixed_cost": 5}, "fixed_cost: expected only with the other value"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, message):
