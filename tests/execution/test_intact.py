@@ -27,7 +27,7 @@ needs_native = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def state(code, callee="", **fields):
     accounts = {
         SENDER: Account(balance=10**18),
-        TARGET: Account(nonce=1, code=bytes.fromhex(code)),
+        TARGET: Account(nonce=1, balance=1, code=bytes.fromhex(code)),
         CALLEE: Account(nonce=1, code=bytes.fromhex(callee)),
     }
     return CallState(accounts=accounts, **fields)
@@ -100,6 +100,7 @@ def test_the_least_of_all_limits_is_found():
         (CALL_CALLEE, STORES, "proven", None),  # its failure is not looked at
         (CALL_CALLEE, f"{STORES}5f5ffd", "proven", None),  # a failure on purpose stays one
         (CALL_CALLEE, f"{STORES}fe", "proven", None),
+        (f"5f5f5f5f600173{CALLEE.hex()}5af1", STORES, "proven", None),  # the stipend of a wei is on top
         (f"5a50{CALL_CALLEE}", STORES, "searched", (0, TARGET, "GAS")),
         (CALL_CALLEE, f"{STORES}5a50", "searched", (1, CALLEE, "GAS")),
         (f"{CALL_CALLEE}3231", STORES, "searched", (0, TARGET, "BALANCE")),

@@ -127,7 +127,6 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
             raise AssertionError("a block that is not final was proven")
 
 
-# `tests/system` runs more.
-EXAMPLES = 5 if HAS_NATIVE else 1
+EXAMPLES = 5 if HAS_NATIVE else 1  # `tests/system` runs more
 LedgerAgainstDictionaries.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=25, deadline=None)
 TestLedgerAgainstDictionaries = LedgerAgainstDictionaries.TestCase
