@@ -61,7 +61,7 @@ CEILINGS = {
     "top level": 2_022,
     "package": 39_356,
     "tests": 39_382,
-    "Rust": 3_043,
+    "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,
     "exported names": 212,

@@ -237,3 +237,17 @@ impl Recorder {
 fn before_cap(need: u64) -> u64 {
     if need == 0 { 0 } else { need + (need - 1) / 63 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn before_eip_150_a_call_needs_what_it_names() {
+        let mut recorder = Recorder::new(false);
+        recorder.begins(100_000);
+        recorder.calls(40_000, 50_000, 0);
+        recorder.returns(End::Refused);
+        assert!(matches!(recorder.ends(Some(90_000)), End::Needed(60_000)));
+    }
+}
