@@ -230,11 +230,12 @@ def recorded(result: Any) -> dict[str, list[Any]]:
 
 
 def arithmetic() -> str:
-    """A digest of elementary functions, whose last bits depend on the processor and on versions."""
+    """A digest of elementary functions and sums, whose last bits depend on the processor and on versions."""
     points = np.linspace(0.01, 40.0, 10_000)
+    reduced = over("x").sums(points[np.newaxis], (1,))
     compiled = numba.njit(lambda x: np.exp(x) + np.log(x) + x**0.7)(points)
     parts = (np.exp(points), np.log(points), points**-0.7, np.sqrt(points), compiled, points.sum(), points @ points,
-             stats.lognorm(s=1.0).ppf(points / 41.0), np.random.default_rng(1).poisson(points))  # fmt: skip
+             *reduced, stats.lognorm(s=1.0).ppf(points / 41.0), np.random.default_rng(1).poisson(points))  # fmt: skip
     sha = hashlib.sha256(np.__version__.encode())
     for part in parts:
         sha.update(np.asarray(part).tobytes())
