@@ -26,8 +26,8 @@ def test_a_lower_loss_probability_asks_for_more(month, family):
 
 
 def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than_a_fixed_price(month):
-    """It takes a minute: 21 days, three policies; `scripts/bench recommend` has Linea too."""
-    found = daily(month, "op-stack")
+    """It takes a minute: 11 days, three policies; `scripts/bench recommend` has 21 days, and Linea too."""
+    found = daily(month, "op-stack", warm_up=18)
     days = found["recommended"]
     interval = binomtest(days.losing, len(days.fees)).proportion_ci(0.95)
 
