@@ -212,7 +212,7 @@ def plot_fee_fan(
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
     log_ticks(ax.yaxis)
     # The legend is above the axes because the bands fill the axes.
-    return finished(ax, ncols=5, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+    return finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
 
 
 def _times(table: "xarray.Dataset", dated: bool) -> NDArray[Any]:
