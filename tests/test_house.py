@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_129,
+    "cli": 4_128,
     "estimates": 950,
     "ethereum": 2_482,
     "execution": 2_232,
@@ -54,12 +54,12 @@ CEILINGS = {
     "ledger": 3_639,
     "linea": 2_257,
     "plots": 734,
-    "rollups": 4_617,
+    "rollups": 4_612,
     "server": 2_305,
     "simulation": 8_429,
     "sizes": 965,
     "top level": 2_022,
-    "package": 39_356,
+    "package": 39_350,
     "tests": 39_383,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,

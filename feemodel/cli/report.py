@@ -65,7 +65,6 @@ def command(
     if uses:
         paid = payments(
             [use.transaction for use in uses], rules, gas=[use.gas_used for use in uses],
-            senders=[use.transaction.sender() for use in uses],
             base_fee=base_fee, blob_base_fee=blob_base_fee, pubdata=chains.pubdata, linea_codec=sizing.read(),
         )  # fmt: skip
 

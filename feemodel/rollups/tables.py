@@ -91,7 +91,7 @@ def measured_sizes(
         the gas used. Transactions without a signature get a placeholder signature. To convert a call to a
         `Transaction`, use `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
-    senders : address of each sender (20 bytes); `None`: recovered from the signatures.
+    senders : address of each sender (20 bytes); `None`: those of the transactions, or recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
     linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
@@ -118,8 +118,6 @@ def measured_sizes(
         signed_transactions = cast("pd.DataFrame", signed_transactions)
         sent = transactions_of(signed_transactions, set_code=True)
         gas = known_column(signed_transactions, "gas_used") if gas is None else gas
-        if senders is None and all(one.from_address is not None for one in sent):
-            senders = [one.sender() for one in sent]
         signed_transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
     if not isinstance(signed_transactions, Iterable):
         raise InvalidInput("signed_transactions", "expected a list of transactions", signed_transactions)
@@ -518,7 +516,6 @@ def payments(
     rules: Sequence[Rule],
     *,
     gas: Sequence[int],
-    senders: Sequence[bytes],
     base_fee: int,
     blob_base_fee: int,
     pubdata: int = PUBDATA,
@@ -533,7 +530,6 @@ def payments(
     transactions : transactions with a signature or a placeholder signature.
     rules : rules whose fees are computed, at least one.
     gas : gas used by each transaction [gas].
-    senders : address of each transaction's sender (20 bytes).
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     pubdata : assumed number of bytes of state that each transaction publishes on zkSync [byte].
     linea_codec : codec of Linea, as in `feemodel.rollups.measured_sizes`.
@@ -543,15 +539,14 @@ def payments(
 
     >>> from feemodel.rollups.rules import rule
     >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
-    >>> paid = payments([transfer], [rule("op-mainnet/jovian")], gas=[21_000], senders=[bytes(20)], base_fee=10**9,
-    ...                 blob_base_fee=1)
+    >>> paid = payments([transfer], [rule("op-mainnet/jovian")], gas=[21_000], base_fee=10**9, blob_base_fee=1)
     >>> [(one.rule, one.total) for one in paid[0]]
     [('op-mainnet/jovian', 29363200101)]
     """
     rules = [instance("rules", one, Rule) for one in sequence("rules", rules)]
     if not rules:
         raise InvalidInput("rules", "expected at least one rule", [])
-    sizes = measured_sizes(transactions, gas=gas, senders=senders, pubdata=pubdata, linea_codec=linea_codec)
+    sizes = measured_sizes(transactions, gas=gas, pubdata=pubdata, linea_codec=linea_codec)
     fees = _of_l1(base_fee, blob_base_fee)
     found = []
     for index, transaction in enumerate(transactions):
