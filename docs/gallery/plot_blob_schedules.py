@@ -25,5 +25,5 @@ for row, date in zip(rows, dates, strict=False):
     )  # fmt: skip
 assert (rows[0].maximum, rows[-1].maximum, (dates[-2] - dates[0]).days // 30) == (6, 21, 22)
 ax.set(ylabel="blobs per block", ylim=(0, 27), title="In two years, the maximum rose from 6 to 21 blobs")
-ax.tick_params(axis="x", rotation=30)
 ax.legend(loc="upper left")
+fig.supxlabel("Rows: EIP-4844, EIP-7691 and EIP-7892, as of January 2026", x=1, ha="right")

@@ -21,3 +21,4 @@ assert 2.0 < verification[-1] / per_byte[-1] < 2.2
 title = f"A thousand bytes paid {verification[-1] / per_byte[-1]:.1f} times as much in the form of 2024"
 ax.set(xlabel="compressed size [byte]", ylabel="priority fee at 100,000 gas [gwei per gas]", title=title)
 ax.legend()
+fig.supxlabel("Prices: Linea mainnet, 2024 and January 2026", x=1, ha="right")

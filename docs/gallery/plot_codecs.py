@@ -22,3 +22,4 @@ ax.set(
     ylabel="compressed / original: quartiles, 5 and 95 %",
     title=f"LZSS leaves {halved:.0%} of the median transaction, brotli {hardly:.0%}",
 )
+fig.supxlabel("Transactions: Linea, 2023-07 to 2026-01", x=1, ha="right")

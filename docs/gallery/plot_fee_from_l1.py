@@ -22,3 +22,4 @@ assert 70 < high / low < 100
 title = f"At a hundred times the base fee, a transfer pays {high / low:.0f} times as much"
 ax.set(yscale="log", ylim=(4e-4, 0.6), xlabel="margin", ylabel="priority fee [gwei per gas]", title=title)
 ax.legend(ncols=2, loc="upper left")
+fig.supxlabel("Rule: Linea, cost per byte; blob base fee 0.004 gwei, no tip", x=1, ha="right")

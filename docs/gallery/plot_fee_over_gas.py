@@ -28,3 +28,4 @@ for axis in (ax.xaxis, ax.yaxis):
     axis.set_minor_formatter("")
 ax.set_yticks([0.04, 0.05, 0.06])
 ax.legend()
+fig.supxlabel("Prices: Linea mainnet, January 2026", x=1, ha="right")

@@ -17,5 +17,5 @@ for name, values in fees.resample("3h").median().items():
 ratio = fees.base_fee.median() / fees.blob_base_fee.median()
 assert 16 < ratio < 19  # the minimum of EIP-7918 is a sixteenth
 ax.set(yscale="log", ylabel="gwei per gas, 3-hour medians", title=f"Blob gas cost a {ratio:.0f}th of gas all month")
-ax.tick_params(axis="x", rotation=30)
 ax.legend()
+fig.supxlabel("Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

@@ -31,3 +31,4 @@ assert 1.1 < found.margin < 1.4
 title = f"One day in twenty loses at a margin of {found.margin:.2f}"
 ax.set(xlabel="margin", ylabel="days at a loss [%]", ylim=(0, 100), title=title)
 ax.legend()
+fig.supxlabel("Transactions: Linea, 2023-07 to 2026-01. L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

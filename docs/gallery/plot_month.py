@@ -8,7 +8,6 @@ L1 fees, under Linea's published bounds and a margin of 1.2. The bounds hold the
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.dates import DateFormatter
 
 import feemodel
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
@@ -30,5 +29,5 @@ ax.bar(days.date, cost, color=np.where(lost, "#D55E00", "#bbbbbb"), label="cost 
 ax.plot(days.date, fees, "o-", markersize=4, label="fees for the size")
 ax.set(ylabel="thousandths of an ETH a day", title="Twenty-seven days of gain do not pay for two of loss")
 ax.grid(visible=False, axis="x")
-ax.xaxis.set_major_formatter(DateFormatter("%d %b"))
 ax.legend(loc="upper left")
+fig.supxlabel("Transactions: Linea, 2023-07 to 2026-01. L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

@@ -32,3 +32,4 @@ assert 0.01 < costs < 0.02
 title = f"For blobs, a step ten times too large costs {costs:.1%}"
 ax.set(xscale="log", ylim=(0.98, 1.6), xlabel="step / optimal step", ylabel="loss / minimum loss", title=title)
 ax.legend(title="variance of demand", loc="upper center", bbox_to_anchor=(0.48, 1))
+fig.supxlabel("Model: Crapis, Moallemi and Wang, arXiv 2309.12735", x=1, ha="right")

@@ -23,3 +23,4 @@ share = parts.fixed / 1e6 / left
 assert 0.7 < share.min() < share.max() < 0.85
 ax.set(xlabel="million wei per gas", title=f"The fixed cost is {share.min():.0%} to {share.max():.0%} of the fee")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+fig.supxlabel("Prices: Linea mainnet, January 2026", x=1, ha="right")

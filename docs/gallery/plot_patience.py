@@ -30,3 +30,4 @@ title = f"Two hours of patience save {waited[2]:.0f} % of posting"
 ax.set(xscale="log", xlabel="target delay [h]", ylabel="saving over immediate posting [%]", xticks=hours, title=title)
 ax.set_xticklabels([f"{hour:g}" for hour in hours])
 ax.legend()
+fig.supxlabel("L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

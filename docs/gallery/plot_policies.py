@@ -27,5 +27,5 @@ ax.axhline(1, color="black", linewidth=0.8)
 assert worst["linea-unbounded"] > 0.9 > 0.5 > max(worst[kind] for kind in ("fixed", "linea", "op-stack"))
 title = "Only the rule without bounds stays near its cost"
 ax.set(yscale="log", ylabel="data fees / accrued cost, each UTC day", title=title)
-ax.tick_params(axis="x", rotation=30)
 ax.legend()
+fig.supxlabel("L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

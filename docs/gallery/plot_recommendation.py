@@ -19,3 +19,4 @@ assert found.factor_interval[0] > 1
 fig.suptitle(f"For a loss on one day in twenty, Linea charges {found.factor:.1f} times the cost of its rule")
 plot_recommended_price(found.outlook, above)
 plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=0.05)
+fig.supxlabel("L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

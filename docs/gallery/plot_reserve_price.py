@@ -22,3 +22,4 @@ ax.set(
     xlabel="blob base fee / (base fee / 16)", ylabel="share of ten-minute means [%]",
     title=f"Demand for blobs was below their reserve price {share:.0%} of the month",
 )  # fmt: skip
+fig.supxlabel("Ethereum, 2026-01-07 to 2026-02-06, means of ten minutes", x=1, ha="right")

@@ -52,3 +52,4 @@ ax.set_xlim(right=40_000)
 totals = [(l1 + l2) / 1e9 for _, l1, l2 in fees]
 assert max(totals) > 5_000 * min(totals)
 ax.set_title(f"The same transfer costs {min(totals):.1f} to {max(totals):,.0f} gwei")
+fig.supxlabel("L1 base fee 1 gwei, blob base fee 0.004 gwei; parameters of today or the month shown", x=1, ha="right")

@@ -29,3 +29,4 @@ assert 0.45 < share < 0.55
 title = f"The base fee alone explains {share:.0%} of the variance"
 ax.set(yticks=np.arange(len(names)), yticklabels=names, xlabel="share of the variance", title=title)
 ax.legend()
+fig.supxlabel("Submission of Linea; ranges around those of January 2026", x=1, ha="right")

@@ -37,3 +37,4 @@ plot_tornado(swings, ax, label="priority fee at 21,000 gas [gwei per gas]", loga
 _ = ax.set_title(
     f"The base fee moves the fee {moved['base_fee']:,.0f}-fold, the margin {moved['cost_margin']:.1f}-fold"
 )
+fig.supxlabel("Base values: Linea mainnet and Ethereum, January 2026", x=1, ha="right")

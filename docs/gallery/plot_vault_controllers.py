@@ -41,3 +41,4 @@ axes[0].set(
 axes[0].legend()
 axes[1].axhline(10, color="black", linewidth=0.8)
 axes[1].set(xlabel="days since 2026-01-07", ylabel="balance of the vault [ETH]")
+fig.supxlabel("L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

@@ -69,7 +69,7 @@ ax.plot(history["time"], history["base_fee"] / 1e9, label="base fee")
 ax.plot(history["time"], history["blob_base_fee"] / 1e9, label="blob base fee")
 ax.set(yscale="log", ylabel="fee [gwei per gas]", title="Ethereum's fees")
 ax.legend()
-ax.tick_params(axis="x", rotation=30)
+
 
 # %%
 # 5. Backtest a rule

@@ -1,7 +1,4 @@
-"""Figures of simulation results. The functions draw a Dataset on Matplotlib `Axes` and do not compute fees.
-
-The figure of a backtest has a caption that states how transactions were resampled and which L1 fees were used.
-"""
+"""Figures of simulation results. The functions draw a Dataset on Matplotlib `Axes` and do not compute fees."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -94,7 +91,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
     else:
         ax.set_xlabel("days")
     log_ticks(ax.yaxis, _multiple)
-    return _caption(finished(ax, loc="upper left"), result)
+    return _with_source(finished(ax, loc="upper left"), result)
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
@@ -141,7 +138,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     log_ticks(ax.xaxis, _multiple)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.grid(alpha=0.25)
-    return _caption(ax, result)
+    return _with_source(ax, result)
 
 
 def _recorded(result: "xarray.Dataset", *names: str) -> "xarray.Dataset":
@@ -212,7 +209,7 @@ def plot_fee_fan(
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
     log_ticks(ax.yaxis)
     # The legend is above the axes because the bands fill the axes.
-    return finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
+    return _with_source(finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False), scenario)
 
 
 def _times(table: "xarray.Dataset", dated: bool) -> NDArray[Any]:
@@ -276,7 +273,7 @@ def plot_tornado(swings: "xarray.Dataset", ax: Axes | None = None, *, label: str
     ax.margins(x=0.18)
     if logarithmic:
         log_ticks(ax.xaxis)
-    return _caption(finished(ax, grid="x", loc="lower right"), swings)
+    return _with_source(finished(ax, grid="x", loc="lower right"), swings)
 
 
 def plot_margins(found: "xarray.Dataset", ax: Axes | None = None) -> Axes:
@@ -318,7 +315,7 @@ def plot_margins(found: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.set(xscale="log", xlabel="margin of the estimate")
     ax.invert_yaxis()
     log_ticks(ax.xaxis)
-    return finished(ax, grid="x")
+    return _with_source(finished(ax, grid="x"), found)
 
 
 _ASSUMED: dict[str, Callable[[float], str]] = {
@@ -331,11 +328,10 @@ _ASSUMED: dict[str, Callable[[float], str]] = {
 }
 
 
-def _caption(ax: Axes, result: "xarray.Dataset") -> Axes:
-    if "resampling" in result.attrs:
-        description = str(result.attrs["resampling"])
-        text = f"L1 fees: {result.attrs['l1_fees']}.\n{description[0].upper()}{description[1:]}."
-        ax.annotate(text, (0, 0), (0, -38), xycoords="axes fraction", textcoords="offset points", va="top", fontsize=6)
+def _with_source(ax: Axes, result: "xarray.Dataset") -> Axes:
+    """Write which L1 fees were used in the lower right corner of the figure."""
+    if source := result.attrs.get("l1_fees", result.attrs.get("source")):
+        ax.figure.supxlabel(f"L1 fees: {source}", x=1, ha="right", fontsize=8)
     return ax
 
 
@@ -397,4 +393,5 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     axes[3].set(ylabel="data fees /\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
     for ax in axes:
         ax.grid(alpha=0.25)
+    _with_source(axes[-1], result)
     return axes
