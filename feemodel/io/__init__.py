@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from feemodel.io.node import Node as Node
     from feemodel.io.node import NodeError as NodeError
     from feemodel.io.results import FinishedFolder as FinishedFolder
-    from feemodel.io.results import read_dataset as read_dataset
     from feemodel.io.results import write_dataset as write_dataset
     from feemodel.io.shipped import read_shipped_l1_fees as read_shipped_l1_fees
     from feemodel.io.shipped import read_shipped_transactions as read_shipped_transactions

@@ -72,7 +72,9 @@ class _Unanswered(UpstreamError):
 class _Temporary(UpstreamError):
     """Failure after which a retry may succeed; `wait` is the time that the node asks the client to wait [s]."""
 
-    wait: float = 0.0
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
 
 
 class AsyncNode:
@@ -264,10 +266,11 @@ class AsyncNode:
         is_error = isinstance(replies, _Reply) and isinstance(replies.error, dict)
         is_busy = response.status in RETRIED_STATUSES
         if response.status != 200 and not is_error:
-            error = (_Temporary if is_busy else _Unanswered)(f"{self._called}: HTTP {response.status} {response.reason}")
-            if isinstance(error, _Temporary) and (wait := response.headers.get("retry-after", "")).isdecimal():
-                error.wait = float(wait)
-            raise error
+            reason = f"{self._called}: HTTP {response.status} {response.reason}"
+            if not is_busy:
+                raise _Unanswered(reason)
+            wait = response.headers.get("retry-after", "")
+            raise _Temporary(reason, float(wait) if wait.isdecimal() else 0.0)
         if replies is None:
             kind = response.headers.get("content-type", "no content type")
             raise _Unanswered(f"{self._called}: the answer is not JSON-RPC ({len(data):,} bytes, {kind:.80})")

@@ -1,18 +1,16 @@
-"""Write and read results of experiments, and keep finished parts of a run in a folder, so that it can be resumed."""
+"""Write results of experiments, and keep finished parts of a run in a folder, so that it can be resumed."""
 
 import json
 import re
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io.files import PathLike, reading, written_whole
+from feemodel.errors import InvalidInput
+from feemodel.io.files import PathLike, parse_json, reading, written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +41,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     >>> import tempfile, xarray
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_dataset(xarray.Dataset({"fee": ("gas", [7, 8])}), f"{folder}/fees.nc")
-    ...     print(read_dataset(f"{folder}/fees.nc").fee.values.tolist())
+    ...     print(xarray.load_dataset(f"{folder}/fees.nc").fee.values.tolist())
     [7, 8]
     """
     suffix = Path(path).suffix.lower()
@@ -83,54 +81,6 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
     pq.write_table(columns.replace_schema_metadata({**(columns.schema.metadata or {}), b"feemodel": described}), file)
 
 
-def _check_alone(path: PathLike) -> None:
-    """Raise `UnreadableFile` if HDF5 would read data of the file from other files."""
-    import h5py  # type: ignore[import-untyped]
-
-    def check(group: h5py.Group) -> None:
-        for name in group:
-            link = group.get(name, getlink=True)
-            member = group[name] if isinstance(link, h5py.HardLink) else None
-            if isinstance(link, h5py.ExternalLink) or (isinstance(member, h5py.Dataset) and member.external):
-                raise UnreadableFile(f"{path}: {name}: refers to data in another file")
-            if isinstance(member, h5py.Group):
-                check(member)
-
-    with h5py.File(path) as file:
-        check(file)
-
-
-def read_dataset(path: PathLike) -> "xarray.Dataset":
-    """Read a Dataset from a NetCDF file into memory.
-
-    Parameters
-    ----------
-    path : NetCDF 4 file.
-
-    Returns
-    -------
-    The Dataset, with its coordinates and attributes.
-
-    Raises
-    ------
-    UnreadableFile : the file is missing, is not NetCDF, or refers to data in other files.
-
-    >>> read_dataset("no such file.nc")
-    Traceback (most recent call last):
-    feemodel.errors.UnreadableFile: no such file.nc: no such file
-    """
-    import xarray
-
-    with reading(path):
-        Path(path).stat()  # a missing file is named as by the other readers
-        try:
-            _check_alone(path)
-            with xarray.open_dataset(path, engine=ENGINE) as dataset:
-                return dataset.load()
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise UnreadableFile(f"{path}: not a NetCDF file: {type(error).__name__}: {error}") from None
-
-
 class FinishedFolder:
     """Folder of one run, with its description and a file per finished piece of a `sweep` or path of a `simulate` run.
 
@@ -162,11 +112,7 @@ class FinishedFolder:
                 file.write(experiment.encode())
             return
         with reading(path):
-            stored, now = path.read_text(encoding="utf-8"), json.loads(experiment)
-        try:
-            held = dict(json.loads(stored))
-        except (ValueError, TypeError) as error:
-            raise UnreadableFile(f"{path}: no description of a run ({error})") from None
+            held, now = parse_json(path.read_bytes()), parse_json(experiment)
         keys = [key for key in {**held, **now} if held.get(key) != now.get(key)]
         if keys:
             told = [f"{k} is {held.get(k, 'missing')} in the folder, {now.get(k, 'missing')} now" for k in keys[:SHOWN]]
@@ -179,13 +125,9 @@ class FinishedFolder:
         return sorted(int(match[1]) for match in found if match)
 
     def get(self, number: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a part by name; raises `UnreadableFile` if the file is missing or damaged."""
-        path = self._file(number)
-        try:
-            with reading(path), path.open("rb") as file, np.load(file) as arrays:
-                return dict(arrays)
-        except (UnreadableFile, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
-            raise UnreadableFile(f"{path}: not a finished part ({error}); remove this file") from None
+        """Return the arrays of a part by name."""
+        with np.load(self._file(number)) as arrays:
+            return dict(arrays)
 
     def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays of a finished part."""

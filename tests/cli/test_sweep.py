@@ -4,13 +4,13 @@ import json
 
 import pyarrow.parquet
 import pytest
+import xarray
 
 from feemodel.cli import main
 from feemodel.cli import sweep as verb
 from feemodel.cli.sweep import parse_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.files import read_toml
-from feemodel.io.results import read_dataset
 from feemodel.simulation.sweep import sweep
 from tests.conftest import ROOT
 
@@ -170,7 +170,7 @@ def test_the_verb_prints_and_writes_the_result(tmp_path, capsys):
     assert run_verb(str(tmp_path / "spec.toml"), "--out", str(out), "--json", "--workers", "1") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["results"] == {"priority_fee": {"min": 36_095_238.0, "mean": 39_704_761.5, "max": 43_314_285.0}}
-    assert read_dataset(out).priority_fee.values.tolist() == [36_095_238, 43_314_285]
+    assert xarray.load_dataset(out).priority_fee.values.tolist() == [36_095_238, 43_314_285]
     with pytest.raises(InvalidInput, match=r"--out: the file exists"):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(out))
     assert run_verb(str(tmp_path / "spec.toml")) == 0

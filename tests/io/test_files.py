@@ -2,13 +2,12 @@
 
 import os
 
-import h5py
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from feemodel.errors import UnreadableFile
-from feemodel.io import read_blocks, read_dataset, read_l1_fees, read_transactions
+from feemodel.io import read_blocks, read_l1_fees, read_transactions
 
 
 @pytest.mark.parametrize("read", [read_blocks, read_l1_fees, read_transactions])
@@ -26,20 +25,6 @@ def test_the_text_of_a_parquet_file_is_read_in_each_of_its_types(tmp_path):
     for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
         pq.write_table(pa.table({**numbers, "extra_data": pa.array(["0x01", "0x0203"], kind)}), path)
         assert read_blocks(path)["extra_data"].to_list() == [b"\1", b"\2\3"]
-
-
-@pytest.mark.parametrize("kind", ["storage", "link"])
-def test_results_in_another_file_are_not_followed(tmp_path, kind):
-    (tmp_path / "secret.bin").write_bytes(bytes(8))
-    path = tmp_path / "results.nc"
-    with h5py.File(path, "w") as file:
-        if kind == "storage":
-            file.create_dataset("fee", (1,), "f8", external=[(str(tmp_path / "secret.bin"), 0, 8)])
-        else:
-            file["fee"] = h5py.ExternalLink(str(tmp_path / "other.nc"), "/fee")
-
-    with pytest.raises(UnreadableFile, match="fee: refers to data in another file"):
-        read_dataset(path)
 
 
 def test_an_export_of_etherscan_lacks_the_calldata(tmp_path):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
-from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.io.results import read_dataset, write_dataset
+from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
+from feemodel.io.results import write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import (
@@ -454,13 +454,6 @@ def test_a_result_is_saved_and_read_again(tmp_path):
     ):
         write_dataset(result, tmp_path / "result.nc", overwrite=True)
 
-        assert read_dataset(tmp_path / "result.nc").identical(result)
+        assert xr.load_dataset(tmp_path / "result.nc").identical(result)
     with pytest.raises(InvalidInput, match="the file exists"):
         write_dataset(result, tmp_path / "result.nc")
-
-
-def test_a_file_that_is_no_result_is_named(tmp_path):
-    (tmp_path / "text.nc").write_text("no")
-    for name, reason in (("text.nc", "signature"), ("none.nc", "no such file")):
-        with pytest.raises(UnreadableFile, match=rf"{name}: .*{reason}"):
-            read_dataset(tmp_path / name)
