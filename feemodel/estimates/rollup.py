@@ -6,6 +6,7 @@ The source is a chain whose calls this process executes, or a node that is asked
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -58,7 +59,6 @@ class EstimateOptions(msgspec.Struct, frozen=True):
 
     block: BlockId | None = None
     overrides: StateOverride | None = None
-    block_overrides: Mapping[str, Any] | None = None  #: only of `eth_estimateGas`
     blocks: int | None = None  #: number of blocks for which the fee must suffice
     intact: bool = False  #: whether every inner call must end as with ample gas
 
@@ -119,7 +119,7 @@ class OwnChain:
         For most calls, this is enough, and the trace shows that a larger limit gives the same result.
         """
         keys = sum(len(keys) for _, keys in message.access_list) if message.access_list else 0
-        overridden = call_state.overridden_bytes() if call_state.changes else 0
+        overridden = sum(map(attrgetter("size"), call_state.overrides.values()))
         if isinstance(self.engine, Native) and overridden + len(message.data) + SLOT_BYTES * keys <= INLINE_BYTES:
             try:
                 return getattr(self.engine, method)(call_state, message, how, inline_gas=INLINE_GAS)

@@ -7,7 +7,6 @@ Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, cor
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
 """
 
-from abc import ABC, abstractmethod
 from math import inf
 from typing import ClassVar, NamedTuple
 
@@ -17,7 +16,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS, Transaction
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
-from feemodel.execution._failures import FLOOR_WORDS, UPFRONT_COST, failure, not_executed, too_little_gas
+from feemodel.execution._failures import UPFRONT_COST, failure, not_executed
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
@@ -25,35 +24,31 @@ from feemodel.execution._search import BESU, GETH, INTACT, Search, SearchRules
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
 
-class NodeClient(ABC):
+class NodeClient:
     """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
     rules: ClassVar[SearchRules]
-    names_floor: ClassVar[bool]  #: whether the error for a gas limit below the calldata floor mentions the floor
-    other_chain: ClassVar[str]  #: error message for a call with the id of another chain
+    # Errors; `{reason}` is the cause, `{gas}` the gas limit of the call.
+    other_chain: ClassVar[str]  #: a call with the id of another chain
+    unpayable: ClassVar[str]  #: a sender who cannot pay for the gas limit, the value and the blobs
+    refused: ClassVar[str] = "{reason}"  #: any other call that the node does not execute
 
-    @abstractmethod
-    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the largest gas limit that an estimate tries [gas].
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
+        """Return the largest gas limit that an estimate tries; `cap` is the least of node and fork [gas]."""
+        raise NotImplementedError
 
-        Parameters
-        ----------
-        call, call_state : the call, and the state on which it is executed.
-        sender : the account of the call's sender.
-        gas_cap : the node's cap on the gas limit of one execution [gas].
-        """
-
-    @abstractmethod
     def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the message of a call, with its gas price."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
-        """Return the error for a sender who cannot pay for this gas limit, the value and the blobs."""
-
-    def refused(self, reason: str, gas_limit: int) -> str:
-        """Return the error message for a call that the node does not execute with this gas limit."""
-        return reason
+    def cannot_pay(self, message: Message, call: Transaction, call_state: CallState, gas: int) -> str | None:
+        """Return the error for a sender who cannot pay for this gas limit, or `None` for one who can."""
+        price = (call.max_fee or message.gas_price) if message.pays else 0
+        have, want = call_state.account(message.sender).balance, gas * price + message.value + _blob_cost(call)
+        if want <= have:
+            return None
+        who, sender = checksummed(message.sender), to_hex(message.sender)
+        return self.unpayable.format(who=who, sender=sender, have=have, want=want)
 
     def prepare(self, call: Transaction, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
         """Return a call as the node would execute it for an estimate; the parameters are not checked.
@@ -68,39 +63,32 @@ class NodeClient(ABC):
         >>> NODES["besu"].prepare(call, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
         7
         """
-        fork = call_state.fork
-        if call.chain_id is not None and call.chain_id != call_state.chain_id:
+        if call.chain_id not in (None, call_state.chain_id):
             raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
-        sender = call_state.account(call.from_address or ZERO_ADDRESS)
-        upper = self.upper_bound(call, call_state, sender, limits.gas_cap)
+        sender, most = call_state.account(call.from_address or ZERO_ADDRESS), call_state.fork.max_transaction_gas
+        upper = self.upper_bound(call, call_state, sender, min(limits.gas_cap, most or limits.gas_cap))
         try:
             message = self.message(call, call_state)
-            if sender.nonce == UINT64_MAX:
-                check_nonce(message.sender, call_state)
-            if message.to is None:
-                check_init_code(message, call_state)
+            if sender.nonce == UINT64_MAX or message.to is None:
+                check_executable(message, call_state)
         except ExecutionFailed as error:
-            raise ExecutionFailed(self.refused(error.message, upper)) from None
-        spare = sender.balance - message.value
-        if call.blob_hashes:
-            spare -= _blob_cost(call)
+            raise ExecutionFailed(self.refused.format(reason=error.message, gas=upper)) from None
+        spare = sender.balance - message.value - (_blob_cost(call) if call.blob_hashes else 0)
         price = (call.max_fee or message.gas_price) if message.pays else 0
         payable = -1 if spare < 0 else spare // price if price else inf
-        maximum = payable if fork.max_transaction_gas is None else min(fork.max_transaction_gas, payable)
         transfer = message.to is not None and not message.data
         if transfer and not self.rules.transfer_to_code:
             transfer = not call_state.account(message.to or ZERO_ADDRESS).code
-        has_code = message.pays and bool(sender.code)
         search = Search(
             rules=self.rules,
             upper=upper,
-            max_gas=maximum,
+            max_gas=min(payable, most or inf),
             tolerance=tolerance,
             transfer=transfer,
             limits=limits,
-            sender_has_code=has_code,
+            sender_has_code=message.pays and bool(sender.code),
         )
-        return Prepared(node=self, call=call, call_state=call_state, message=message, search=search, payable=payable)
+        return Prepared(node=self, call=call, call_state=call_state, message=message, search=search)
 
 
 class Prepared(NamedTuple):
@@ -111,29 +99,26 @@ class Prepared(NamedTuple):
     call_state: CallState
     message: Message
     search: Search
-    payable: float  #: largest gas limit that the sender can pay for; negative if the sender cannot pay for any [gas]
 
     def failure(self, outcome: Outcome) -> ExecutionFailed:
         """Return the error for a call that fails at the upper bound."""
-        node, message, upper, fork = self.node, self.message, self.search.upper, self.call_state.fork
-        if outcome.status is Status.REFUSED:
-            if upper > self.payable:
-                words = node.unpayable(message, self.call, self.call_state, upper)
-                return ExecutionFailed(node.refused(words, upper))
-            return ExecutionFailed(f"transaction gas limit too high (cap: {fork.max_transaction_gas}, tx: {upper})")
-        if outcome.status is Status.INTRINSIC and node.names_floor:
-            error = too_little_gas(message, outcome, upper, fork)
-            if error.message.startswith(FLOOR_WORDS):
-                return ExecutionFailed(node.refused(error.message, upper))
-        return failure(outcome, upper, estimating=True)
+        node, gas = self.node, self.search.upper
+        if outcome.status is not Status.REFUSED:
+            return failure(outcome, gas, estimating=True)
+        words = node.cannot_pay(self.message, self.call, self.call_state, gas)
+        if words is not None:
+            return ExecutionFailed(node.refused.format(reason=words, gas=gas))
+        cap = self.call_state.fork.max_transaction_gas
+        return ExecutionFailed(f"transaction gas limit too high (cap: {cap}, tx: {gas})")
 
 
 class Geth(NodeClient):
     """go-ethereum."""
 
     rules = GETH
-    names_floor = True
     other_chain = "chainId does not match node's (have={have}, want={want})"
+    unpayable = "insufficient funds for gas * price + value: address {who} have {have} want {want}"
+    refused = "failed with {gas} gas: {reason}"
 
     def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the EVM message of a call. For a call without a gas price, GASPRICE and BASEFEE are zero."""
@@ -154,33 +139,19 @@ class Geth(NodeClient):
         price = min(cap, tip + base_fee)
         return message_of(call, gas_price=price, base_fee=base_fee if price else 0)
 
-    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the call's `gas`, or else the block's gas limit, limited by the balance, the fork and `gas_cap`."""
-        given = call.gas_limit or 0
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
+        """Return the call's `gas`, or else the block's gas limit, limited by the balance and the cap."""
+        given, price = call.gas_limit or 0, call.gas_price or call.max_fee or 0
         upper = given if given >= TRANSACTION_GAS else call_state.block.gas_limit
-        if call_state.fork.max_transaction_gas is not None:
-            upper = min(upper, call_state.fork.max_transaction_gas)
-        cap = call.gas_price or call.max_fee or 0
-        if cap:
-            available = sender.balance
-            if call.value >= available:
+        if price:
+            available = sender.balance - call.value
+            if available <= 0:
                 raise ExecutionFailed("insufficient funds for transfer")
-            available -= call.value
-            if call.blob_hashes:
-                if _blob_cost(call) >= available:
-                    raise ExecutionFailed("insufficient funds for gas * price + value")
-                available -= _blob_cost(call)
-            upper = min(upper, available // cap)
-        return min(upper, gas_cap)
-
-    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
-        """Return geth's error message for a sender who cannot pay."""
-        have, want = _have_and_want(message, call, call_state, gas_limit)
-        return f"insufficient funds for gas * price + value: {named(call)} have {have} want {want}"
-
-    def refused(self, reason: str, gas_limit: int) -> str:
-        """Return geth's error message for a call that geth refuses to execute with the given gas limit."""
-        return f"failed with {gas_limit} gas: {reason}"
+            available -= _blob_cost(call)
+            if available <= 0:
+                raise ExecutionFailed("insufficient funds for gas * price + value")
+            upper = min(upper, available // price)
+        return min(upper, cap)
 
     def call(self, call: Transaction, call_state: CallState, limits: Limits) -> tuple[Message, int]:
         """Return the message of an `eth_call` and its gas limit [gas], after the checks that geth makes, in its order.
@@ -191,12 +162,11 @@ class Geth(NodeClient):
             raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
         gas = limits.gas_cap if call.gas_limit is None else min(call.gas_limit, limits.gas_cap)
         try:
-            check_nonce(call.from_address or ZERO_ADDRESS, call_state)
             message = self.message(call, call_state)
-            have, want = _have_and_want(message, call, call_state, gas)
-            if want > have:
-                raise ExecutionFailed(self.unpayable(message, call, call_state, gas))
-            check_init_code(message, call_state)
+            words = self.cannot_pay(message, call, call_state, gas)
+            if words is not None:
+                raise ExecutionFailed(words)
+            check_executable(message, call_state)
         except ExecutionFailed as error:
             raise not_executed(error, gas) from None
         return message, gas
@@ -206,8 +176,10 @@ class Besu(NodeClient):
     """Besu, which Linea's nodes run."""
 
     rules = BESU
-    names_floor = False
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
+    unpayable = (
+        "transaction up-front cost {want:#x} exceeds transaction sender account balance {have:#x} for sender {sender}"
+    )
 
     def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the EVM message of a call. A call without a gas price pays the base fee if the call has a sender."""
@@ -224,25 +196,15 @@ class Besu(NodeClient):
             _check_blob_fee(call, call_state)
         return message_of(call, gas_price=price, base_fee=base_fee, pays=call.from_address is not None)
 
-    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
-        """Return the block's gas limit, limited by the balance, the fork and `gas_cap`; ignore the call's `gas`."""
-        upper = min(call_state.block.gas_limit, gas_cap)
-        if call_state.fork.max_transaction_gas is not None:
-            upper = min(upper, call_state.fork.max_transaction_gas)
-        cap = call.gas_price or call.max_fee or 0
-        if call.from_address is not None and cap:
-            upper = min(upper, max(sender.balance - call.value, 0) // cap)
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
+        """Return the block's gas limit, limited by the balance and the cap; ignore the call's `gas`."""
+        price = 0 if call.from_address is None else call.gas_price or call.max_fee or 0
+        upper = min(call_state.block.gas_limit, cap)
+        if price:
+            upper = min(upper, max(sender.balance - call.value, 0) // price)
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
-
-    def unpayable(self, message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> str:
-        """Return Besu's error message for a sender who cannot pay."""
-        balance, cost = _have_and_want(message, call, call_state, gas_limit)
-        return (
-            f"transaction up-front cost {cost:#x} exceeds transaction sender account balance {balance:#x} "
-            f"for sender {to_hex(call.from_address or ZERO_ADDRESS)}"
-        )
 
 
 class Intact(Besu):
@@ -250,13 +212,12 @@ class Intact(Besu):
 
     rules = INTACT
 
-    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, gas_cap: int) -> int:
+    def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by what the sender pays for, as geth does."""
-        upper = min(call_state.block.gas_limit if call.gas_limit is None else call.gas_limit, gas_cap)
-        if call_state.fork.max_transaction_gas is not None:
-            upper = min(upper, call_state.fork.max_transaction_gas)
-        message = self.message(call, call_state)
-        if message.pays and (price := call.max_fee or message.gas_price):
+        message, given = self.message(call, call_state), call.gas_limit
+        price = (call.max_fee or message.gas_price) if message.pays else 0
+        upper = min(call_state.block.gas_limit if given is None else given, cap)
+        if price:
             upper = min(upper, max(sender.balance - message.value - _blob_cost(call), 0) // price)
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
@@ -276,15 +237,11 @@ def node_named(name: str) -> NodeClient:
     return NODES[choice("search", name, NODES)]
 
 
-def check_nonce(sender: bytes, call_state: CallState) -> None:
-    """Raise `ExecutionFailed` if the sender's nonce is the maximum, EIP-2681."""
-    nonce = call_state.account(sender).nonce
+def check_executable(message: Message, call_state: CallState) -> None:
+    """Raise `ExecutionFailed` if the sender's nonce is the maximum (EIP-2681) or the init code too long (EIP-3860)."""
+    nonce = call_state.account(message.sender).nonce
     if nonce == UINT64_MAX:
-        raise ExecutionFailed(f"nonce has max value: address {checksummed(sender)}, nonce: {nonce}")
-
-
-def check_init_code(message: Message, call_state: CallState) -> None:
-    """Raise `ExecutionFailed` if the init code is too long, EIP-3860."""
+        raise ExecutionFailed(f"nonce has max value: address {checksummed(message.sender)}, nonce: {nonce}")
     limit = call_state.fork.max_init_code
     if message.to is None and limit is not None and len(message.data) > limit:
         raise ExecutionFailed(f"max initcode size exceeded: code size {len(message.data)} limit {limit}")
@@ -301,12 +258,6 @@ def checksummed(address: bytes) -> str:
     return "0x" + "".join(
         digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, digest, strict=False)
     )
-
-
-def _have_and_want(message: Message, call: Transaction, call_state: CallState, gas_limit: int) -> tuple[int, int]:
-    """Return the sender's balance, and the maximum cost of the call with the given gas limit [wei]."""
-    price = (call.max_fee or message.gas_price) if message.pays else 0
-    return call_state.account(message.sender).balance, gas_limit * price + message.value + _blob_cost(call)
 
 
 def message_of(call: Transaction, *, gas_price: int = 0, base_fee: int = 0, pays: bool = True) -> Message:

@@ -12,7 +12,6 @@ from feemodel.execution._outcome import Outcome, Status
 
 REVERTED = 3  # JSON-RPC error codes
 UPFRONT_COST = -32_004
-FLOOR_WORDS = "insufficient gas for floor data gas cost"  # geth's error for gas below the calldata floor, EIP-7623
 
 _ERROR = bytes.fromhex("08c379a0")  # Error(string)
 _PANIC = bytes.fromhex("4e487b71")  # Panic(uint256)
@@ -57,7 +56,7 @@ def too_little_gas(message: Message, outcome: Outcome, gas_limit: int, fork: For
     intrinsic = intrinsic_gas(message, fork)
     if gas_limit < intrinsic:
         return ExecutionFailed(f"intrinsic gas too low: have {gas_limit}, want {intrinsic}")
-    return ExecutionFailed(f"{FLOOR_WORDS}: have {gas_limit}, want {outcome.floor}")
+    return ExecutionFailed(f"insufficient gas for floor data gas cost: have {gas_limit}, want {outcome.floor}")
 
 
 def not_executed(error: ExecutionFailed, gas_limit: int) -> ExecutionFailed:

@@ -21,7 +21,6 @@ class Fork:
     """
 
     name: str  #: name of the fork's package in `ethereum.forks`
-    divides_gas: bool = True  #: EIP-150: the caller keeps 1/64 of its gas in a call
     sstore_sentry: bool = True  #: EIP-2200: SSTORE requires more than 2,300 gas
     refund_quotient: int = 5  #: EIP-3529: the refund is at most gas used / refund_quotient
     warm_coinbase: bool = True  #: EIP-3651
@@ -42,8 +41,10 @@ _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows
 _LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
 _BERLIN = replace(_LONDON, refund_quotient=2)
 _ISTANBUL = replace(_BERLIN, access_lists=False)
-_TANGERINE_WHISTLE = replace(_ISTANBUL, sstore_sentry=False)
-_FRONTIER = replace(_TANGERINE_WHISTLE, divides_gas=False)
+_FRONTIER = replace(_ISTANBUL, sstore_sentry=False)
+_BEFORE_ISTANBUL = (
+    "frontier", "homestead", "dao_fork", "tangerine_whistle", "spurious_dragon", "byzantium", "constantinople",
+)  # fmt: skip
 _CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"])
 _PRAGUE = replace(
     _CANCUN,
@@ -56,11 +57,7 @@ _OSAKA = replace(_PRAGUE, max_transaction_gas=MAX_TRANSACTION_GAS)
 FORKS = {
     fork.name: fork
     for fork in (
-        *(replace(_FRONTIER, name=name) for name in ("frontier", "homestead", "dao_fork")),
-        *(
-            replace(_TANGERINE_WHISTLE, name=name)
-            for name in ("tangerine_whistle", "spurious_dragon", "byzantium", "constantinople")
-        ),
+        *(replace(_FRONTIER, name=name) for name in _BEFORE_ISTANBUL),
         *(replace(_ISTANBUL, name=name) for name in ("istanbul", "muir_glacier")),
         replace(_BERLIN, name="berlin"),
         *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from feemodel.checks import UINT64_MAX, whole_scalar
-from feemodel.errors import LimitExceeded
-from feemodel.execution._inputs import MAX_GAS, check_seconds
+from feemodel.checks import UINT64_MAX, real_scalar, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.execution._fields import MAX_GAS
 
 #: Maximum of `gas_cap` [gas]. The first gas limit that Besu tries may be 1/63 above `gas_cap`, and engines must accept
 #: this gas limit.
 MAX_GAS_CAP = MAX_GAS // 2
+MAX_SECONDS = 1e9  #: maximum of `seconds` [s]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class Limits:
     def __post_init__(self) -> None:
         whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
         whole_scalar("limits.total_gas", self.total_gas, maximum=UINT64_MAX)
-        check_seconds("limits.seconds", self.seconds)
+        if real_scalar("limits.seconds", self.seconds) > MAX_SECONDS:
+            raise InvalidInput("limits.seconds", f"expected at most {MAX_SECONDS:g} s", self.seconds)
         whole_scalar("limits.max_call_gas", self.max_call_gas)
 
 

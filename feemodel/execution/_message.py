@@ -1,6 +1,6 @@
 """Messages that an engine executes."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 from feemodel.ethereum._hashes import Authorization
 from feemodel.ethereum._transaction import (
@@ -10,10 +10,13 @@ from feemodel.ethereum._transaction import (
     CREATION_GAS,
     INIT_CODE_WORD_GAS,
     ZERO_ADDRESS,
-    AccessList,
 )
 from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
+from feemodel.execution._fields import Address, Data, Uint8, Uint64, Uint256, Word
 from feemodel.execution._forks import Fork
+
+#: An authorization, and the kinds of its fields.
+Authorized: TypeAlias = Annotated[Authorization, tuple[Uint256, Address, Uint64, Uint8, Uint256, Uint256]]
 
 NONZERO_GAS_BEFORE_ISTANBUL = 68  # gas per nonzero byte of calldata; since EIP-2028 it is 16
 
@@ -21,15 +24,15 @@ NONZERO_GAS_BEFORE_ISTANBUL = 68  # gas per nonzero byte of calldata; since EIP-
 class Message(NamedTuple):
     """A message that an engine executes: the fields of a transaction, without its gas limit."""
 
-    sender: bytes = ZERO_ADDRESS
-    to: bytes | None = None  #: `None` creates a contract
-    value: int = 0  #: [wei]
-    data: bytes = b""
-    gas_price: int = 0  #: the value of GASPRICE, and the price that the sender pays in advance [wei / gas]
-    base_fee: int = 0  #: the value of BASEFEE [wei / gas]
-    access_list: AccessList = ()
-    authorizations: tuple[Authorization, ...] = ()
-    blob_hashes: tuple[bytes, ...] = ()
+    sender: Address = ZERO_ADDRESS
+    to: Address | None = None  #: `None` creates a contract
+    value: Uint256 = 0  #: [wei]
+    data: Data = b""
+    gas_price: Uint256 = 0  #: the value of GASPRICE, and the price that the sender pays in advance [wei / gas]
+    base_fee: Uint256 = 0  #: the value of BASEFEE [wei / gas]
+    access_list: tuple[tuple[Address, tuple[Word, ...]], ...] = ()
+    authorizations: tuple[Authorized, ...] = ()
+    blob_hashes: tuple[Word, ...] = ()
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
     pays_for_blobs: bool = False  #: whether the sender also pays for blobs; in a call, only with a maxFeePerBlobGas
 

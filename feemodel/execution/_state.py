@@ -15,6 +15,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import address_bytes, as_bytes
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
+from feemodel.execution._fields import Address, Data, Uint64, Uint256, Word
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 
 MAX_EXPONENT = 177  # maximum exponent in the formula of the blob base fee: e**177 < 2**256 < e**178
@@ -24,10 +25,10 @@ MAX_EXPONENT = 177  # maximum exponent in the formula of the blob base fee: e**1
 class Account:
     """An account. A slot that is not in `storage` has the value zero."""
 
-    balance: int = 0  #: [wei]
-    nonce: int = 0
-    code: bytes = b""
-    storage: Mapping[int, int] = field(default_factory=dict)
+    balance: Uint256 = 0  #: [wei]
+    nonce: Uint64 = 0
+    code: Data = b""
+    storage: Mapping[Uint256, Uint256] = field(default_factory=dict)
 
 
 EMPTY = Account()
@@ -38,16 +39,18 @@ SLOT_BYTES = 64  # size of a storage slot's key and value
 class Block:
     """Fields of a block that contracts can read."""
 
-    number: int = 1
-    timestamp: int = 1
-    gas_limit: int = 2_000_000_000
-    base_fee: int = LOWEST_BASE_FEE  #: [wei / gas]
-    coinbase: bytes = bytes(20)
-    prev_randao: bytes = bytes(32)
-    difficulty: int = 0  #: value of DIFFICULTY before the Merge, and on chains without the Merge
-    excess_blob_gas: int = 0
-    blob_base_fee: int | None = None  #: value of BLOBBASEFEE; if `None`, computed from `excess_blob_gas` [wei / gas]
-    hashes: Mapping[int, bytes] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH
+    number: Uint64 = 1
+    timestamp: Uint64 = 1
+    gas_limit: Uint64 = 2_000_000_000
+    base_fee: Uint256 = LOWEST_BASE_FEE  #: [wei / gas]
+    coinbase: Address = bytes(20)
+    prev_randao: Word = bytes(32)
+    difficulty: Uint256 = 0  #: value of DIFFICULTY before the Merge, and on chains without the Merge
+    excess_blob_gas: Uint64 = 0
+    blob_base_fee: Uint256 | None = (
+        None  #: value of BLOBBASEFEE; if `None`, computed from `excess_blob_gas` [wei / gas]
+    )
+    hashes: Mapping[Uint64, Word] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,51 +66,35 @@ class CallState:
     (100, 5)
     """
 
-    accounts: Mapping[bytes, Account]
+    accounts: Mapping[Address, Account]
     block: Block = Block()
-    chain_id: int = 1337
+    chain_id: Uint64 = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
-    changes: Mapping[bytes, Account] = field(default_factory=dict)  #: accounts that an override has replaced
+    overrides: "Mapping[Address, Override]" = field(default_factory=dict)  #: of accounts, for a single call
 
     def account(self, address: bytes) -> Account:
         """Return the account at an address, or an empty account if the state has no account there."""
-        return self.changes.get(address) or self.accounts.get(address) or EMPTY
+        account = self.accounts.get(address) or EMPTY
+        override = self.overrides.get(address)
+        return account if override is None else override.applied_to(account)
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
         """Return a copy with a state override applied, see `parse_overrides`."""
         return self.with_overrides(parse_overrides(overrides))
 
     def with_overrides(self, overrides: "Mapping[bytes, Override]") -> Self:
-        """Return a copy with a parsed state override applied."""
+        """Return a copy with a parsed state override applied; earlier overrides become part of the accounts."""
         if not overrides:
             return self
-        changed = {address: override.applied_to(self.account(address)) for address, override in overrides.items()}
-        return replace(self, changes={**self.changes, **changed})
+        changed = {address: self.account(address) for address in self.overrides}
+        accounts = {**self.accounts, **changed} if changed else self.accounts
+        return replace(self, accounts=accounts, overrides=overrides)
 
-    def overridden_bytes(self) -> int:
-        """Return the size of the code and storage slots that overrides replace [byte]; a slot counts as 64 bytes."""
-        size = 0
-        for address, account in self.changes.items():
-            before, storage = self.accounts.get(address, EMPTY), account.storage
-            if account.code != before.code:
-                size += len(account.code)
-            if storage is not before.storage:
-                written = storage.maps[0] if isinstance(storage, ChainMap) else storage
-                size += SLOT_BYTES * max(len(written), 1)
-        return size
-
-    def in_block(self, overrides: Mapping[Any, Any] | None) -> Self:
-        """Return a copy with a block override applied, see `parse_block_overrides`."""
-        changed = parse_block_overrides(overrides, self.fork)
-        return replace(self, block=replace(self.block, **changed)) if changed else self
-
-    def same_base(self, other: "CallState | None") -> bool:
-        """Return whether two states differ only in overrides of accounts and of the block."""
-        return (
-            other is not None
-            and self.accounts is other.accounts
-            and (self.chain_id, self.fork, self.block.hashes) == (other.chain_id, other.fork, other.block.hashes)
-        )
+    def same_base(self, other: "CallState") -> bool:
+        """Return whether two states differ only in overrides and in the block, except for the hashes of blocks."""
+        return self.accounts is other.accounts and (self.chain_id, self.fork, self.block.hashes) == (
+            other.chain_id, other.fork, other.block.hashes,
+        )  # fmt: skip
 
 
 def blob_base_fee(call_state: CallState) -> int:
@@ -128,52 +115,33 @@ def blob_base_fee(call_state: CallState) -> int:
     return int(fake_exponential.core(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
 
 
-def parse_block_overrides(overrides: Mapping[Any, Any] | None, fork: Fork) -> dict[str, Any]:
-    """Parse and check a JSON-RPC block override.
-
-    Parameters
-    ----------
-    overrides : an object with any of `number`, `time`, `gasLimit`, `baseFeePerGas`, `difficulty`, `feeRecipient`,
-        `prevRandao` and `blobBaseFee`. A field that is `null` counts as absent.
-    fork : the rules of the block; `blobBaseFee` needs Cancun or later.
-
-    Returns
-    -------
-    dict : field of `Block` → value.
-
-    Raises
-    ------
-    InvalidInput : a field is unknown or not valid; the message names the field as `blockOverrides.<field>`.
-
-    >>> parse_block_overrides({"time": "0x5"}, FORKS["osaka"])
-    {'timestamp': 5}
-    """
-    changed = {} if overrides is None else _read_fields("blockOverrides", overrides, _BLOCK_FIELDS)
-    if "blob_base_fee" in changed and fork.blob_update_fraction is None:
-        price = changed["blob_base_fee"]
-        raise InvalidInput("blockOverrides.blobBaseFee", "not valid under rules without blobs", price)
-    return changed
-
-
 class Override(NamedTuple):
     """Override of one account; fields that are `None` keep the account's value."""
 
-    balance: int | None = None
-    nonce: int | None = None
-    code: bytes | None = None
-    state: Mapping[int, int] | None = None  #: slots that replace the whole storage
-    state_diff: Mapping[int, int] | None = None  #: slots whose values are replaced
+    balance: Uint256 | None = None
+    nonce: Uint64 | None = None
+    code: Data | None = None
+    state: Mapping[Uint256, Uint256] | None = None  #: slots that replace the whole storage
+    state_diff: Mapping[Uint256, Uint256] | None = None  #: slots whose values are replaced
+
+    @property
+    def slots(self) -> Mapping[int, int]:
+        """The slots that are given, whether or not they replace the whole storage."""
+        return (self.state_diff or {}) if self.state is None else self.state
+
+    @property
+    def size(self) -> int:
+        """Size of the code and of the slots that are given; a slot counts as 64 bytes [byte]."""
+        return len(self.code or b"") + SLOT_BYTES * len(self.slots)
 
     def applied_to(self, account: Account) -> Account:
         """Return the account with this override applied."""
-        balance, nonce, code, storage, slots = self
-        if storage is None:
-            storage = account.storage
+        storage = account.storage if self.state is None else self.state
         return Account(
-            account.balance if balance is None else balance,
-            account.nonce if nonce is None else nonce,
-            account.code if code is None else code,
-            ChainMap(slots, storage) if slots else storage,  # type: ignore[arg-type]  # never written to
+            balance=account.balance if self.balance is None else self.balance,
+            nonce=account.nonce if self.nonce is None else self.nonce,
+            code=account.code if self.code is None else self.code,
+            storage=ChainMap(self.state_diff, storage) if self.state_diff else storage,  # type: ignore[arg-type]  # only read
         )
 
 
@@ -207,21 +175,15 @@ def parse_overrides(overrides: Mapping[Any, Any] | None) -> dict[bytes, Override
         address = address_bytes(key, name)
         if address in parsed:
             raise InvalidInput(name, "expected each address only once", key)
-        given = _read_fields(name, fields, _FIELDS)
+        given: dict[str, Any] = {}
+        for field_name, value in known_fields(name, fields, _FIELDS).items():
+            if value is not None:
+                ours, read = _FIELDS[field_name]
+                given[ours] = read(f"{name}.{field_name}", value)
         if "state" in given and "state_diff" in given:
             raise InvalidInput(f"{name}.stateDiff", "expected either state or stateDiff", fields["stateDiff"])
         parsed[address] = Override(**given)
     return parsed
-
-
-def _read_fields(name: str, fields: Any, known: "Mapping[str, _Field]") -> dict[str, Any]:
-    """Return a dict from Python name to parsed value, for all fields that are not `null`."""
-    given: dict[str, Any] = {}
-    for key, value in known_fields(name, fields, known).items():
-        if value is not None:
-            ours, read = known[key]
-            given[ours] = read(f"{name}.{key}", value)
-    return given
 
 
 def _slots(name: str, slots: Any) -> dict[int, int]:
@@ -251,14 +213,4 @@ _FIELDS: dict[str, _Field] = {
     "code": ("code", as_bytes),
     "state": ("state", _slots),
     "stateDiff": ("state_diff", _slots),
-}
-_BLOCK_FIELDS: dict[str, _Field] = {  # geth's names
-    "number": ("number", _uint64),
-    "time": ("timestamp", _uint64),
-    "gasLimit": ("gas_limit", _uint64),
-    "baseFeePerGas": ("base_fee", _uint64),
-    "difficulty": ("difficulty", _uint256),
-    "feeRecipient": ("coinbase", partial(as_bytes, size=20)),
-    "prevRandao": ("prev_randao", partial(as_bytes, size=32)),
-    "blobBaseFee": ("blob_base_fee", _uint256),
 }

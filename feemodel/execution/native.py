@@ -5,27 +5,24 @@ The engine releases the global interpreter lock while it executes, so calls in s
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, UINT256_MAX
 from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
 from feemodel.ethereum._hashes import Authorization
-from feemodel.execution._engines import blob_cost, check_executable, check_fork
-from feemodel.execution._inputs import MAX_GAS, check_message, check_seconds, check_state
+from feemodel.execution._engines import blob_cost, check_fork, check_inputs
+from feemodel.execution._fields import MAX_GAS
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import REFUSED, Frame, GasEstimate, Place, Search, Unproven
-from feemodel.execution._state import EMPTY, Account, CallState, blob_base_fee
+from feemodel.execution._state import Account, CallState, blob_base_fee
 
 if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
     import feemodel_native as native
-
-Found = TypeVar("Found")
 
 VERSION = "0.6.0"  # required version of the native package
 MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
@@ -57,18 +54,7 @@ _FRAME_STATUSES = (Status.SUCCESS, Status.REVERT, Status.HALT)
 _READS = {
     0x5A: "GAS", 0x31: "BALANCE", 0x47: "SELFBALANCE", 0xF0: "CREATE", 0xF1: "CALL", 0xFF: "SELFDESTRUCT",
 }  # fmt: skip
-# Raised for a field whose value has a wrong type or is out of range.
-_NO_FIELDS = (AttributeError, TypeError, ValueError, OverflowError)
-
 _Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
-
-
-def _faults() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the native package.
-
-    The exceptions are not listed in a constant of this module, because the native package may not be installed.
-    """
-    return native.MissingHash, native.TooLarge, native.BalanceOverflow, native.Exceeded, native.NativeError
 
 
 #: Maximum of a range of gas limits that has no upper end; larger than any gas limit.
@@ -104,8 +90,7 @@ class Native:
     ----------
     seconds : time limit for an execution or a search, checked at every call and creation [s].
 
-    Raises `InvalidInput` if the installed `feemodel-native` does not have the required version, or if `seconds` is not
-    valid.
+    Raises `InvalidInput` if the installed `feemodel-native` does not have the required version.
 
     >>> from feemodel.execution._state import CallState
     >>> Native().execute(CallState(accounts={}), Message(to=bytes(20)), 21_000).gas_used
@@ -119,7 +104,7 @@ class Native:
         if installed != VERSION:
             reason = f"expected feemodel-native {VERSION}: {install_command('feemodel_native')}"
             raise InvalidInput("engine", reason, f"feemodel-native {installed}")
-        self._seconds = None if seconds is None else check_seconds("seconds", seconds)
+        self._seconds = seconds
         self._base: tuple[CallState, native.State, native.Block] | None = None
 
     def execute(
@@ -163,17 +148,12 @@ class Native:
             given = inline_gas or 0
             if message.pays and message.gas_price and call_state.account(message.sender).code:
                 raise Unproven("the sender's code may spend the rest of the sender's balance")
-        state, block, converted, blobs, proves = self._ready(call_state, message)
-        check_executable(call_state, message, given, blobs)
-        try:
-            answer, minimum, maximum, single_frame, ends = native.trace(
-                state, block, converted, given, self._seconds, frames=frames, stop=stop
-            )
-        except _faults() as error:
-            raise self._failure(error) from None
+        asked = {"gas_limit": given, "seconds": self._seconds, "frames": frames, "stop": stop}
+        answer, *proven, ends = self._ask(native.trace, call_state, message, given, asked)
         traced = Traced(_outcome(answer), frames=tuple(_frame(*end) for end in ends))
-        if proves:
-            traced = traced._replace(minimum=minimum, maximum=maximum, single_frame=single_frame)
+        # With less gas the sender prepays less: nothing is proven if its balance could then overflow.
+        if call_state.account(message.sender).balance <= UINT256_MAX // 2:
+            traced = traced._replace(minimum=proven[0], maximum=proven[1], single_frame=proven[2])
         if not is_whole and not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
             raise Unproven(f"an execution with {given:,} gas does not prove the outcome with {gas_limit:,} gas")
         return traced
@@ -188,78 +168,69 @@ class Native:
         stop: native.Stop | None = None,
     ) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, see `feemodel.execution._search.search_message` and `trace`."""
-        (state, block, given, blobs, proves), limits = self._ready(call_state, message), search.limits
-        try:
-            gas_limit, answer, executed, proven, _, intact = native.search(
-                state, block, given, rules=search.rules.name, upper=search.upper,
-                most=int(min(search.max_gas, MAX_GAS)), tolerance=search.tolerance, transfer=search.transfer,
-                proves=proves, total_gas=limits.total_gas, seconds=limits.seconds, left=self._seconds,
-                inline_gas=inline_gas, stop=stop, sender_acts=search.sender_has_code and bool(message.gas_price),
-            )  # fmt: skip
-        except native.SpentGas:
-            raise too_much_gas(limits.total_gas) from None
-        except native.SpentTime:
-            raise too_much_time(limits.seconds) from None
-        except native.Unproven as error:
-            raise Unproven(str(error)) from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput("search", str(error), search) from None
-        except _faults() as error:
-            check_executable(call_state, message, 0, blobs)
-            raise self._failure(error) from None
+        limits = search.limits
+        asked = {
+            "rules": search.rules.name, "upper": search.upper, "most": int(min(search.max_gas, MAX_GAS)),
+            "tolerance": search.tolerance, "transfer": search.transfer, "total_gas": limits.total_gas,
+            "seconds": limits.seconds, "left": self._seconds, "inline_gas": inline_gas, "stop": stop,
+            "proves": call_state.account(message.sender).balance <= UINT256_MAX // 2,
+            "sender_acts": search.sender_has_code and bool(message.gas_price),
+        }  # fmt: skip
+        gas_limit, answer, executed, proven, _, intact = self._ask(native.search, call_state, message, 0, asked, limits)
         if gas_limit is None or answer is None:
             return REFUSED if answer is None else _outcome(answer)
         used, refund, floor = answer[1:4]
         found = GasEstimate(gas_limit, max(used - refund, floor), executed, self.name, proven)
         return found if intact is None else found._replace(**_intact(*intact))
 
-    def _ready(
-        self, call_state: CallState, message: Message
-    ) -> tuple[native.State, native.Block, native.Message, int, bool]:
-        """Return state, block, message as objects of the package, the cost of blobs, and whether limits are proven."""
-        base = self._base
+    def _ask(
+        self, function: Callable[..., Any], call_state: CallState, message: Message, gas_limit: int,
+        asked: dict[str, Any], limits: Limits = limits,
+    ) -> Any:  # fmt: skip
+        """Return what a function of the package answers, or raise the error of an execution without an outcome."""
         try:
-            if base is None or (call_state is not base[0] and not call_state.same_base(base[0])):
-                base = self._base = call_state, _state(call_state), _block(call_state)
-            state = _overridden(base[1], call_state) if call_state.changes else base[1]
-            block = base[2] if call_state.block is base[0].block else _block(call_state)
-        except _NO_FIELDS as error:
-            raise _wrong_state(call_state, error) from None
-        blobs = blob_cost(call_state, message) if message.blob_hashes else 0
-        if message.authorizations or message.access_list:
-            check_fork(message, call_state.fork)
-        try:
-            given = native.Message(
-                sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,
-                gas_price=message.gas_price.to_bytes(32), base_fee=message.base_fee.to_bytes(32),
-                access_list=message.access_list,
-                authorizations=_authorizations(message.authorizations) if message.authorizations else [],
-                blob_hashes=message.blob_hashes, pays=message.pays, blob_cost=blobs.to_bytes(32),
-            )  # fmt: skip
-            # At a smaller gas limit, the payer prepays less. If the payer's balance could overflow 256 bits at a
-            # smaller gas limit, an execution proves nothing about smaller gas limits.
-            pays = message.pays and message.gas_price
-            proves = not pays or call_state.account(message.sender).balance <= UINT256_MAX // 2
-            return state, block, given, blobs, proves
-        except InvalidInput:
+            return function(*self._converted(call_state, message), **asked)
+        except native.MissingHash as error:
+            reason = "expected the hash of this block, which BLOCKHASH requests"
+            raise InvalidInput("block.hashes", reason, error.args[0]) from None
+        except native.TooLarge:
+            raise LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory") from None
+        except native.BalanceOverflow as error:  # a balance overflows only after a state override
+            raise ExecutionFailed(str(error)) from None
+        except native.Unproven as error:
+            raise Unproven(str(error)) from None
+        except native.SpentGas:
+            raise too_much_gas(limits.total_gas) from None
+        except (native.Exceeded, native.SpentTime) as error:
+            seconds = self._seconds if isinstance(error, native.Exceeded) else limits.seconds
+            raise too_much_time(seconds or 0.0) from None
+        except native.NativeError as error:
+            raise EngineFailed(f"the native engine failed: {error}") from None
+        except FeeModelError:
             raise
-        except _NO_FIELDS as error:
-            check_message(message)
-            raise InvalidInput("message", f"expected fields of a transaction: {error}", message) from None
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            check_inputs(call_state, message, gas_limit)
+            raise InvalidInput("message", str(error), message) from None
 
-    def _failure(self, error: Exception) -> FeeModelError:
-        """Return the error for an execution that ended without an outcome."""
-        if isinstance(error, native.MissingHash):
-            return InvalidInput(
-                "block.hashes", "expected the hash of this block, which BLOCKHASH requests", error.args[0]
-            )
-        if isinstance(error, native.TooLarge):
-            return LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory")
-        if isinstance(error, native.BalanceOverflow):  # a balance overflows only after a state override
-            return ExecutionFailed(str(error))
-        if isinstance(error, native.Exceeded):
-            return too_much_time(self._seconds or 0.0)
-        return EngineFailed(f"the native engine failed: {error}")
+    def _converted(
+        self, call_state: CallState, message: Message
+    ) -> tuple[native.State, native.Block, native.Message]:  # fmt: skip
+        """Return state, block and message as objects of the package."""
+        base = self._base
+        if base is None or (call_state is not base[0] and not call_state.same_base(base[0])):
+            base = self._base = call_state, _state(call_state), _block(call_state)
+        state = _overridden(base[1], call_state) if call_state.overrides else base[1]
+        block = base[2] if call_state.block is base[0].block else _block(call_state)
+        if message.authorizations or message.access_list:
+            check_fork(call_state, message)
+        given = native.Message(
+            sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,
+            gas_price=message.gas_price.to_bytes(32), base_fee=message.base_fee.to_bytes(32),
+            access_list=message.access_list, blob_hashes=message.blob_hashes, pays=message.pays,
+            authorizations=_authorizations(message.authorizations) if message.authorizations else [],
+            blob_cost=(blob_cost(call_state, message) if message.blob_hashes else 0).to_bytes(32),
+        )  # fmt: skip
+        return state, block, given
 
 
 def _outcome(answer: _Answer) -> Outcome:
@@ -281,17 +252,6 @@ def _frame(depth: int, address: bytes, status: int, output_hash: bytes, opcode: 
 def _intact(is_proven: bool, place: tuple[int, bytes, int] | None, loses_output: bool) -> dict[str, Any]:
     status = "proven" if is_proven else "not possible" if loses_output else "searched"
     return {"intact": status, "prevented_by": place and Place(*place[:2], _READS.get(place[2], ""))}
-
-
-def _wrong_state(call_state: CallState, error: Exception) -> InvalidInput:
-    """Return the error for a state that the package rejects.
-
-    Raises `InvalidInput` if `check_state` finds the field that is wrong.
-    """
-    if isinstance(error, InvalidInput):
-        return error
-    check_state(call_state)
-    return InvalidInput("call_state", f"expected the fields of a state: {error}", type(call_state).__name__)
 
 
 def _state(call_state: CallState) -> native.State:
@@ -322,26 +282,11 @@ def _block(call_state: CallState) -> native.Block:
 
 
 def _overridden(state: native.State, call_state: CallState) -> native.State:
-    """Return the state with an override applied; only the differences are copied to the native package."""
-    storages, replaced = [], []
-    for address, account in call_state.changes.items():
-        slots = _diff(account.storage, call_state.accounts.get(address, EMPTY).storage)
-        replaced.append(slots is None)
-        storages.append(account.storage if slots is None else slots)
-    return state.overridden(*_packed(call_state.changes, storages), replaced)
-
-
-def _diff(storage: Mapping[int, int], base: Mapping[int, int]) -> Mapping[int, int] | None:
-    """Return the slots that an override changes, or `None` if the override replaces the whole storage."""
-    if storage is base:
-        return {}
-    if type(storage) is not ChainMap:
-        return None
-    above, below = storage.maps
-    if below is base:
-        return above
-    slots = _diff(below, base)
-    return None if slots is None else {**slots, **above}
+    """Return the state with an override applied; only the given slots are copied to the native package."""
+    overrides = call_state.overrides
+    accounts = {address: call_state.account(address) for address in overrides}
+    slots = [override.slots for override in overrides.values()]
+    return state.overridden(*_packed(accounts, slots), [one.state is not None for one in overrides.values()])
 
 
 def _packed(

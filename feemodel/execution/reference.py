@@ -1,34 +1,33 @@
 """The reference engine executes messages with Ethereum's executable specification, which is exact on every fork.
 
 The engine follows `process_transaction` of the specification, except for the steps that need a signature. Each
-execution runs on a copy of the state, which is discarded.
+execution runs on a state of its own, which is discarded.
 
 The engine runs in the caller's thread and holds the global interpreter lock. An execution cannot be interrupted, so
 `REFERENCE_LIMITS` bounds its gas and thus its time.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from importlib import import_module
 from threading import Lock
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
 from ethereum_types.bytes import Bytes0, Bytes32
 from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.fee_market import calldata_floor_gas
-from feemodel.execution._engines import blob_cost, check_executable, check_fork
-from feemodel.execution._inputs import check_message, check_state
+from feemodel.execution._engines import blob_cost, check_inputs
 from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import GasEstimate, Search, search_message
-from feemodel.execution._state import Account, Block, CallState, blob_base_fee
+from feemodel.execution._state import Block, CallState, blob_base_fee
 
 
 @contextmanager
@@ -49,14 +48,10 @@ def recursion_limit(limit: int | None = None) -> Iterator[None]:
 with recursion_limit():  # importing the specification and py_ecc raises the recursion limit
     from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
 
-Found = TypeVar("Found")
-
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
-#: Maximum number of contract codes whose jump destinations are cached, and maximum size of such a code [byte]. The jump
-#: destinations of the code of one contract take at most 5 MB.
-CODES, CODE_SIZE = 8, 24_576
 
+_ONE_AT_A_TIME = Lock()  # the specification supports only one tracer per process
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
 #: Exceptional halts of the specification → error messages of geth's `core/vm/errors.go`.
@@ -75,7 +70,7 @@ _WORDS = {
 
 
 class Reference:
-    """Engine that executes EVM messages with the executable specification, and caches the accounts of the last state.
+    """Engine that executes EVM messages with the executable specification.
 
     >>> from feemodel.execution._state import CallState
     >>> Reference().execute(CallState(accounts={}), Message(to=bytes(20)), 21_000).gas_used
@@ -84,29 +79,15 @@ class Reference:
 
     name, limits = "reference", REFERENCE_LIMITS
 
-    def __init__(self) -> None:
-        self._base: CallState | None = None
-        self._state: Any = None
-        self._lock = Lock()
-
     def execute(self, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
         """Return the outcome of a message, see `feemodel.execution._engines.Engine`."""
-        return self._run(call_state, lambda execute: execute(message, gas_limit))
+        check_inputs(call_state, message, gas_limit)
+        with _ONE_AT_A_TIME:
+            return _executed(_rules(call_state.fork.name), call_state, message, gas_limit)
 
     def search(self, call_state: CallState, message: Message, search: Search) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, see `feemodel.execution._engines.Engine`."""
-        return self._run(call_state, lambda execute: search_message(execute, message, search))
-
-    def _run(self, call_state: CallState, task: Callable[[Callable[[Message, int], Outcome]], Found]) -> Found:
-        check_state(call_state)
-        rules = _rules(call_state.fork.name)
-        with self._lock:  # the specification supports only one tracer per process
-            if not call_state.same_base(self._base):
-                self._state, self._base = _load(rules, rules.state.State(), call_state.accounts), call_state
-            state = self._state
-            if call_state.changes:
-                state = _load(rules, _copy(rules, state), call_state.changes)
-            return task(partial(_executed, rules, state, call_state))
+        return search_message(partial(self.execute, call_state), message, search)
 
 
 @cache
@@ -118,33 +99,23 @@ def _rules(fork: str) -> Any:
         for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):
             import_module(f"{package}.{module}")
         rules = import_module(package)
-    # Cache jump destinations. Without the cache, the interpreter computes the jump destinations of the code at every
-    # call, which takes longer than executing most calls.
-    interpreter = rules.vm.interpreter
-    find = interpreter.get_valid_jump_destinations
-    kept = lru_cache(maxsize=CODES)(find)
-    interpreter.get_valid_jump_destinations = lambda code: (kept if len(code) <= CODE_SIZE else find)(code)
-    # Let BLOBBASEFEE return the blob base fee of a block override, even if no excess blob gas gives this fee.
+    # Let BLOBBASEFEE return the blob base fee that a block gives, even if no excess blob gas gives this fee.
     environment = rules.vm.instructions.environment
     if hasattr(environment, "calculate_blob_gas_price"):
         environment.calculate_blob_gas_price = Uint
     return rules
 
 
-def _executed(rules: Any, base: Any, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
-    """Execute a message on a copy of the specification's state."""
+def _executed(rules: Any, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
+    """Execute a message on the specification's form of the state."""
     fork = call_state.fork
-    check_message(message)
-    blobs = blob_cost(call_state, message)
-    check_executable(call_state, message, gas_limit, blobs)
-    check_fork(message, fork)
     intrinsic, zeros = intrinsic_gas(message, fork), message.data.count(0)
     floor = int(calldata_floor_gas.core(zeros, len(message.data) - zeros)) if fork.calldata_floor else 0
     if gas_limit < max(intrinsic, floor):
         return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
-    state = _copy(rules, base)
+    state = _loaded(rules, call_state)
     block = _block_environment(rules, state, call_state, message.base_fee)
-    due = blobs + (gas_limit * message.gas_price if message.pays else 0)
+    due = blob_cost(call_state, message) + (gas_limit * message.gas_price if message.pays else 0)
     _charge_sender(rules, state, message.sender, due)
     environment = _transaction_environment(rules, message, gas_limit - intrinsic, call_state)
     to = Bytes0() if message.to is None else rules.fork_types.Address(message.to)
@@ -201,26 +172,20 @@ def _process(rules: Any, prepared: Any) -> tuple[Any, bytes]:
     return end, b"".join(outputs)
 
 
-def _load(rules: Any, state: Any, accounts: Mapping[bytes, Account]) -> Any:
-    """Return the specification's state with the given accounts replaced."""
-    for key, account in accounts.items():
-        address = rules.fork_types.Address(key)
-        rules.state.destroy_account(state, address)
-        kept = rules.fork_types.Account(
+def _loaded(rules: Any, call_state: CallState) -> Any:
+    """Return the accounts in the specification's form."""
+    state = rules.state.State()
+    for key in {**call_state.accounts, **call_state.overrides}:
+        account, address = call_state.account(key), rules.fork_types.Address(key)
+        loaded = rules.fork_types.Account(
             nonce=Uint(account.nonce), balance=U256(account.balance), code=bytes(account.code)
         )
-        if kept == rules.fork_types.EMPTY_ACCOUNT and not account.storage:
+        if loaded == rules.fork_types.EMPTY_ACCOUNT and not account.storage:
             continue  # EIP-161 removed empty accounts
-        rules.state.set_account(state, address, kept)
+        rules.state.set_account(state, address, loaded)
         for slot, value in account.storage.items():
             rules.state.set_storage(state, address, Bytes32(slot.to_bytes(32, "big")), U256(value))
     return state
-
-
-def _copy(rules: Any, state: Any) -> Any:
-    copy_trie = rules.trie.copy_trie
-    storage = {address: copy_trie(trie) for address, trie in state._storage_tries.items()}
-    return rules.state.State(_main_trie=copy_trie(state._main_trie), _storage_tries=storage)
 
 
 def _charge_sender(rules: Any, state: Any, key: bytes, due: int) -> None:

@@ -89,7 +89,7 @@ class Executor(OwnChain):
         self.check_block(asked.block)
         if asked.overrides is not None:
             check_overrides(asked.overrides)
-        return super().state(asked).in_block(asked.block_overrides)
+        return super().state(asked)
 
     def check_block(self, block: BlockId | None) -> None:
         """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""

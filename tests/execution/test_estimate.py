@@ -306,15 +306,14 @@ def test_a_precompile_that_refuses_its_input_says_why(number, data):
     assert re.fullmatch("precompiled contract failed: .{10,}", words)
 
 
-def test_the_floor_of_calldata_is_named_by_geth_alone(engine):
+@pytest.mark.parametrize("search", ["geth", "besu"])
+def test_less_than_the_floor_of_calldata_is_too_little(engine, search):
     """21,000 gas and 4 for each zero byte pay for the execution; the floor is 10 each, EIP-7623."""
     asked = call(to=BROKE_TEXT, data="0x" + "00" * 1_000, gas=hex(26_000))
-    floor = "failed with 26000 gas: insufficient gas for floor data gas cost: have 26000, want 31000"
     state = call_state(gas_limit=26_000)
 
-    assert failed(lambda: estimate_gas(asked, state, search="geth", engine=engine))[1] == floor
-    allowance = "gas required exceeds allowance (26000)"
-    assert failed(lambda: estimate_gas(asked, state, search="besu", engine=engine))[1] == allowance
+    words = failed(lambda: estimate_gas(asked, state, search=search, engine=engine))[1]
+    assert words == "gas required exceeds allowance (26000)"
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1, 1.8e19, "1"])

@@ -46,7 +46,6 @@ def test_overrides_add_up():
     twice = STATE.overridden({HOLDER: {"balance": 1}}).overridden({HOLDER: {"nonce": 9}})
 
     assert (twice.account(HOLDER).balance, twice.account(HOLDER).nonce) == (1, 9)
-    assert twice.same_base(STATE)
 
 
 def test_an_account_can_be_emptied():

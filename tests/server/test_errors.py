@@ -143,8 +143,7 @@ ERRORS = [
             {}, {NOBODY: {"state": {}, "stateDiff": {}}}),
     refused(-32602, f"overrides.{NOBODY}.fake: expected one of balance, nonce, code, state, stateDiff, got 1", ESTIMATE,
             {}, {NOBODY: {"fake": 1}}),
-    refused(-32602, "blockOverrides.base: expected one of number, time, gasLimit, baseFeePerGas, difficulty, "
-            "feeRecipient, prevRandao, blobBaseFee, got '0x5'", "eth_call", {}, "latest", {}, {"base": "0x5"}),
+    refused(-32602, "too many arguments, want at most 3", "eth_call", {}, "latest", {}, {"number": "0x5"}),
     refused(-32602, "storageKeys: at most 1,024 per request, got 1,025", "rollup_getProof", ANNA,
             [EMPTY] * 1_025, "0x0"),
     refused(-32602, "missing value for required argument 2 (block)", "rollup_getProof", ANNA, []),
