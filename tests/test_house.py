@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_128,
+    "cli": 4_120,
     "estimates": 950,
     "ethereum": 2_482,
     "execution": 1_971,
     "explorer": 1_119,
-    "io": 3_243,
+    "io": 2_900,
     "ledger": 3_639,
     "linea": 2_257,
     "plots": 731,
@@ -59,12 +59,12 @@ CEILINGS = {
     "simulation": 8_429,
     "sizes": 965,
     "top level": 2_022,
-    "package": 38_845,
-    "tests": 39_237,
+    "package": 38_494,
+    "tests": 39_090,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,
-    "exported names": 211,
+    "exported names": 210,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -77,20 +77,12 @@ def read_subjects(subject: str, columns: Mapping[str, str] | None = None) -> lis
 
 def _of_file(path: str, columns: Mapping[str, str] | None) -> list[Item]:
     from feemodel.io.files import container_of, contents, reading
+    from feemodel.io.transactions import read_in_file_order
 
     with reading(path):
-        container = container_of(path)
-        if container in ("json", "lines"):
+        if container_of(path) == "json":
             return _of_text(contents(path).decode("utf-8-sig").strip(), columns)
-    return list(_of_table(path, columns))
-
-
-def _of_table(path: str, columns: Mapping[str, str] | None) -> Iterator[Item]:
-    from feemodel.io.transactions import read_each_transaction
-
-    for first, piece in read_each_transaction(path, columns=columns):
-        rows = [piece] if isinstance(piece, InvalidInput) else subjects_of(piece)
-        yield from ((f"row {row}", one) for row, one in enumerate(rows, first))
+        return [(f"row {row}", one) for row, one in enumerate(subjects_of(read_in_file_order(path, columns)), 1)]
 
 
 def _of_text(text: str, columns: Mapping[str, str] | None) -> list[Item]:
@@ -140,7 +132,7 @@ def _of_item(item: Any, columns: Mapping[str, str] | None) -> Transaction:
 
         if missing(TRANSACTIONS, [*item], parse_columns(columns, TRANSACTIONS)):
             raise
-        (found,) = subjects_of(table_of_objects([("transaction", item)], TRANSACTIONS, columns))
+        (found,) = subjects_of(table_of_objects([item], TRANSACTIONS, columns))
         if isinstance(found, InvalidInput):
             raise found from None
         return found

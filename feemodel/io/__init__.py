@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.io.blocks import add_tips as add_tips
     from feemodel.io.blocks import parse_blocks as parse_blocks
     from feemodel.io.blocks import read_blocks as read_blocks
     from feemodel.io.blocks import read_l1_fees as read_l1_fees

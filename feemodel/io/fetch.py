@@ -5,20 +5,21 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
 from feemodel._processors import map_in_order
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import from_quantity, to_quantity
+from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.blocks import checked_percentile, with_count
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.io.files import PathLike, written_whole
-from feemodel.io.formats import arrays_of_rows, cells_of
+from feemodel.io.formats import table_of_objects
 from feemodel.io.node import Node, NodeError
-from feemodel.io.tables import BLOCKS, make_table
+from feemodel.io.polled import quantity_in
+from feemodel.io.tables import BLOCKS
 from feemodel.io.values import ARROW_TYPES
 from feemodel.progress import Progress, reporting
 
@@ -27,7 +28,6 @@ MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
-Row: TypeAlias = dict[str, Any]  # values of a block by column
 
 
 def parse_block_range(text: str) -> range:
@@ -99,9 +99,9 @@ got range(7, 7)
     _check(blocks, concurrency, calls_per_request, tip_percentile)
     with (
         reporting(progress, len(blocks), "blocks") as report,
-        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
+        closing(_tables(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as tables,
     ):
-        return make_table(BLOCKS.columns, arrays_of_rows(BLOCKS, list(rows)), len(blocks))
+        return pd.concat(tables, ignore_index=True)
 
 
 def fetch_blocks(
@@ -155,12 +155,12 @@ got range(7, 7)
         written_whole(out, overwrite=overwrite) as file,
         Node(url, timeout=timeout, retries=retries, connections=concurrency) as node,
         reporting(progress, len(blocks), "blocks") as report,
-        closing(_rows(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as rows,
+        closing(_tables(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as tables,
     ):
-        _write(file, rows, tip_percentile)
+        _write(file, tables, -(-ROW_GROUP // calls_per_request), tip_percentile)
 
 
-def _write(file: Any, rows: Iterator[Row], tip_percentile: float | None) -> None:
+def _write(file: Any, tables: Iterator[pd.DataFrame], tables_in_group: int, tip_percentile: float | None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -175,40 +175,53 @@ def _write(file: Any, rows: Iterator[Row], tip_percentile: float | None) -> None
         for column in BLOCKS.columns
     )
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-        while group := list(islice(rows, ROW_GROUP)):
-            writer.write_table(pa.table(arrays_of_rows(BLOCKS, group), schema))
+        while group := list(islice(tables, tables_in_group)):
+            writer.write_table(pa.Table.from_pandas(pd.concat(group), schema, preserve_index=False))
 
 
-def _rows(
+def _tables(
     node: Node,
     blocks: range,
     concurrency: int,
     calls_per_request: int,
     tip_percentile: float | None,
     report: Callable[[int], object],
-) -> Generator[Row, None, None]:
-    """Yield the blocks as rows of the table, in order; each block must be the child of the previous block."""
-    _check_head(node, blocks[-1])
-    before: Row | None = None
+) -> Generator[pd.DataFrame, None, None]:
+    """Yield a table for each request, in order; each block must be the child of the previous block."""
+    head = quantity_in("eth_blockNumber", node.call("eth_blockNumber"))
+    if blocks[-1] > head:  # known before a download that may take an hour
+        raise UpstreamError(f"{node.name}: block {blocks[-1]} does not exist yet, the newest is {head}")
+    before: bytes | None = None
     numbers = (blocks[start : start + calls_per_request] for start in range(0, len(blocks), calls_per_request))
-    for part in map_in_order(partial(_part, node, tip_percentile), numbers, concurrency):
-        for row in part:
-            if before is not None and row["parent_hash"] != before["block_hash"]:
+    for table in map_in_order(partial(_table, node, tip_percentile), numbers, concurrency):
+        for number, own, parent in table[["block_number", "block_hash", "parent_hash"]].itertuples(index=False):
+            if before not in (None, parent):
                 raise UpstreamError(
-                    f"{node.name}: block {row['block_number']} is not the child of block {before['block_number']}: "
-                    "the chain was reorganised, or several nodes answer at this address"
+                    f"{node.name}: block {number} is not the child of block {number - 1}: the chain was reorganised, "
+                    "or several nodes answer at this address"
                 )
-            before = row
-            yield row
-        report(len(part))
+            before = own
+        yield table
+        report(len(table))
 
 
-def _part(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> list[Row]:
+def _table(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> pd.DataFrame:
     answers = node.batch([("eth_getBlockByNumber", [to_quantity(number), False]) for number in numbers])
-    rows = [_row(node, number, answer) for number, answer in zip(numbers, answers, strict=True)]
-    if tip_percentile is not None:
-        _add_fees(node, rows, _fee_history(node, numbers, tip_percentile))
-    return rows
+    for number, answer in zip(numbers, answers, strict=True):
+        if not isinstance(answer, dict):
+            raise UpstreamError(f"{node.name}: expected block {number}, the node returned {answer!r:.80}")
+    where = f"{node.name}: blocks {numbers[0]} to {numbers[-1]}"
+    try:
+        table = table_of_objects([*map(with_count, answers)], BLOCKS)
+    except InvalidInput as error:
+        raise UpstreamError(f"{where}: {error}") from None
+    if (returned := table["block_number"].tolist()) != list(numbers):
+        raise UpstreamError(f"{where}: the node returned blocks {returned}")
+    if table[["block_hash", "parent_hash"]].isna().any(axis=None):
+        raise UpstreamError(f"{where}: a block has no hash, or no parent hash")
+    if tip_percentile is None:
+        return table
+    return _with_fees(node, table, _fee_history(node, numbers, tip_percentile))
 
 
 def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHistory:
@@ -235,45 +248,20 @@ def _fee_history(node: Node, numbers: Sequence[int], percentile: float) -> FeeHi
     return history
 
 
-def _add_fees(node: Node, rows: list[Row], history: FeeHistory) -> None:
-    """Set the tip and the blob base fee in the rows of blocks, from the fee history of these blocks."""
-    for index, row in enumerate(rows):
-        if history.base_fees[index] != (row["base_fee_per_gas"] or 0):  # 0 before London
+def _with_fees(node: Node, table: pd.DataFrame, history: FeeHistory) -> pd.DataFrame:
+    """Return blocks with the tips and blob base fees of their fee history."""
+    for number, fee, own in zip(table["block_number"], history.base_fees, table["base_fee_per_gas"], strict=False):
+        if fee != (0 if own is pd.NA else own):  # 0 before London
             raise UpstreamError(
-                f"{node.name}: block {row['block_number']}: the base fee is {history.base_fees[index]} in "
-                f"eth_feeHistory, but {row['base_fee_per_gas']} in the header: the chain was reorganised, or several "
-                "nodes answer at this address"
+                f"{node.name}: block {number}: the base fee is {fee} in eth_feeHistory, but {own} in the header: the "
+                "chain was reorganised, or several nodes answer at this address"
             )
-        if row["excess_blob_gas"] is not None and history.blob_base_fees:
-            row["blob_base_fee"] = history.blob_base_fees[index] or None  # 0 means no blob base fee (the minimum is 1)
-        row["tip"] = history.rewards[index][0] if history.rewards else 0
-
-
-def _row(node: Node, number: int, answer: Any) -> Row:
-    if answer is None:
-        raise UpstreamError(f"{node.name}: the node has no block {number}")
-    if not isinstance(answer, dict):
-        raise UpstreamError(f"{node.name}: block {number}: the answer is not a block")
-    try:
-        row = cells_of(BLOCKS, f"block {number}", with_count(answer))
-    except InvalidInput as error:
-        raise UpstreamError(f"{node.name}: {error}") from None
-    if row["block_number"] != number:
-        raise UpstreamError(f"{node.name}: expected block {number}, the node returned block {row['block_number']}")
-    if row["block_hash"] is None or row["parent_hash"] is None:
-        raise UpstreamError(f"{node.name}: block {number} has no hash, or no parent hash")
-    return row
-
-
-def _check_head(node: Node, last: int) -> None:
-    # Before a download that may take an hour, check that the node has the last requested block.
-    answer = node.call("eth_blockNumber")
-    try:
-        head = from_quantity(answer, "eth_blockNumber")
-    except InvalidInput as error:
-        raise UpstreamError(f"{node.name}: {error}") from None
-    if last > head:
-        raise UpstreamError(f"{node.name}: block {last} does not exist yet, the newest is {head}")
+    tips = [row[0] for row in history.rewards] or [0] * len(table)
+    blob_fees = [fee or pd.NA for fee in history.blob_base_fees[: len(table)]] or pd.NA  # 0: the minimum is 1
+    return table.assign(
+        tip=pd.Series(tips, dtype="Int64"),
+        blob_base_fee=pd.Series(blob_fees, table.index, dtype="Int64").where(table["excess_blob_gas"].notna()),
+    )
 
 
 def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:

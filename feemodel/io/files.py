@@ -25,27 +25,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Container: TypeAlias = Literal["parquet", "csv", "json", "lines"]
+Container: TypeAlias = Literal["parquet", "csv", "json"]
 
 GZIP_MAGIC, PARQUET_MAGIC = b"\x1f\x8b", b"PAR1"
 BOM = b"\xef\xbb\xbf"  # byte order mark that some editors write before UTF-8 text
 _NAME = re.compile(rb'"?[A-Za-z_][A-Za-z0-9_]*"?\Z')  # header of a CSV file with one column
 CSV_BLOCK = 1 << 26  # number of bytes that the CSV parser reads at a time; a longer row cannot be read
 _QUOTED = re.compile(r"""(['"])(?:[^\\]|\\.){2,}\1""")  # quoted names; a quoted sign such as '=' is no name
+#: Missing values in text files of pandas, R, Dune, Spark and PostgreSQL.
+NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\N")
 
 
-def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
+def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file; a leading byte order mark is skipped.
 
-    Parameters
-    ----------
-    path : the file.
-    secret : whether the file may contain secret keys. If `secret` is true, error messages show the position of a fault
-        but no names from the file.
-
-    Raises
-    ------
-    UnreadableFile : the file cannot be read, or is not TOML.
+    Raises `UnreadableFile` if the file cannot be read, or is not TOML. The error shows the position of a fault but no
+    names from the file, because the file may contain keys.
     """
     try:
         with reading(path):
@@ -56,7 +51,7 @@ def read_toml(path: str | Path, *, secret: bool = False) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
     except ValueError as error:  # text that is not TOML or not UTF-8, a very long integer, or a NUL in the path
-        reason = _QUOTED.sub("'…'", str(error)) if secret and isinstance(error, tomllib.TOMLDecodeError) else str(error)
+        reason = _QUOTED.sub("'…'", str(error)) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 
 
@@ -89,7 +84,7 @@ def opened(path: PathLike) -> Iterator[BinaryIO]:
             yield file
 
 
-def contents(path: str | os.PathLike[str]) -> bytes:
+def contents(path: PathLike) -> bytes:
     """Return the content of a file; a gzip file is decompressed.
 
     >>> import tempfile, pathlib
@@ -103,7 +98,7 @@ def contents(path: str | os.PathLike[str]) -> bytes:
 
 
 def container_of(path: PathLike) -> Container:
-    """Return whether a file is Parquet, CSV, JSON or hexadecimal lines, according to the first bytes of the file."""
+    """Return whether a file is Parquet, CSV or JSON, by its first bytes. Lines of hexadecimal data count as JSON."""
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise UnreadableFile(f"{path}: a pipe or a device, which cannot be read twice; save it as a file first")
@@ -114,10 +109,8 @@ def container_of(path: PathLike) -> Container:
     if start.startswith(PARQUET_MAGIC):
         return "parquet"
     text = start.removeprefix(BOM).lstrip()
-    if text.startswith((b"{", b"[")):
+    if text.startswith((b"{", b"[", b"0x")):
         return "json"
-    if text.startswith(b"0x"):
-        return "lines"
     header, line_break, _ = text.partition(b"\n")
     if b"\0" not in start and (b"," in header or (line_break and _NAME.match(header.strip()))):
         return "csv"
@@ -134,14 +127,6 @@ def column_names(path: PathLike, container: Container) -> list[str]:
         return next(csv.reader([file.readline().decode("utf-8-sig")]))
 
 
-def column_units(path: PathLike) -> dict[str, str]:
-    """Return the units that a Parquet file states in its metadata, by column."""
-    import pyarrow.parquet as pq
-
-    units = {field.name: (field.metadata or {}).get(b"unit") for field in pq.read_schema(path)}
-    return {name: unit.decode(errors="replace") for name, unit in units.items() if unit is not None}
-
-
 def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> "pa.Table":
     """Read columns of a Parquet or CSV file into an Arrow table; columns of a CSV file are text."""
     need(f"reading {path}", "pyarrow")
@@ -150,9 +135,11 @@ def read_columns(path: PathLike, container: Container, names: Sequence[str]) -> 
     import pyarrow.parquet as pq
 
     if container == "parquet":
-        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
-            return parquet.read(columns=list(names)).combine_chunks()
-    as_text = arrow_csv.ConvertOptions(include_columns=list(names), column_types=dict.fromkeys(names, pa.string()))
+        return pq.read_table(path, columns=list(names), partitioning=None).combine_chunks()
+    as_text = arrow_csv.ConvertOptions(
+        include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), null_values=NO_VALUE,
+        strings_can_be_null=True,
+    )  # fmt: skip
     # with several threads, errors of the parser do not contain the row number
     options = arrow_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK)
     with opened(path) as file:
@@ -182,60 +169,42 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
     except json.JSONDecodeError as error:
         reason = f"not JSON at line {error.lineno} column {error.colno} ({error.msg})"
         raise InvalidInput(position, reason, error.doc[error.pos :]) from None
-    except (ValueError, RecursionError) as error:  # text not in UTF-8, deep nesting, or a very long integer
+    except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, not text, deep nesting, a very long integer
         raise InvalidInput(position, f"not JSON ({error})", text) from None
 
 
-def encoded(name: str, data: Any) -> bytes:
-    """Return bytes unchanged and text as UTF-8; raises `InvalidInput` for other types.
+def json_objects(data: bytes | str) -> list[Mapping[str, Any]]:
+    """Return the objects of a JSON document, of a list, or of JSON Lines.
 
-    >>> encoded("data", "0x02")
-    b'0x02'
+    The responses of a node, and of a query of Dune, are replaced by their results. A line of hexadecimal data is an
+    object with the member `raw`.
     """
-    if isinstance(data, str):
-        return data.encode("utf-8", "surrogateescape")
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise InvalidInput(name, "expected the bytes or the text of a document", data)
-    return bytes(data)
+    text = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    values = (_lines(text) if isinstance(text, bytes) else None) or [parse_json(text)]
+    objects: list[Any] = []
+    for value in map(_result, values):
+        objects += map(_result, value if isinstance(value, list) else [value])
+    for row, item in enumerate(objects, 1):
+        if not isinstance(item, Mapping):
+            raise InvalidInput(f"row {row}", "expected an object", item)
+    return objects
 
 
-def json_objects(data: bytes | str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a JSON document, list or JSON Lines, each with its position for error messages.
-
-    The responses of a node, and of a query of Dune, are replaced by their results.
-    """
-    try:
-        text = encoded("data", data).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text: {error.reason} at byte {error.start:,}"
-        raise InvalidInput("the document", reason, error.object[error.start : error.end]) from None
-    lines = [("", text)]
-    first, _, rest = text.strip().partition("\n")
-    if rest and _is_json(first):
-        numbered = enumerate(text.split("\n"), 1)
-        lines = [(f"line {number}", line) for number, line in numbered if line.strip()]
-    for place, line in lines:
-        items = _result(place or "the document", parse_json(line, place or "the document"))
-        for number, item in enumerate(items if isinstance(items, list) else [items], 1):
-            row = f"row {number}" if isinstance(items, list) else ""
-            position = ", ".join(part for part in (place, row) if part) or "the document"
-            result = _result(position, item)
-            if not isinstance(result, Mapping):
-                raise InvalidInput(position, "expected an object", result)
-            yield position, result
+def _lines(data: bytes) -> list[Any] | None:
+    """Return the values of JSON Lines, or of lines of hexadecimal data; `None` if the data are one document."""
+    data = data.removeprefix(BOM)
+    first, _, rest = data.strip().partition(b"\n")
+    if not first.startswith(b"0x") and not (rest and _is_json(first)):
+        return None
+    lines = ((number, line.strip()) for number, line in enumerate(data.split(b"\n"), 1))
+    return [
+        {"raw": line.decode(errors="replace")} if line.startswith(b"0x") else parse_json(line, f"line {number}")
+        for number, line in lines
+        if line
+    ]
 
 
-def _result(position: str, item: Any) -> Any:
-    if not isinstance(item, Mapping) or not ("result" in item or {"id", "error"} <= item.keys()):
-        return item
-    if item.get("error") is not None:
-        raise InvalidInput(position, "expected a result of the node, not an error", item["error"])
-    if (result := item.get("result")) is None:
-        raise InvalidInput(position, "expected a result; the node does not have this block or transaction", result)
-    return result["rows"] if isinstance(result, Mapping) and "rows" in result else result
-
-
-def _is_json(text: str) -> bool:
+def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -243,9 +212,19 @@ def _is_json(text: str) -> bool:
     return True
 
 
+def _result(item: Any) -> Any:
+    if not isinstance(item, Mapping) or not ("result" in item or {"id", "error"} <= item.keys()):
+        return item
+    if item.get("error") is not None:
+        raise InvalidInput("response", "expected a result of the node, not an error", item["error"])
+    if (result := item.get("result")) is None:
+        raise InvalidInput("response", "expected a result; the node does not have this block or transaction", result)
+    return result["rows"] if isinstance(result, Mapping) and "rows" in result else result
+
+
 @contextmanager
 def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a new file for writing. The file becomes visible only after it is complete and on disk.
+    """Open a new file for writing. The file becomes visible only after it is complete.
 
     The file is written under another name in the same directory, flushed to disk, and renamed. If an exception occurs,
     including an interrupt, the file is removed.
@@ -253,7 +232,10 @@ def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[Binary
     Raises `InvalidInput` if the file exists and `overwrite` is not set, or if its directory is not writable.
     """
     target = Path(path)
-    _check_target(target, overwrite)
+    if target.is_dir():
+        raise InvalidInput("out", "expected a file, not a folder", str(target))
+    if target.exists() and not overwrite:
+        raise InvalidInput("out", "the file exists; remove it, or set overwrite", str(target))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         file = part.open("xb")
@@ -264,29 +246,7 @@ def written_whole(path: PathLike, *, overwrite: bool = False) -> Iterator[Binary
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _check_target(target, overwrite)  # another process may have created the target file
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if target.is_dir():
-        raise InvalidInput("out", "expected a file, not a folder", str(target))
-    if target.exists() and not overwrite:
-        raise InvalidInput("out", "the file exists; remove it, or set overwrite", str(target))
-
-
-def _sync_folder(folder: Path) -> None:
-    # Write the folder to disk, so that the renamed file survives a crash. The write is skipped on systems that cannot
-    # open folders.
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

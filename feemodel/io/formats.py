@@ -10,20 +10,21 @@ a number of seconds or a timestamp, and a 128-bit integer is 16 bytes in little-
 (clickhouse.com/docs/interfaces/formats/Parquet, read in November 2026).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._transaction_fields import FIELD_NAMES, IGNORED_NAMES, SIDECAR_NAMES, misspelt
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.ethereum.l1_table import L1_NAMES
-from feemodel.io.files import Container, PathLike, column_names, container_of, contents, json_objects, read_columns
+from feemodel.io.files import PathLike, column_names, container_of, contents, json_objects, read_columns
 from feemodel.io.tables import Column, Schema, make_table
-from feemodel.io.values import NO_VALUE, ONE, array_of, cell, column
+from feemodel.io.values import ONE, array_of, column
 
 #: Names that neither a transaction nor a table of L1 fees has, and names that take precedence.
 _OTHER_NAMES = {
@@ -50,8 +51,8 @@ UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
     "s": Fraction(1), "ms": Fraction(1, 1000),
 }  # fmt: skip
-#: Columns that a file may contain several times under different names; the first name found is used.
-FIRST_COUNTS = ("value", "transaction_type", "blob_gas_used")
+#: Column of which the first name in a file is used, because ethereum-etl writes another `type` beside it.
+FIRST_COUNTS = "transaction_type"
 #: Column name in the file → factor that converts the unit implied by the name to the unit of the table.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
 
@@ -69,7 +70,7 @@ def names_of(schema: Schema, ours: str) -> tuple[str, ...]:
     return tuple(name for name in NAMES.get(ours, (ours,)) if name not in own)
 
 
-def missing(schema: Schema, found: Sequence[str], given: Mapping[str, Any]) -> list[str]:
+def missing(schema: Schema, found: Collection[str], given: Collection[str]) -> list[str]:
     """Return the required columns that a file lacks. `given`: columns for which the caller gave the name."""
     needed = [column.name for column in schema.columns if column.presence != "optional" and column.name not in given]
     names = {ours: names_of(schema, ours) for ours in needed}
@@ -114,15 +115,10 @@ def parse_columns(given: Mapping[str, str] | None, schema: Schema) -> dict[str, 
     return chosen
 
 
-def sources(
-    found: Sequence[str], schema: Schema, given: Mapping[str, Source], values: Mapping[str, Any] | None = None
-) -> dict[str, Source]:
-    """Return the column of the file from which each column of the table is read.
+def sources(found: Sequence[str], schema: Schema, given: Mapping[str, Source]) -> dict[str, list[Source]]:
+    """Return the columns of a file from which each column of the table is read; the others are left out.
 
-    Columns of the table that are not in the file are left out of the result.
-
-    Raises `InvalidInput` if several columns of the file match one column of the table. If the values of a single row
-    are given as `values`, several columns may match, provided that their values are equal.
+    `given` are the columns for which the caller gave the name.
     """
     for ours, source in given.items():
         if source.name not in found:
@@ -130,24 +126,18 @@ def sources(
                 f"columns[{ours}]", f"expected one of the columns of the file, {', '.join(found)}", source.name
             )
     taken = {source.name for source in given.values()}
-    chosen = dict(given)
+    chosen = {ours: [source] for ours, source in given.items()}
     for one in schema.columns:
         names = [name for name in names_of(schema, one.name) if name in found and name not in taken]
-        if one.name in given or not names:
-            continue
-        if values is not None:
-            names = [name for name in names if values.get(name) is not None] or names
-            names = [name for name in names if name == names[0] or values.get(name) != values.get(names[0])]
-        if len(names) > 1 and one.name not in FIRST_COUNTS:
-            advice = f"select one with columns {one.name}=NAME"
-            raise InvalidInput(one.name, f"the file has several such columns; {advice}", names)
-        chosen[one.name] = Source(names[0], COUNTED_BY.get(names[0], ONE))
+        if names and one.name not in given:
+            chosen[one.name] = [Source(name, COUNTED_BY.get(name, ONE)) for name in names]
     return chosen
 
 
-def check_spelling(found: Iterable[str], schema: Schema, read: Mapping[str, Source]) -> None:
+def check_spelling(found: Iterable[str], schema: Schema, read: Mapping[str, Sequence[Source]]) -> None:
     """Raise `InvalidInput` for a name that is probably a misspelling of a column that the file lacks."""
-    taken = {source.name for source in read.values()} | {column.name for column in schema.columns} | _NOT_READ
+    chosen = {source.name for named in read.values() for source in named}
+    taken = chosen | {column.name for column in schema.columns} | _NOT_READ
     absent = {
         name: column.name
         for column in schema.columns
@@ -166,101 +156,70 @@ def read_table(path: PathLike, schema: Schema, columns: Mapping[str, str] | None
     container = container_of(path)
     if container == "json":
         return table_of_objects(json_objects(contents(path)), schema, columns)
-    if container == "lines":
-        raise UnreadableFile(f"{path}: expected Parquet, CSV or JSON, not lines of hexadecimal data")
-    read, table = _read(path, container, schema, columns)
-    return _made(schema, read, table)
-
-
-def read_each_row(
-    path: PathLike, container: Container, schema: Schema, columns: Mapping[str, str] | None = None
-) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield the readable rows of a Parquet or CSV file as tables, and an error for each row that cannot be read.
-
-    Each item is a pair of a row number, counted from 1, and the table that starts with this row or the error for this
-    row.
-    """
-    read, table = _read(path, container, schema, columns)
-    pieces = [(1, table)] if table.num_rows else []
-    while pieces:
-        first, piece = pieces.pop()
-        try:
-            yield first, _made(schema, read, piece)
-        except InvalidInput as error:
-            half = piece.num_rows // 2
-            if half:
-                pieces += [(first + half, piece.slice(half)), (first, piece.slice(0, half))]
-            else:
-                yield first, InvalidInput(error.name.removeprefix("row 1: "), error.reason, error.value)
-
-
-def _read(
-    path: PathLike, container: Container, schema: Schema, columns: Mapping[str, str] | None
-) -> tuple[dict[str, Source], Any]:
-    """Return the source of each column, and the content of the file."""
-    found, given = column_names(path, container), parse_columns(columns, schema)
-    if lacking := missing(schema, found, given):
-        advice = f"({schema.option} FIELD=NAME, or columns={{FIELD: NAME}}, if a column has another name)"
-        needs = f"{schema.name} also need {', '.join(lacking)} {advice}"
-        raise UnreadableFile(f"{path}: has the columns {', '.join(found)}; {needs}")
-    read = sources(found, schema, given)
-    wanted = list(dict.fromkeys(source.name for source in read.values()))
+    found = column_names(path, container)
+    read = _columns_of(found, schema, columns)
+    wanted = list(dict.fromkeys(source.name for named in read.values() for source in named))
     if twice := [name for name in wanted if found.count(name) > 1]:
         raise UnreadableFile(f"{path}: has the column {twice[0]} twice")
-    check_spelling(found, schema, read)
-    return read, read_columns(path, container, wanted)
-
-
-def _made(schema: Schema, read: Mapping[str, Source], table: Any) -> pd.DataFrame:
-    arrays: dict[str, Any] = {
-        one.name: column(one.kind, table.column(source.name), source.name, source.scale)
-        for one in schema.columns
-        if (source := read.get(one.name)) is not None
-    }
-    made = make_table(schema.columns, arrays, table.num_rows)
-    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
-    return made
+    table = read_columns(path, container, wanted)
+    return _table(schema, read, table, table.num_rows)
 
 
 def table_of_objects(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], schema: Schema, columns: Mapping[str, str] | None = None
+    rows: Sequence[Mapping[str, Any]], schema: Schema, columns: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Convert JSON objects, each with its position, to a table.
+    """Convert JSON objects, of which each has the names of one source, to a table. Errors count rows from 1."""
+    if not rows:
+        return make_table(schema.columns, {}, 0)
+    read = _columns_of([*dict.fromkeys(name for row in rows for name in row)], schema, columns)
+    for one in schema.columns:
+        if one.presence == "nullable":  # it may be null, but must be said
+            names = {source.name for source in read[one.name]}
+            for number, row in enumerate(rows, 1):
+                if names.isdisjoint(row):
+                    raise InvalidInput(f"row {number}: {one.name}", "expected a value, or null")
+    values = {source.name: [row.get(source.name) for row in rows] for named in read.values() for source in named}
+    return _table(schema, read, values, len(rows))
 
-    A field of an object may have any of the names in `NAMES`.
-    """
-    rows, given = list(rows), parse_columns(columns, schema)
-    found = list(dict.fromkeys(name for _, row in rows for name in row))
-    read = sources(found, schema, given, {})  # raises an error for a name in `columns` that is in no row
-    arrays = arrays_of_rows(schema, [cells_of(schema, *row, given) for row in rows])
-    made = make_table(schema.columns, arrays, len(rows), lambda number: rows[number - 1][0])
+
+def _columns_of(found: Sequence[str], schema: Schema, columns: Mapping[str, str] | None) -> dict[str, list[Source]]:
+    """Return the columns of a file to read for a table; raises `InvalidInput` for missing and misspelt columns."""
+    given = parse_columns(columns, schema)
+    if lacking := missing(schema, found, given):
+        advice = f"({schema.option} FIELD=NAME, or columns={{FIELD: NAME}}, if a column has another name)"
+        reason = f"{schema.name} also need {', '.join(lacking)} {advice}"
+        raise InvalidInput("columns", reason, ", ".join(found))
+    read = sources(found, schema, given)
     check_spelling(found, schema, read)
-    made.attrs["names_in_file"] = {ours: source.name for ours, source in read.items()}
+    return read
+
+
+def _table(schema: Schema, read: Mapping[str, list[Source]], values: Any, rows: int) -> pd.DataFrame:
+    """Return a table from the columns of a file: arrays of Arrow, or lists."""
+    arrays = {one.name: _array(one, read[one.name], values) for one in schema.columns if one.name in read}
+    made = make_table(schema.columns, arrays, rows)
+    made.attrs["names_in_file"] = {ours: named[0].name for ours, named in read.items()}
     return made
 
 
-def cells_of(
-    schema: Schema, position: str, row: Mapping[str, Any], given: Mapping[str, Source] | None = None
-) -> dict[str, Any]:
-    """Return the values of a JSON object by column; missing values are `None`. Errors name the position."""
-    mine = {ours: source for ours, source in (given or {}).items() if source.name in row}
-    try:
-        read = sources([*row], schema, mine, row)
-    except InvalidInput as error:
-        raise InvalidInput(f"{position}: {error.name}", error.reason, error.value) from None
-    return {one.name: _cell(one, position, row, read.get(one.name)) for one in schema.columns}
+def _array(one: Column, named: Sequence[Source], values: Any) -> Any:
+    """Return a column of the table. If a file has several such columns, their values must be equal or missing."""
+    first, *others = named
+    array = column(one.kind, values[first.name], first.name, first.scale)
+    for other in others:
+        merged = _listed(array)
+        if one.name == FIRST_COUNTS and None not in merged:
+            break
+        for row, value in enumerate(_listed(column(one.kind, values[other.name], other.name, other.scale))):
+            if merged[row] is None:
+                merged[row] = value
+            elif value is not None and value != merged[row] and one.name != FIRST_COUNTS:
+                advice = f"select one with columns {one.name}=NAME"
+                reason = f"the file has several such columns with other values; {advice}"
+                raise InvalidInput(f"row {row + 1}: {one.name}", reason, [source.name for source in named])
+        array = array_of(one.kind, merged)
+    return array
 
 
-def _cell(one: Column, position: str, row: Mapping[str, Any], source: Source | None) -> Any:
-    value = None if source is None else row[source.name]
-    if value is None or (isinstance(value, str) and one.kind != "text" and value in NO_VALUE):
-        if one.presence == "always" or (one.presence == "nullable" and source is None):
-            raise InvalidInput(f"{position}: {one.name if source is None else source.name}", "expected a value")
-        return None
-    assert source is not None
-    return cell(one.kind, value, f"{position}: {source.name}", source.scale)
-
-
-def arrays_of_rows(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one array per column from rows of `cells_of`."""
-    return {one.name: array_of(one.kind, [row[one.name] for row in rows]) for one in schema.columns}
+def _listed(array: Any) -> list[Any]:
+    return [*array] if isinstance(array, np.ndarray) else [*array.to_pylist()]

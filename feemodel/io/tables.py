@@ -9,19 +9,17 @@ A column has one of these kinds:
 | type   | like `whole`: 0 to 255; a name in the file, such as DynamicFee, is converted to its number                  |
 | fee    | Int64; Float64 if the file has means with fractions of a wei                                                |
 | real   | Float64                                                                                                     |
-| accesses | object column; a value is a tuple of pairs: an address, and its storage keys                              |
-| list   | object column; a value is a tuple of the items of a list in the file                                        |
+| list   | object column; a value has the items of a list in the file                                                  |
 | amount | object column of Python ints, because amounts in wei may exceed 64 bits                                     |
 | data   | bytes, as pandas' binary[pyarrow]                                                                           |
 | flag   | pandas' boolean                                                                                             |
-| text   | pandas' string                                                                                              |
 
 A missing value is `<NA>`; a column that is not in the file contains only `<NA>`. Rows are sorted by block number (and
 index within the block); duplicate blocks or transactions are refused. Gaps between block numbers are allowed, for
 example in a sample of every tenth block.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -44,7 +42,6 @@ _NULLABLE: "dict[str, ExtensionDtype | np.dtype[Any]]" = {
     "real": pd.Float64Dtype(),
     "data": pd.ArrowDtype(pa.binary()),
     "flag": pd.BooleanDtype(),
-    "text": pd.StringDtype(),
 }
 
 HASH, ADDRESS = 32, 20  # bytes
@@ -99,9 +96,6 @@ BLOCKS = Schema(
     ),
 )
 
-_GAS_PRICE = Column(
-    "gas_price", "whole", "wei / gas", "as reported by a node; after inclusion, the price paid", "optional"
-)
 TRANSACTIONS = Schema(
     "transactions",
     (
@@ -117,11 +111,11 @@ TRANSACTIONS = Schema(
         Column("value", "amount", "wei", "amount sent"),
         Column("input", "data", "", "calldata, or the init code of a contract creation"),
         Column("gas_limit", "whole", "gas", "gas limit set by the sender"),
-        _GAS_PRICE,
+        Column("gas_price", "whole", "wei / gas", "of the node; after inclusion, the price paid", "optional"),
         Column("max_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
         Column("max_priority_fee_per_gas", "whole", "wei / gas", "missing for types 0 and 1", "optional"),
         Column("max_fee_per_blob_gas", "whole", "wei / gas", "only for type 3", "optional"),
-        Column("access_list", "accesses", "", "missing for type 0", "optional"),
+        Column("access_list", "list", "", "missing for type 0", "optional"),
         Column("blob_versioned_hashes", "list", "", "only for type 3", "optional"),
         Column("authorization_list", "list", "", "only for type 4", "optional"),
         Column("v", "whole", "1", "part of the signature; the y parity for types 1 and above", "optional"),
@@ -144,44 +138,17 @@ RECEIPTS = Schema(
     ),
 )
 
-PRICED = Schema(
-    "transactions with their gas and price",
-    (
-        Column("block_number", "whole", "1", "height of the block"),
-        Column("gas_used", "whole", "gas", "after refunds"),
-        _GAS_PRICE,
-        Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
-    ),
-)
-
 RAW_TRANSACTIONS = Schema(
     "raw transactions",
     (
         Column("raw", "data", "", "the signed EIP-2718 encoding", "optional"),
         Column("sender_and_unsigned_transaction", "data", "", "measured if `raw` is unknown", "optional"),
         Column("block_number", "whole", "1", "height of the block", "optional"),
-        Column("block_hash", "data", "", "", "optional", HASH),
         Column("timestamp", "whole", "s", "time of the block since 1970", "optional"),
         Column("transaction_index", "whole", "1", "index within the block, from 0", "optional"),
-        Column("l2_block_index", "whole", "1", "index of the block within a channel, from 0", "optional"),
         Column("hash", "data", "", "hash of the transaction", "optional", HASH),
-        Column("type", "whole", "1", "EIP-2718 type", "optional"),
         Column("sender", "data", "", "", "optional", ADDRESS),
-        Column("size", "whole", "bytes", "size of `raw`", "optional"),
-        Column("gas_limit", "whole", "gas", "gas limit set by the sender", "optional"),
         Column("gas_used", "whole", "gas", "before or after refunds, depending on the source of the file", "optional"),
-        Column("status", "flag", "", "whether the transaction succeeded", "optional"),
-        Column("gas_price", "whole", "wei / gas", "", "optional"),
-        Column("max_fee_per_gas", "whole", "wei / gas", "", "optional"),
-        Column("max_priority_fee_per_gas", "whole", "wei / gas", "", "optional"),
-        Column("base_fee_per_gas", "whole", "wei / gas", "base fee of the block", "optional"),
-        Column("block_extra_data", "data", "", "extra data of the header", "optional"),
-        Column("fixed_cost_kwei", "whole", "kwei", "fixed cost in the valid pricing record", "optional"),
-        Column("variable_cost_kwei", "whole", "kwei", "variable cost in the valid pricing record", "optional"),
-        Column("eth_gas_price_kwei", "whole", "kwei", "gas price in the valid pricing record", "optional"),
-        Column("linea_lzss_size", "whole", "bytes", "compressed size by the production compressor", "optional"),
-        Column("linea_packed_size", "whole", "bytes", "compressed size after packing into field elements", "optional"),
-        Column("source", "text", "", "origin of the row", "optional"),
     ),
 )
 
@@ -204,32 +171,31 @@ L1_FEES = Schema(
 )
 
 
-def make_table(
-    columns: Columns, arrays: Mapping[str, Any], rows: int, position: Callable[[int], str] = "row {}".format
-) -> pd.DataFrame:
+def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
     """Return Arrow arrays (object arrays for amounts) as a table with the given columns.
 
     Raises `InvalidInput` if a required value is missing or has the wrong length. The error message names the column and
-    the row, by default counted from 1.
+    the row, counted from 1.
     """
-    return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows, position) for column in columns})
+    return pd.DataFrame({column.name: _series(column, arrays.get(column.name), rows) for column in columns})
 
 
-def _series(column: Column, array: Any, rows: int, position: Callable[[int], str]) -> "pd.Series[Any]":
+def _series(column: Column, array: Any, rows: int) -> "pd.Series[Any]":
     if array is None:
-        return pd.Series(pd.NA, index=range(rows), dtype=_NULLABLE[column.kind])
+        dtype = column.dtype if not rows else _NULLABLE[column.kind]
+        return pd.Series(pd.NA if rows else [], index=range(rows), dtype=dtype)
     is_arrow = isinstance(array, (pa.Array, pa.ChunkedArray))
     missing = np.asarray(array.is_null()) if is_arrow else np.array([value is None for value in array], dtype=bool)
     if column.presence == "always" and missing.any():
-        raise InvalidInput(f"{position(int(missing.argmax()) + 1)}: {column.name}", "expected a value")
+        raise InvalidInput(f"row {int(missing.argmax()) + 1}: {column.name}", "expected a value")
     if not is_arrow:
         return pd.Series(array, dtype=object).where(~missing, pd.NA)
     if column.length is not None:
         wrong = np.asarray(pc.fill_null(pc.not_equal(pc.binary_length(array), column.length), False))
         if wrong.any():
             row = int(wrong.argmax())
-            name, value = f"{position(row + 1)}: {column.name}", array[row].as_py()
-            raise InvalidInput(name, f"expected {column.length} bytes", to_hex(value))
+            reason = f"expected {column.length} bytes"
+            raise InvalidInput(f"row {row + 1}: {column.name}", reason, to_hex(array[row].as_py()))
     if column.kind == "fee" and pa.types.is_floating(array.type):
         return pd.Series(array.to_pandas(types_mapper=lambda _: pd.Float64Dtype()))
     return pd.Series(array.to_pandas(types_mapper=lambda _: _NULLABLE[column.kind]), dtype=column.dtype)

@@ -11,42 +11,11 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF
-from feemodel.io.files import (
-    BOM,
-    PathLike,
-    column_names,
-    container_of,
-    contents,
-    encoded,
-    json_objects,
-    parse_json,
-    reading,
-)
-from feemodel.io.formats import read_each_row, read_table, table_of_objects
+from feemodel.io.files import PathLike, column_names, container_of, contents, json_objects, reading
+from feemodel.io.formats import read_table, table_of_objects
 from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Column, Schema, in_order
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
-
-
-def _row(line: bytes, position: str) -> Mapping[str, Any]:
-    """Return a raw transaction: a JSON object, or hexadecimal data that starts with 0x."""
-    if line.startswith(b"0x"):
-        return {"raw": line.decode("ascii", errors="replace")}
-    if not line.startswith(b"{"):
-        raise InvalidInput(position, "expected a JSON object, or hexadecimal data that starts with 0x", line)
-    return raw_row(parse_json(line, position), position)
-
-
-def raw_row(row: Mapping[str, Any], position: str) -> Mapping[str, Any]:
-    """Return a JSON object as a row of the table; raises `InvalidInput` if the object has no transaction."""
-    given = [name for name in PAYLOADS if row.get(name) is not None]
-    if not given:
-        raise InvalidInput(position, f"expected a field {' or '.join(PAYLOADS)}", sorted(row))
-    if "0x" in [row[name] for name in given]:
-        raise InvalidInput(position, "expected a transaction of at least one byte", "0x")
-    return row
-
-
 RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
 
 
@@ -71,7 +40,7 @@ def read_transactions(
     Returns
     -------
     Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
-    per transaction. Columns that the file lacks are `<NA>` and listed in the attribute `not_in_file`.
+    per transaction. Columns that the file lacks are `<NA>`.
 
     Raises
     ------
@@ -88,37 +57,25 @@ def read_transactions(
     [[5, 7, 21000]]
     """
     with reading(path):
-        container = container_of(path)
-        if container in ("json", "lines"):
+        if container_of(path) == "json":
             table = parse_transactions(contents(path), columns=columns)
         else:
-            schema = _schema({*column_names(path, container), *(columns or {})})
-            table = _ordered(read_table(path, schema, columns), schema)
+            table = _ordered(read_in_file_order(path, columns))
     return table if receipts is None else _with_receipts(table, receipts)
 
 
-def read_each_transaction(
-    path: PathLike, *, columns: Mapping[str, str] | None = None
-) -> Iterator[tuple[int, pd.DataFrame | InvalidInput]]:
-    """Yield the transactions of a CSV or Parquet file as tables, and an error for each row that cannot be read.
-
-    Each item is a pair: a row number, counted from 1, and either the error for this row or a table whose first row has
-    this number. The items are in the order of the file.
-
-    Raises `UnreadableFile` for a file that is not a table of transactions.
-    """
-    with reading(path):
-        container = container_of(path)
-        schema = _schema({*column_names(path, container), *(columns or {})})
-        yield from read_each_row(path, container, schema, columns)
+def read_in_file_order(path: PathLike, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Return the transactions of a CSV or Parquet file in the order of its rows; see `read_transactions`."""
+    names = column_names(path, container_of(path))
+    return read_table(path, _schema({*names, *(columns or {})}), columns)
 
 
 def _schema(names: Collection[str]) -> Schema:
     return TRANSACTIONS if {*PAYLOADS}.isdisjoint(names) else RAW_TRANSACTIONS
 
 
-def _ordered(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    return in_order(table, "block_number", "transaction_index") if schema is TRANSACTIONS else table
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    return table if "raw" in table else in_order(table, "block_number", "transaction_index")
 
 
 def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -142,50 +99,31 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
     Raises
     ------
     InvalidInput : invalid JSON, a missing or invalid field, a duplicate transaction, or a block that has only the
-        hashes of its transactions. The error message names the line or the item.
+        hashes of its transactions. The error message names the row.
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: the document: expected full transactions, not hashes (set the second \
+    feemodel.errors.InvalidInput: transactions: expected full transactions, not hashes (set the second \
 parameter of eth_getBlockByNumber to true), got '0x11'
     >>> parse_transactions('{"raw": "0x02f87782e708", "gas_used": 21000}\\n0x02f87782e709')["raw"].to_list()
     [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
     """
-    data = encoded("data", data)
-    if _is_raw(data):
-        lines = enumerate(map(bytes.strip, data.removeprefix(BOM).split(b"\n")), 1)
-        raw = ((f"line {number}", _row(line, f"line {number}")) for number, line in lines if line)
-        return table_of_objects(raw, RAW_TRANSACTIONS)
-    rows = [one for position, item in json_objects(data) for one in _of_block(position, item)]
-    schema = _schema(rows[0][1] if rows else {})
-    if schema is RAW_TRANSACTIONS:
-        rows = [(position, raw_row(row, position)) for position, row in rows]
-    return _ordered(table_of_objects(rows, schema, columns), schema)
+    rows = [row for item in json_objects(data) for row in _of_block(item)]
+    return _ordered(table_of_objects(rows, _schema(rows[0] if rows else {}), columns))
 
 
-def _is_raw(data: bytes) -> bool:
-    """Return whether the first line is a raw transaction: hexadecimal data, or an object that contains such data."""
-    first, _, _ = data.removeprefix(BOM).strip().partition(b"\n")
-    if not first.startswith(b"{"):
-        return first.startswith(b"0x")
-    try:
-        return bool(set(PAYLOADS) & parse_json(first, "line 1").keys())
-    except InvalidInput:  # a JSON object that extends over several lines
-        return False
-
-
-def _of_block(position: str, item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _of_block(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the transactions of a block, or a transaction itself."""
     transactions = item.get("transactions")
     if not isinstance(transactions, list):
-        yield position, item
+        yield item
         return
-    for index, transaction in enumerate(transactions):
+    for transaction in transactions:
         if not isinstance(transaction, dict):
             reason = "expected full transactions, not hashes (set the second parameter of eth_getBlockByNumber to true)"
-            raise InvalidInput(position, reason, transaction)
+            raise InvalidInput("transactions", reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
-        yield f"{position}, transaction {index}", {"timestamp": item.get("timestamp"), **own}
+        yield {"timestamp": item.get("timestamp"), **own}
 
 
 def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:

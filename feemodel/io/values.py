@@ -1,4 +1,4 @@
-"""Convert the values of files and nodes: one function for a value, and one for a column of an Arrow table.
+"""Convert the values of files and nodes: one function for a value, and one for a column of a table.
 
 Integers are JSON integers, decimal digits, or hexadecimal digits after 0x. Bytes are hexadecimal digits after 0x, or
 binary. Times are seconds since 1970, or a date and time (UTC if there is no time zone). Nothing is rounded: where an
@@ -19,30 +19,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, UINT256_MAX, sequence, text
+from feemodel.checks import INT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import MAX_TYPE, read_access_list, read_type
+from feemodel.ethereum._call import MAX_TYPE, read_type
 from feemodel.ethereum._quantities import from_hex, from_number
-from feemodel.io.files import parse_json
+from feemodel.io.files import NO_VALUE, parse_json
 
 #: Kinds of values: `whole` is an integer below 2**63, `amount` is an integer below 2**256, `fee` is an amount of wei
-#: that may have a fraction, `real` is a double, `time` is a number of seconds, and `accesses` is an access list.
-Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "accesses", "list", "data", "flag", "text"]
+#: that may have a fraction, `real` is a double, and `time` is a number of seconds.
+Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "list", "data", "flag"]
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 ARROW_TYPES = {
     "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
-    "flag": pa.bool_(), "text": pa.string(),
+    "flag": pa.bool_(),
 }  # fmt: skip
-OBJECTS = ("amount", "accesses", "list")  # kinds of columns that hold Python objects
+OBJECTS = ("amount", "list")  # kinds of columns that hold Python objects
 WORD = 32  # size of a 256-bit number [byte]
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
-EXACT_SHORT = {pa.float32(): 2**24, pa.float16(): 2**11}  # type → value up to which the type represents every integer
 LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
 LARGEST = {"time": LATEST - 1, "type": MAX_TYPE, "whole": INT64_MAX, "fee": INT64_MAX}
 ONE = Fraction(1)
-#: Missing values in text files of pandas, R, Dune, Spark and PostgreSQL.
-NO_VALUE = ("", "<nil>", "<NA>", "NA", "null", "NULL", "None", "nan", "NaN", "\\N")
 FLAGS = {1: True, 0: False, "1": True, "0": False, "0x1": True, "0x0": False, "true": True, "false": False}
 # A double as text: Python writes the exponent with "e", and Java with "E"; 2**256 - 1 has 78 digits.
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
@@ -50,7 +47,7 @@ _PLAIN = "^(0|[1-9][0-9]{0,17})$"
 
 
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
-    """Return one value as a Python int, float, bytes, bool, str or tuple; `scale` = its unit / unit of the table.
+    """Return one value as a Python int, float, bytes, bool or list; `scale` = its unit / unit of the table.
 
     >>> cell("whole", "0x5208", "gas_used"), cell("fee", "1.5", "base_fee", Fraction(10**9))
     (21000, 1500000000)
@@ -65,8 +62,6 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
         case "type":
             is_number = not isinstance(value, str) or value.isdecimal()
             return read_type(name, _number("whole", value, name, ONE) if is_number else value, maximum=MAX_TYPE)
-        case "accesses":
-            return read_access_list(name, parse_json(value, name) if isinstance(value, str) else value)
         case "list":  # ethereum-etl writes a list in CSV as text with separators
             joined = isinstance(value, str) and not value.startswith("[")
             listed = parse_json(value, name) if isinstance(value, str) and not joined else value
@@ -76,50 +71,42 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
             if not isinstance(known, (int, float, str, Decimal)) or known not in FLAGS:
                 raise InvalidInput(name, "expected true, false, 1 or 0", value)
             return FLAGS[known]
-        case "text":
-            return text(name, value)
         case _:
             return _number(kind, value, name, scale)
 
 
-def column(kind: Kind, array: Arrow, name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
-    """Convert a column of a Parquet file, or of a CSV file (as text), to the Arrow type of `kind`, or to objects."""
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    if pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type):
-        array = array.cast(pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary())
-    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-    if is_text:
-        array = pc.if_else(pc.is_in(array, pa.array(NO_VALUE, array.type)), None, array)
-    elif pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), None, array)  # pandas writes missing numbers as NaN
-    if (ready := _without_python(kind, array, scale, is_text=is_text)) is not None:
-        return ready
-    values = array.to_pylist()
-    if kind in ("whole", "fee", "amount") and array.type in (pa.binary(16), pa.binary(WORD)):
-        # ClickHouse writes unsigned integers of 128 and 256 bits in little-endian order
-        values = [None if value is None else int.from_bytes(value, "little") for value in values]
-    most = EXACT_SHORT.get(array.type) if kind not in ("fee", "real") else None
-    read = []
-    for row, value in enumerate(values, 1):
-        if most is not None and value is not None and abs(value) > most:
-            reason = f"expected an integer, not a {array.type} above {most:,}, which may have lost digits"
-            raise InvalidInput(f"row {row}: {name}", reason, value)
-        read.append(None if value is None else cell(kind, value, f"row {row}: {name}", scale))
+def column(kind: Kind, values: Arrow | Sequence[Any], name: str, scale: Fraction = ONE) -> Arrow | NDArray[np.object_]:
+    """Convert a column of a Parquet file, a CSV file (as text) or JSON to the Arrow type of `kind`, or to objects."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)  # pandas writes missing numbers as NaN
+        if (ready := _without_python(kind, values, scale)) is not None:
+            return ready
+        # ClickHouse writes unsigned integers of 128 and 256 bits in little-endian order.
+        is_little = kind in ("whole", "fee", "amount") and values.type in (pa.binary(16), pa.binary(WORD))
+        values = values.to_pylist()
+        if is_little:
+            values = [None if value is None else int.from_bytes(value, "little") for value in values]
+    read = [
+        None
+        if value is None or (isinstance(value, str) and value in NO_VALUE)
+        else cell(kind, value, f"row {row}: {name}", scale)
+        for row, value in enumerate(values, 1)
+    ]
     return array_of(kind, read)
 
 
-def _without_python(kind: Kind, array: Arrow, scale: Fraction, *, is_text: bool) -> Arrow | None:
+def _without_python(kind: Kind, array: Arrow, scale: Fraction) -> Arrow | None:
     """Return a column of plain values; `None` for a column whose values are read one by one."""
-    if kind == "data" and (pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)):
+    kinds, is_integer = pa.types, pa.types.is_integer(array.type)
+    if kind == "data" and (kinds.is_binary(array.type) or kinds.is_large_binary(array.type)):
         return array.cast(pa.binary())
-    if pa.types.is_null(array.type) and kind in ARROW_TYPES:
+    if kinds.is_null(array.type) and kind in ARROW_TYPES:
         return array.cast(ARROW_TYPES[kind])
-    if kind not in LARGEST or scale.denominator != 1:
-        return None
-    if not pa.types.is_integer(array.type) and not (
-        is_text and pc.all(pc.fill_null(pc.match_substring_regex(array, _PLAIN), True)).as_py()
-    ):
+    is_plain = kinds.is_string(array.type) and pc.all(pc.match_substring_regex(array, _PLAIN)).as_py()
+    if kind not in LARGEST or scale.denominator != 1 or not (is_integer or is_plain):
         return None
     try:
         whole = array.cast(pa.int64())
@@ -134,9 +121,7 @@ def _without_python(kind: Kind, array: Arrow, scale: Fraction, *, is_text: bool)
 def array_of(kind: Kind, values: Sequence[Any]) -> pa.Array | NDArray[np.object_]:
     """Return an array of results of `cell`; fees are int64 if all of them are whole, and doubles otherwise."""
     if kind in OBJECTS:
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
+        return np.fromiter(values, dtype=object, count=len(values))
     if kind != "fee":
         return pa.array(values, ARROW_TYPES[kind])
     if all(value is None or isinstance(value, int) for value in values):

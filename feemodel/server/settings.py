@@ -213,7 +213,7 @@ def load_settings(
 
 def _tables(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield the name, the spelling in the file and the value of each setting in a file."""
-    for section, table in read_toml(path, secret=True).items():
+    for section, table in read_toml(path).items():
         if section not in SECTIONS or not isinstance(table, dict):
             raise _unknown(f"{path}: {section}", "expected one of the tables", section, SECTIONS)
         for name, value in table.items():

@@ -69,10 +69,10 @@ explain raw.txt --codec lzss
 sizes empty
   3 empty: the file is empty
 sizes text
-  3 text: has the columns hello, world; transactions also need nonce, from_address or from or sender, to_address
-  or to, value_string or value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas
-  or gasLimit or execution_payload_gas_limit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another
-  name)
+  3 text: columns: transactions also need nonce, from_address or from or sender, to_address or to, value_string or
+  value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas or gasLimit or
+  execution_payload_gas_limit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name), got
+  'hello, world'
 sizes cut.parquet
   3 cut.parquet: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.
 sizes binary
@@ -116,9 +116,9 @@ backtest --transactions sizes.csv
 backtest --transactions empty
   3 --transactions empty: the file is empty
 backtest --l1 text
-  3 --l1 text: has the columns hello, world; L1 fees also need timestamp or block_timestamp or block_time or
-  blockTimestamp or time or block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME},
-  if a column has another name)
+  3 --l1 text: columns: L1 fees also need timestamp or block_timestamp or block_time or blockTimestamp or time or
+  block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another
+  name), got 'hello, world'
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
 backtest --l1-columns time

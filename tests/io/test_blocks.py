@@ -137,7 +137,7 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
     for name, message in {
         "missing": "no such file",
         "wide.csv": "field larger than field limit",
-        "lacking.csv": "has the columns block_number, date, gas_used; blocks also need timestamp",
+        "lacking.csv": r"blocks also need timestamp .*got 'block_number, date, gas_used'",
         "empty": "the file is empty",
         "empty.gz": "the file is empty",
         ".": "a folder, not a file",
@@ -154,7 +154,7 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
         ('{"number": "0x1", "timestamp": "0x2"', r"the document: not JSON at line 1 column 37 \(Expecting"),
         ('[{"number": 1},\n{"number"', r"the document: not JSON at line 2 column 10"),
         ("[1, 2]", "row 1: expected an object, got 1"),
-        ('{"number": "0x1", "hash": "0x2"}', "the document: timestamp: expected a value"),
+        ('{"number": "0x1", "hash": "0x2"}', "blocks also need timestamp or"),
         ('{"id": 1, "result": null}', "the node does not have this block"),
         ('{"id": 1, "error": {"code": -32000, "message": "busy"}}', "not an error.*busy"),
         ('{"number": "0x1", "timestamp": 1.5, "gasUsed": "0x3"}', "timestamp: expected a whole number, got 1.5"),
@@ -173,9 +173,9 @@ def test_json_that_does_not_fit_is_refused_with_place_and_value(tmp_path: Path, 
         read_blocks(path)
 
 
-def test_json_line_that_does_not_fit_is_named_by_its_number() -> None:
+def test_json_line_that_does_not_fit_is_named_by_its_row() -> None:
     lines = [json.dumps(FIRST), "", json.dumps({**SECOND, "gasUsed": "lots"})]
-    with pytest.raises(InvalidInput, match=r"line 3: gasUsed: expected a whole number.*got 'lots'"):
+    with pytest.raises(InvalidInput, match=r"row 2: gasUsed: expected a whole number.*got 'lots'"):
         parse_blocks("\n".join(lines).encode())
     with pytest.raises(InvalidInput, match="line 2: not JSON"):
         parse_blocks((json.dumps(FIRST) + '\n{"number": "0x').encode())
@@ -184,7 +184,7 @@ def test_json_line_that_does_not_fit_is_named_by_its_number() -> None:
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "blocks.json"
     path.write_bytes(b'{"number": "\xff"}')
-    with pytest.raises(UnreadableFile, match="not UTF-8 text: invalid start byte at byte 12"):
+    with pytest.raises(UnreadableFile, match=r"not JSON \('utf-8' codec can't decode byte 0xff in position 12"):
         read_blocks(path)
 
 

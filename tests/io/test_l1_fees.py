@@ -242,13 +242,6 @@ def test_times_of_every_type_of_parquet(tmp_path: Path, kind: pa.DataType, value
     assert read_l1_fees(tmp_path / "fees")["timestamp"].tolist() == expected
 
 
-def test_short_floating_point_numbers_that_have_lost_digits_are_refused(tmp_path: Path) -> None:
-    for kind, value in ((pa.float32(), np.float32(1711929600)), (pa.float16(), np.float16(4097))):
-        pq.write_table(pa.table({"timestamp": pa.array([value], kind), "base_fee": [7]}), tmp_path / "fees")
-        with pytest.raises(UnreadableFile, match=r"row 1: timestamp: expected an integer, not a .*float above"):
-            read_l1_fees(tmp_path / "fees")
-
-
 def test_text_of_java_and_of_r(tmp_path: Path) -> None:
     (tmp_path / "fees.csv").write_text("block_number,timestamp,base_fee\nNA,100,7.0E9\nNA,112,8.25E+09\n")
     read = read_l1_fees(tmp_path / "fees.csv")

@@ -193,7 +193,7 @@ def test_lists_of_a_parquet_file_are_access_lists(tmp_path):
     read = read_transactions(tmp_path / "with lists")
     expected = TRANSACTIONS[3].unsigned()
     assert len(feemodel.fee_payloads(read)[3]) > 20 + len(expected) + 52
-    assert read["access_list"][3] == ((b"\x11" * 20, (b"\x01" * 32,)),)
+    assert [*read["access_list"][3]] == lists[3]
 
 
 def test_views_and_flags_of_which_some_miss_are_read_as_others(tmp_path):
@@ -309,8 +309,9 @@ def test_a_history_uses_what_the_file_has(capsys, tmp_path):
     path = tmp_path / "fees.csv"
     path.write_text(FEES)
     table = read_l1_fees(path)
-    assert (table["base_fee"][1], table["gas_used"][1], table["gas_used_ratio"][0]) == (70_000_001, 15_000_001, 0.25)
+    assert (table["base_fee"][1], table["gas_used"][1]) == (70_000_001, 15_000_001)
     fees = replay(table, source="file")
+    assert fees.gas_used_ratio[0, 0] == 0.25
     assert {*fees.data_vars} == {"base_fee", "blob_base_fee", "gas_used_ratio", "blob_gas_used_ratio", "tip"}
     assert round(float(fees.blob_gas_used_ratio[0, 0]), 4) == round(655_360 / (21 * 131_072), 4)
     code, out, _ = run(capsys, "backtest", "--l1", path, "--json")

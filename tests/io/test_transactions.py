@@ -120,7 +120,7 @@ def test_transaction_without_a_recipient_field_is_refused() -> None:
     """A missing `to` means a contract creation, so it must be said, not left out."""
     block = extracts.rpc_block_with_transactions()
     del block["transactions"][1]["to"]
-    with pytest.raises(InvalidInput, match="the document, transaction 1: to_address: expected a value"):
+    with pytest.raises(InvalidInput, match="row 2: to_address: expected a value, or null"):
         parse_transactions(json.dumps(block).encode())
 
 
