@@ -4,12 +4,13 @@
 """
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from feemodel.errors import UnreadableFile
-from feemodel.rollups._chain_files import ChainFile
+from feemodel.errors import InvalidInput
+from feemodel.rollups._chain_files import chain_of
 from tests.conftest import ROOT
 from tests.helpers.contributing import GUIDE, PAGES, blocks, differences, new_files, run
 
@@ -36,9 +37,9 @@ def test_a_chain_with_rows_in_the_wrong_order_is_rejected_as_the_page_says():
     ((path, text),) = new_files(PAGES["chain"]).items()
     (message,) = blocks(PAGES["chain"], "text")
 
-    with pytest.raises(UnreadableFile) as raised:
-        ChainFile(path, text.replace("since = 2024-09-26", "since = 2023-09-26")).chain("shape")
-    assert message.strip() == str(raised.value)
+    with pytest.raises(InvalidInput) as raised:
+        chain_of("shape", tomllib.loads(text.replace("since = 2024-09-26", "since = 2023-09-26")))
+    assert message.strip() == f"{path}: {raised.value}"
 
 
 def test_what_the_pages_add_is_in_the_style_of_the_house(checkout, followed):

@@ -73,7 +73,6 @@ MODULES = {"prove": "ledger", "check-proof": "ledger", "finalize": "ledger", "tr
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
     "calibrate": "no margin up to --highest is enough",
-    "chains": "with --stale, there are rows that were not checked for that many days",
     "report": "a fee is above the limit",
     "check-proof": "the proof is not valid",
     "serve": "with --check, estimates would be rejected",

@@ -1,10 +1,9 @@
-"""`feemodel chains`: known chains, the rows of one chain, and rows that have not been checked for a long time."""
+"""`feemodel chains`: known chains, and the rows of one chain."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import check_known, text, whole
+from feemodel.cli.parameters import check_known, text
 from feemodel.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -19,18 +18,14 @@ def command(
     /,
     *,
     chains: Annotated[str | None, text("read a folder of TOML files instead of the package's", "FOLDER")] = None,
-    stale: Annotated[int | None, whole("list rows not checked for this long", "days", minimum=1)] = None,
 ) -> Answer:
-    """List the known chains, the dated rows of one chain, or rows not checked for a long time."""
+    """List the known chains, or the dated rows of one chain."""
     from feemodel.rollups._chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
 
     known = CHAINS if chains is None else read_chains(chains)
     if chain is not None:
         check_known("chain", chain, list(known))
-    if stale is not None:
-        return _stale(stale, {chain: known[chain]} if chain else known)
-    if chain is not None:
         return _timeline(known[chain])
     found = [(one, one.at()) for one in known.values()]
     rows: list[dict[str, Any]] = [
@@ -76,17 +71,3 @@ def _timeline(chain: "Chain") -> Answer:
     ]
     file = [{"parameter": name, **{key: str(value) for key, value in one.items()}} for name, one in now.items()]
     return Answer(data, tables, [chain.note] if chain.note else [], file=file)
-
-
-def _stale(days: int, chains: "Mapping[str, Chain]") -> Answer:
-    from datetime import UTC, datetime
-
-    from feemodel.rollups.chains import rows_older_than
-
-    rows = [
-        {"chain": chain.name, "since": row.since, "checked": row.checked, "source": row.source}
-        for chain, row in rows_older_than(days, datetime.now(UTC).date(), chains)
-    ]
-    title = f"{len(rows)} rows were last checked more than {days} days ago"
-    table = Table(title, ("chain", "since", "checked", "source"), [tuple(row.values()) for row in rows], left=4)
-    return Answer(rows, [table], file=rows, code=1 if rows else 0)

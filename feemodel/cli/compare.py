@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from feemodel.rollups.factors import Rule
-    from feemodel.rollups.tables import ComparisonRow, Payment
+    from feemodel.rollups.tables import ComparisonRow
 
 
 #: Transactions, the gas used by each [gas], and notes.
@@ -157,7 +157,7 @@ def with_columns(rules: "list[Rule]", columns: Collection[str], without: dict[st
     return [one for one in rules if one.name not in without]
 
 
-def fee_cells(row: "ComparisonRow | Payment") -> list[str]:
+def fee_cells(row: "ComparisonRow") -> list[str]:
     """Return the cells of a fee: the rule, with a token other than ETH, the total, and its parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
     return [name, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.total, row.l1_fee, row.l2_fee))]

@@ -10,10 +10,11 @@ from feemodel.cli.parameters import FLAT, L1Fees, Sizing, flag, one_of, real, te
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, to_hex, to_quantity
+from feemodel.ethereum._transaction import SET_CODE
 from feemodel.io.reports import STATISTICS, Use, read_project
 
 if TYPE_CHECKING:
-    from feemodel.rollups.tables import Payment
+    from feemodel.rollups.tables import ComparisonRow
 
 
 @verb(out=TABLES)
@@ -40,7 +41,7 @@ def command(
     JSON file of hardhat-gas-reporter, or the folder of a Foundry project, of which the latest broadcasts are read.
     Functions of a gas report are priced with example arguments, deployments with the init code of the artifacts.
     """
-    from feemodel.rollups.tables import MEASURED, payments
+    from feemodel.rollups.tables import MEASURED, comparison, measured_sizes
 
     if not 0 <= quantile <= 1:
         raise InvalidInput("quantile", "expected a number from 0 to 1", quantile)
@@ -63,12 +64,14 @@ def command(
     base_fee, blob_base_fee, dated = l1.read(chains.at, quantile)
     paid = []
     if uses:
-        paid = payments(
-            [use.transaction for use in uses], rules, gas=[use.gas_used for use in uses],
-            base_fee=base_fee, blob_base_fee=blob_base_fee, pubdata=chains.pubdata, linea_codec=sizing.read(),
-        )  # fmt: skip
+        sent, used = [use.transaction for use in uses], [use.gas_used for use in uses]
+        sizes = measured_sizes(sent, gas=used, pubdata=chains.pubdata, linea_codec=sizing.read())
+    for place, use in enumerate(uses):
+        row = {name: column[place : place + 1] for name, column in sizes.items()}
+        carrying = [one for one in rules if use.transaction.type != SET_CODE or one.no_set_code is None]
+        paid.append(comparison(row, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=carrying) if carrying else [])
 
-    def fee(payment: "Payment") -> dict[str, Any]:
+    def fee(payment: "ComparisonRow") -> dict[str, Any]:
         """Return a fee with its amount in USD, and whether it is above a limit."""
         usd = None if payment.total_eth is None or eth_usd is None else payment.total_eth / WEI_PER_ETH * eth_usd
         limits = ((payment.total_eth, max_wei), (usd, max_usd))

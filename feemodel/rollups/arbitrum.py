@@ -1,4 +1,4 @@
-"""Arbitrum (ArbOS): the charge for a transaction's bytes, and the L1 gas that a batch report states.
+"""Arbitrum (ArbOS): the charge for a transaction's bytes.
 
 The signed encoding of a transaction is compressed with brotli (compression level of the ArbOS version, window 22, no
 dictionary). The transaction pays for 16 units per compressed byte, at the price per unit of
@@ -9,8 +9,8 @@ ArbOS 40 introduced transactions of type 4 (EIP-7702), whose size includes the a
 node measures a placeholder transaction of type 2, which has no authorization list.
 `feemodel.rollups.arbitrum_l2_pricing` has the L2 base fee.
 
-Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go,
-arbos/internal_tx.go; for the placeholder transaction l1pricing.go at 001ae31.
+Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go, arbos/tx_processor.go;
+for the placeholder transaction l1pricing.go at 001ae31.
 """
 
 from dataclasses import dataclass
@@ -18,18 +18,14 @@ from typing import Any, NamedTuple
 
 from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, choice
-from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, minimum
 from feemodel.formula import formula
 from feemodel.quantities import (
     BaseFee,
     CompressedSize,
     Gas,
-    GasPerToken,
     GasPrice,
-    NonzeroBytes,
     Wei,
-    ZeroBytes,
 )
 
 UNITS_PER_BYTE = 16
@@ -41,10 +37,6 @@ ESTIMATE_EXTRA_UNITS = 16 * UNITS_PER_BYTE
 ESTIMATE_UNIT_BIPS = 10_100
 ESTIMATE_COST_BIPS = 11_000
 
-KECCAK_GAS, KECCAK_WORD_GAS = 30, 6
-STORAGE_WRITE_GAS = 20_000  # gas for a storage slot; a batch report writes two slots
-FLOOR_EXTRA_BYTES = 172  # calldata bytes of the posting call in addition to the batch
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArbosVersion:
@@ -53,22 +45,18 @@ class ArbosVersion:
     name: str
     brotli_level: int = 1
     equilibration_units: int = 16 * 10_000_000  #: number of units over which a surplus is spent [unit]
-    per_batch_gas: int = 210_000  #: fixed gas of a batch, in addition to the gas for its bytes [gas]
     speed_limit: int | None = 7_000_000  #: target of the legacy L2 base fee; `None`: gas constraints apply [gas / s]
-    counts_floor: bool = False  #: whether the calldata floor of EIP-7623 applies to a batch
 
 
 VERSIONS = (
-    ArbosVersion(
-        name="arbos-0", brotli_level=0, equilibration_units=60 * 16 * 100_000, per_batch_gas=0, speed_limit=1_000_000
-    ),
-    ArbosVersion(name="arbos-6", brotli_level=0, per_batch_gas=100_000),
+    ArbosVersion(name="arbos-0", brotli_level=0, equilibration_units=60 * 16 * 100_000, speed_limit=1_000_000),
+    ArbosVersion(name="arbos-6", brotli_level=0),
     ArbosVersion(name="arbos-11", brotli_level=0),
     ArbosVersion(name="arbos-20"),
     ArbosVersion(name="arbos-40"),  # the same fees as arbos-20; the first version with transactions of type 4
-    ArbosVersion(name="arbos-50", counts_floor=True),  # Arbitrum One skipped ArbOS 50
-    ArbosVersion(name="arbos-51", speed_limit=None, counts_floor=True),
-    ArbosVersion(name="arbos-61", speed_limit=None, counts_floor=True),
+    ArbosVersion(name="arbos-50"),  # Arbitrum One skipped ArbOS 50
+    ArbosVersion(name="arbos-51", speed_limit=None),
+    ArbosVersion(name="arbos-61", speed_limit=None),
 )
 _BY_NAME = {row.name: row for row in VERSIONS}
 
@@ -120,29 +108,3 @@ def estimated_poster_gas(
     units = (UNITS_PER_BYTE * brotli_size + ESTIMATE_EXTRA_UNITS) * ESTIMATE_UNIT_BIPS // BIPS
     cost = price_per_unit * units * ESTIMATE_COST_BIPS // BIPS
     return minimum(cost // maximum(base_fee * 7 // 8, min_base_fee), UINT64_MAX)
-
-
-@formula
-def batch_gas(
-    zero_bytes: ZeroBytes,
-    nonzero_bytes: NonzeroBytes,
-    *,
-    version: str,
-    extra_gas: Gas = 0,
-    gas_floor_per_token: GasPerToken = fee_market.FLOOR_GAS_PER_TOKEN,
-) -> Gas:
-    """Return the L1 gas that a batch report states for the batch.
-
-    `extra_gas` is added by the batch poster, such as the cost of blobs converted to gas. Since ArbOS 50, the calldata
-    floor of the parent chain applies.
-
-    >>> batch_gas(0, 100, version="arbos-20")
-    251654
-    """
-    row = _BY_NAME[choice("version", version, _BY_NAME)]
-    words = (zero_bytes + nonzero_bytes + 31) // 32
-    bookkeeping = KECCAK_GAS + KECCAK_WORD_GAS * words + 2 * STORAGE_WRITE_GAS + row.per_batch_gas
-    gas = 4 * zero_bytes + 16 * nonzero_bytes + bookkeeping + extra_gas
-    if not row.counts_floor:
-        return gas
-    return maximum(gas, 21_000 + gas_floor_per_token * (zero_bytes + 4 * nonzero_bytes + FLOOR_EXTRA_BYTES))

@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import EMPTY, choice, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, choice, mapping, whole_scalar
 from feemodel.checks import text as checked_text
 from feemodel.errors import InvalidInput, UnknownParameter
 
@@ -447,15 +447,3 @@ def chain(name: str) -> Chain:
     325
     """
     return CHAINS[choice("chain", name, CHAINS)]
-
-
-def rows_older_than(days: int, today: When, chains: Mapping[str, Chain] = CHAINS) -> list[tuple[Chain, Row]]:
-    """Return the rows that were last compared with their source more than `days` days before `today`.
-
-    >>> rows_older_than(90, "2026-11-26")
-    []
-    """
-    limit = timestamp("today", today) - whole_scalar("days", days) * 86_400
-    for one in mapping("chains", chains).values():
-        instance("chains", one, Chain)
-    return [(one, row) for one in chains.values() for row in one.rows if timestamp("checked", row.checked) < limit]

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`, which take 0.8 GB
-BLOCK = 1_000_000  # maximum number of fees that are computed at a time
 #: The columns of `measured_sizes`.
 MEASURED = (
     "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
@@ -222,15 +221,12 @@ def compare(
     fees = {part: np.full(shape, 0 if complete else np.nan, dtype=np.int64 if complete else float)
             for part in ("l1_fee", "l2_fee")}  # fmt: skip
     base_fee, blob_base_fee = samples["base_fee"], samples["blob_base_fee"]
-    rows = max(1, BLOCK // shape[2])
     for place, one in enumerate(chosen.values()):
         if not isinstance(one, Rule):
             continue
-        for start in range(0, shape[0], rows):
-            block = slice(start, start + rows)
-            columns = {name: column[block, None] for name, column in table.items()}
-            l1_fee, l2_fee = one.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
-            fees["l1_fee"][block, place], fees["l2_fee"][block, place] = l1_fee, l2_fee
+        columns = {name: column[:, None] for name, column in table.items()}
+        parts = one.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
+        fees["l1_fee"][:, place], fees["l2_fee"][:, place] = parts
     dims = ("transaction", "chain", "time")
     return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, chains, table, samples)
 
@@ -253,7 +249,8 @@ def comparison(
     base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
     rules : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: every chain with known
         parameters.
-    reference : name of one of the rules; `None`: "linea" if it is among the rules, else the first rule.
+    reference : name of one of the rules, with a fee above 0 and a known price of its token; `None`: "linea" if it is
+        among the rules, else the first rule; ratios to a rule without such a fee are `None`.
     at : date of the rules that are given by the name of a chain: ISO 8601, Unix seconds, `datetime` or
         `numpy.datetime64`; `None`: the newest rules.
 
@@ -272,40 +269,36 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
-    fees = _of_l1(base_fee, blob_base_fee)
+    fees = {name: whole_scalar(name, fee, unit="wei") for name, fee in
+            (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
+    for name, fee in fees.items():
+        _check_plausible(name, np.array([float(fee)]))
     asked = _chosen(rules, at, CHAINS, EMPTY)
     table = _table(transactions, asked, ["length"])
     known = asked if rules is not None else _with_columns(asked, table)
     chosen = [one for one in known.values() if isinstance(one, Rule)]
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
-    signed_bytes = int(table["length"].sum())
-    paid = {one.name: _paid(one, table, fees) for one in chosen}
-    if reference is None:
-        reference = "linea" if "linea" in paid else chosen[0].name
-    whole_reference = paid[choice("reference", reference, paid)].total_eth
-    if whole_reference is None:
-        raise InvalidInput("reference", "expected a rule whose token has a known price in ETH", reference)
-    if not (signed_bytes and whole_reference):
-        raise InvalidInput(
-            "transactions",
-            "expected transactions whose total length, and whose fee under the reference rule, are above 0",
-            (signed_bytes, whole_reference),
-        )
+    if not table["length"].all():
+        raise InvalidInput("length", "expected at least 1 in every row", 0)
+    paid = {one.name: _total(one, table, fees) for one in chosen}
+    name = choice("reference", reference, paid) if reference else "linea" if "linea" in paid else chosen[0].name
+    of = paid[name].total_eth
+    if reference and not of:
+        raise InvalidInput("reference", "expected a rule with a fee above 0 and a known price of its token", reference)
     return [
-        ComparisonRow(
-            *one, one.total / signed_bytes, None if one.total_eth is None else one.total_eth / whole_reference
-        )
-        for one in paid.values()
+        row._replace(ratio=row.total_eth / of if of and row.total_eth is not None else None) for row in paid.values()
     ]
 
 
-def _of_l1(base_fee: int, blob_base_fee: int) -> dict[str, int]:
-    fees = {"base_fee": base_fee, "blob_base_fee": blob_base_fee}
-    for name, fee in fees.items():
-        fees[name] = whole_scalar(name, fee, unit="wei")
-        _check_plausible(name, np.array([real(name, fee, unit="wei")]))
-    return fees
+def _total(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) -> ComparisonRow:
+    """Return the sum of a rule's fees of all rows of a table."""
+    shape = table["length"].shape
+    parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
+    l1_fee, l2_fee = (int(part.sum()) for part in parts)
+    total, per_eth = l1_fee + l2_fee, one.token_per_eth
+    total_eth = None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
+    return ComparisonRow(one.name, one.token, l1_fee, l2_fee, total, total_eth, total / table["length"].sum(), None)
 
 
 def _check_plausible(name: str, values: RealArray) -> None:
@@ -498,69 +491,3 @@ def _dataset(
     parameters = {one.name: one.parameters.as_dict() for one in known if one is not None}
     fees.attrs["parameters"] = json.dumps(parameters, ensure_ascii=False)
     return fees
-
-
-class Payment(NamedTuple):
-    """The fee of one transaction under one rule."""
-
-    rule: str
-    token: str  #: token in which the fee is paid
-    l1_fee: int  #: data fee [wei of the token]
-    l2_fee: int  #: execution fee [wei of the token]
-    total: int  #: [wei of the token]
-    total_eth: int | None  #: total in wei of ETH; `None` if the chain's parameters have no token price [wei]
-
-
-def payments(
-    transactions: Sequence[Transaction],
-    rules: Sequence[Rule],
-    *,
-    gas: Sequence[int],
-    base_fee: int,
-    blob_base_fee: int,
-    pubdata: int = PUBDATA,
-    linea_codec: str | Codec = "zstd",
-) -> list[list[Payment]]:
-    """Return the fees of each transaction under each rule, as `feemodel.rollups.comparison` computes them.
-
-    For a transaction of type 4 (EIP-7702), the result leaves out the chains that do not support this type.
-
-    Parameters
-    ----------
-    transactions : transactions with a signature or a placeholder signature.
-    rules : rules whose fees are computed, at least one.
-    gas : gas used by each transaction [gas].
-    base_fee, blob_base_fee : base fee and blob base fee of L1 [wei / gas].
-    pubdata : assumed number of bytes of state that each transaction publishes on zkSync [byte].
-    linea_codec : codec of Linea, as in `feemodel.rollups.measured_sizes`.
-
-    Raises `InvalidInput` for lists of different lengths, and for a rule that needs a column that `measured_sizes` does
-    not return.
-
-    >>> from feemodel.rollups.rules import rule
-    >>> transfer = Transaction(gas_limit=21_000, to=b"\\x11" * 20).with_placeholder_signature()
-    >>> paid = payments([transfer], [rule("op-mainnet/jovian")], gas=[21_000], base_fee=10**9, blob_base_fee=1)
-    >>> [(one.rule, one.total) for one in paid[0]]
-    [('op-mainnet/jovian', 29363200101)]
-    """
-    rules = [instance("rules", one, Rule) for one in sequence("rules", rules)]
-    if not rules:
-        raise InvalidInput("rules", "expected at least one rule", [])
-    sizes = measured_sizes(transactions, gas=gas, pubdata=pubdata, linea_codec=linea_codec)
-    fees = _of_l1(base_fee, blob_base_fee)
-    found = []
-    for index, transaction in enumerate(transactions):
-        row = {name: column[index : index + 1] for name, column in sizes.items()}
-        carrying = [one for one in rules if transaction.type != SET_CODE or one.no_set_code is None]
-        found.append([_paid(one, row, fees) for one in carrying])
-    return found
-
-
-def _paid(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) -> Payment:
-    """Return the sum of a rule's fees of all rows of a table."""
-    shape = table["length"].shape
-    parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
-    l1_fee, l2_fee = (int(part.sum()) for part in parts)
-    total, per_eth = l1_fee + l2_fee, one.parameters.token_per_eth
-    total_eth = None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
-    return Payment(one.name, one.parameters.chain.token, l1_fee, l2_fee, total, total_eth)

@@ -27,9 +27,7 @@ from feemodel.exact import double, maximum, minimum, require, truncated
 from feemodel.formula import formula
 from feemodel.quantities import (
     BlobBaseFee,
-    Byte,
     Divisor,
-    Gas,
     GasPrice,
     Ratio,
     Real,
@@ -87,14 +85,6 @@ class BaseFee(NamedTuple):
     gas_per_pubdata: Any  #: [gas / byte]
 
 
-@compared_by_value
-class Fee(NamedTuple):
-    """Parts of a transaction's fee: for pubdata and for execution [wei]."""
-
-    pubdata: Any
-    execution: Any
-
-
 @formula
 def batch_fee_input(
     l1_gas_price: WeiPerGas,
@@ -137,18 +127,6 @@ def base_fee(fair_l2_gas_price: GasPrice, fair_pubdata_price: WeiPerByte) -> Bas
     """
     fee = maximum(fair_l2_gas_price, -(-fair_pubdata_price // MAX_GAS_PER_PUBDATA))
     return BaseFee(fee, -(-fair_pubdata_price // fee))
-
-
-@formula
-def transaction_fee(gas: Gas, pubdata: Byte, *, base_fee: WeiPerGas, gas_per_pubdata: Gas) -> Fee:
-    """Return the fee for pubdata, base_fee · pubdata · gas_per_pubdata, and for execution, base_fee · gas.
-
-    The number of published bytes is measured or assumed, because it cannot be computed from the calldata.
-
-    >>> transaction_fee(100_000, 200, base_fee=10**8, gas_per_pubdata=500)
-    Fee(pubdata=10000000000000, execution=10000000000000)
-    """
-    return Fee(base_fee * pubdata * gas_per_pubdata, base_fee * gas)
 
 
 @formula

@@ -597,17 +597,6 @@ def _poster_inputs(draw: Draw) -> Arguments:
     return draw.whole(2**30, 10**5), draw.whole(UINT128, 10**12), draw.whole(UINT128, 10**11, least=1)
 
 
-def _batch_gas_inputs(draw: Draw) -> Arguments:
-    version = draw.rng.choice(arbitrum.VERSIONS)
-    sizes, extra = (draw.whole(2**40, 10**6), draw.whole(2**40, 10**6)), draw.whole(2**60, 10**8)
-    floor = int(version.counts_floor)
-    return version.name, *sizes, str(version.per_batch_gas), extra, str(floor), draw.whole(2**16, 40)
-
-
-def _batch_gas(version: str, zero: Any, nonzero: Any, gas: str, extra: Any, floor: str, per_token: Any) -> Any:
-    return arbitrum.batch_gas(zero, nonzero, version=version, extra_gas=extra, gas_floor_per_token=per_token)
-
-
 def _scroll_fees(draw: Draw) -> Arguments:
     scalar = 10**10 if draw.usual else UINT128
     return (
@@ -751,10 +740,6 @@ PORTS = {
         ours=lambda size, price, base_fee, least: arbitrum.estimated_poster_gas(
             size, price_per_unit=price, base_fee=base_fee, min_base_fee=least
         ),
-    ),
-    "Arbitrum batch gas": Formula(
-        program="ports", asked="arbitrum_batch", draw=_batch_gas_inputs, ours=_batch_gas, judge="port of nitro",
-        arrays=True, question=lambda version, *words: " ".join(map(str, words)),
     ),
     "Scroll before Curie": Formula(
         program="ports", asked="scroll_pre_curie", judge="port of scroll's geth", arrays=True,

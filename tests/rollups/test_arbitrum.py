@@ -42,38 +42,22 @@ def test_the_controller_loses_no_wei(batches: list[tuple[int, int, int]]) -> Non
     assert state.price_per_unit >= 0
 
 
-# Brotli level, equilibration units, gas of a batch, speed limit, floor: nitro at 6dce8d1, l1pricing.go, l2pricing.go
+# Brotli level, equilibration units, speed limit: nitro at 6dce8d1, l1pricing.go, l2pricing.go
 VERSIONS = {
-    "arbos-0": (0, 96_000_000, 0, 1_000_000, False), "arbos-6": (0, 160_000_000, 100_000, 7_000_000, False),
-    "arbos-11": (0, 160_000_000, 210_000, 7_000_000, False), "arbos-20": (1, 160_000_000, 210_000, 7_000_000, False),
-    "arbos-40": (1, 160_000_000, 210_000, 7_000_000, False),
-    "arbos-50": (1, 160_000_000, 210_000, 7_000_000, True), "arbos-51": (1, 160_000_000, 210_000, None, True),
-    "arbos-61": (1, 160_000_000, 210_000, None, True),
+    "arbos-0": (0, 96_000_000, 1_000_000), "arbos-6": (0, 160_000_000, 7_000_000),
+    "arbos-11": (0, 160_000_000, 7_000_000), "arbos-20": (1, 160_000_000, 7_000_000),
+    "arbos-40": (1, 160_000_000, 7_000_000), "arbos-50": (1, 160_000_000, 7_000_000),
+    "arbos-51": (1, 160_000_000, None), "arbos-61": (1, 160_000_000, None),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "expected"), VERSIONS.items())
 def test_a_version_brings_the_published_parameters(name: str, expected: tuple[Any, ...]) -> None:
     row = arbitrum.version(name)
-    found = (row.brotli_level, row.equilibration_units, row.per_batch_gas, row.speed_limit, row.counts_floor)
+    found = (row.brotli_level, row.equilibration_units, row.speed_limit)
 
     assert found == expected
     assert [one.name for one in arbitrum.VERSIONS] == list(VERSIONS)
-
-
-# zero and non-zero bytes, version -> gas by hand: 4 z + 16 n + 30 + 6 ⌈(z + n) / 32⌉ + 40,000 + of a batch
-BATCHES = [
-    (0, 0, "arbos-0", 40_030), (33, 0, "arbos-0", 40_174), (1, 31, "arbos-6", 140_536), (1, 32, "arbos-11", 250_558),
-    (0, 0, "arbos-50", 250_030), (0, 10_000, "arbos-50", 422_720), (10_000, 100, "arbos-61", 293_526),
-    (100_000, 0, "arbos-61", 1_022_720),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("zero", "nonzero", "version", "gas"), BATCHES)
-def test_a_batch_costs_its_bytes_or_its_floor(zero: int, nonzero: int, version: str, gas: int) -> None:
-    """From version 50 on at least 10 · (zero + 4 · nonzero + 172) + 21,000: 10 · 40,172 + 21,000 and 1,022,720."""
-    assert arbitrum.batch_gas(zero, nonzero, version=version) == gas
-    assert arbitrum.batch_gas([zero], nonzero, version=version).tolist() == [gas]
 
 
 def test_the_least_prices_are_taken() -> None:

@@ -1,5 +1,7 @@
 """What a balance can send: valid at inclusion, and where the fee does not depend on the amount one wei more is not."""
 
+import tomllib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from feemodel.ethereum import fee_market
 from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import Transaction
 from feemodel.rollups import Now, max_send, rules, sending
-from feemodel.rollups._chain_files import ChainFile
+from feemodel.rollups._chain_files import chain_of
 from feemodel.rollups.factors import Factors, Rule
 from tests.helpers.sending_cases import CHAINS, check_cases
 
@@ -111,7 +113,7 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
     family = rules.Family(own_rule, lambda parameters, base_fee, blocks: base_fee + 2 * blocks)
     for module in (rules, sending):
         monkeypatch.setattr(module, "FAMILIES", {**rules.FAMILIES, "own": family})
-    own = ChainFile("own.toml", OWN_FAMILY).chain("own")
+    own = chain_of("own", tomllib.loads(OWN_FAMILY))
     now = sending.Now(base_fee=10, l1_base_fee=1_000, blob_base_fee=1)
     found = sending.max_send(own, 10**9, {"to": "0x" + "11" * 20}, now=now, gas_limit=21_000, blocks_ahead=3)
     row = {"gas": 21_000, "length": 97}

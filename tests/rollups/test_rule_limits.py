@@ -113,8 +113,8 @@ def of_scroll(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgr
 def of_zksync(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgrade: str) -> tuple[int, int]:
     price = zksync.l1_pubdata_price(base, blob, mode=t["pubdata_mode"])
     batch = zksync.batch_fee_input(base, price, model=zksync.FeeModel(**{name: t[name] for name in FEE_MODEL}))
-    fee = zksync.transaction_fee(row["gas"], row["pubdata"], **zksync.base_fee(*batch[1:])._asdict())
-    return fee.pubdata, fee.execution
+    fee, per_byte = zksync.base_fee(*batch[1:])
+    return fee * row["pubdata"] * per_byte, fee * row["gas"]
 
 
 def of_zksync_os(t: dict[str, Any], row: dict[str, int], base: int, blob: int, upgrade: str) -> tuple[int, int]:

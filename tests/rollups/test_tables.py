@@ -14,7 +14,6 @@ from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import calldata_gas
 from feemodel.io.shipped import read_shipped_l1_fees, shipped_path
 from feemodel.rollups import optimism, rules
-from feemodel.rollups import tables as module
 from feemodel.rollups.tables import compare, comparison, measured_sizes
 from tests.helpers.optional import optional
 
@@ -62,14 +61,6 @@ def test_every_fee_is_that_of_its_rule(transactions: Any, moments: dict[str, Any
             at = {"base_fee": int(moments["base_fee"][m]), "blob_base_fee": int(moments["blob_base_fee"][m])}
             here = cube.isel(chain=place, transaction=t, time=m)
             assert (int(here.l1_fee), int(here.l2_fee)) == rules.rule(name).fees(row, **at)
-
-
-def test_blocks_do_not_change_the_cube(
-    transactions: Any, moments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = compare(transactions, moments)
-    monkeypatch.setattr(module, "BLOCK", 60)
-    assert compare(transactions, moments).identical(whole)
 
 
 def test_a_result_says_what_it_was_made_from(transactions: Any, moments: dict[str, Any]) -> None:

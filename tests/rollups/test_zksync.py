@@ -14,7 +14,6 @@ def test_a_pubdata_byte_never_takes_more_than_50000_gas() -> None:
     assert zksync.base_fee(10**8, 10**12) == (10**8, 10_000)
     assert zksync.base_fee(10**8, 10**12 + 1) == (10**8, 10_001)
     assert zksync.base_fee(10**8, 0) == (10**8, 0)
-    assert zksync.transaction_fee(100, [0, 3], base_fee=10, gas_per_pubdata=7).pubdata.tolist() == [0, 210]
 
 
 def test_pubdata_price_by_mode() -> None:

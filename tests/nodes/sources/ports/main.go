@@ -291,17 +291,6 @@ func arbitrumEstimate(words []string) string {
 	return gasFor(cost, price)
 }
 
-// The gas of a batch: zero and other bytes, gas of the version, extra gas, whether there is a floor, gas per token of it.
-func arbitrumBatch(words []string) string {
-	length, nonzeros := lines.Small(words[0])+lines.Small(words[1]), lines.Small(words[1])
-	gas := 4*(length-nonzeros) + 16*nonzeros + 30 + (length+31)/32*6 + 2*20_000
-	gas += lines.Small(words[2]) + lines.Small(words[3])
-	if words[4] == "1" {
-		gas = max(gas, lines.Small(words[5])*(length+nonzeros*3+172)+21_000)
-	}
-	return strconv.FormatUint(gas, 10)
-}
-
 // Scroll
 
 var nano = big.NewInt(1_000_000_000)
@@ -567,7 +556,6 @@ func main() {
 		"arbitrum_report":      arbitrumReport,
 		"arbitrum_poster":      arbitrumPoster,
 		"arbitrum_estimate":    arbitrumEstimate,
-		"arbitrum_batch":       arbitrumBatch,
 		"scroll_pre_curie":     scrollPreCurie,
 		"scroll_curie":         scrollCurie,
 		"scroll_feynman":       scrollFeynman,
