@@ -1,4 +1,4 @@
-"""Compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees`; a test compares it with the Python functions."""
+"""Compiled kernel of `feemodel.rollups.arbitrum_l2_pricing.base_fees` for the simulator; a test compares the two."""
 
 import numpy as np
 

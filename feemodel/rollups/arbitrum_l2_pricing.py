@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
-    check_int64,
     check_limit,
     choice,
     flag,
@@ -43,7 +42,7 @@ from feemodel.checks import (
     whole,
     whole_scalar,
 )
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, require, where
 from feemodel.formula import formula
 from feemodel.quantities import BaseFee, Gas, GasPerSecond, Quantity, Seconds, Whole
@@ -151,8 +150,12 @@ def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstr
     >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
     """
+    return _exponent(_backlogs(backlogs, constraints), constraints)
+
+
+def _exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     total = 0
-    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
+    for backlog, one in zip(backlogs, constraints, strict=True):
         scale = min(_saturated_product(one.window, one.target), INT64_MAX)
         total = min(total + _saturated_product(backlog, BIPS, INT64_MAX) // scale, INT64_MAX)
     return total
@@ -183,10 +186,19 @@ def update_pricing(
     >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
     (186256000, 23217)
     """
+    elapsed, floor = (
+        whole_scalar("seconds", seconds, unit="seconds"),
+        whole_scalar("min_base_fee", min_base_fee, unit="wei"),
+    )
+    return _updated(_backlogs(backlogs, constraints), elapsed, constraints, floor)
+
+
+def _updated(
+    backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint], min_base_fee: int
+) -> PricingUpdate:
     paid_off = _paid_off(backlogs, seconds, constraints)
-    exponent = constraint_exponent(paid_off, constraints)
-    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    return PricingUpdate(constraint_base_fee.core(exponent, min_base_fee=floor), exponent, paid_off)
+    exponent = _exponent(paid_off, constraints)
+    return PricingUpdate(constraint_base_fee.core(exponent, min_base_fee=min_base_fee), exponent, paid_off)
 
 
 def base_fees(
@@ -199,7 +211,7 @@ def base_fees(
     base_fee: int | None = None,
     parent_timestamp: int | None = None,
 ) -> BaseFees:
-    """Compute the base fee in the header of each block of a sequence, with compiled code.
+    """Compute the base fee in the header of each block of a sequence.
 
     Parameters
     ----------
@@ -216,36 +228,25 @@ def base_fees(
     >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
     array([20000000, 20000000, 21628000])
     """
-    from feemodel.rollups import _arbitrum_kernels as arbitrum_kernels
-
     gas = np.atleast_1d(np.asarray(whole("gas_used", gas_used, unit="gas")))
     times = np.atleast_1d(np.asarray(whole("timestamps", timestamps, unit="seconds")))
     if gas.ndim != 1 or gas.shape != times.shape:
         reason = "expected one-dimensional arrays of equal length for the blocks and the timestamps"
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
-    floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, unit="wei"))
-    first = floor if base_fee is None else check_int64("base_fee", whole_scalar("base_fee", base_fee, unit="wei"))
-    for one in sequence("constraints", constraints):
-        instance("constraints", one, GasConstraint)
-    start = [0] * len(constraints) if backlogs is None else list(_backlogs(backlogs, constraints))
-    if not constraints:
+    if not sequence("constraints", constraints):
         raise InvalidInput("constraints", "expected at least one constraint", constraints)
-    parent = (
-        times[:1]
-        if parent_timestamp is None
-        else [check_int64("time", whole_scalar("parent_timestamp", parent_timestamp))]
-    )
-    seconds = np.diff(times, prepend=np.asarray(parent, dtype=np.int64)) if times.size else times
+    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
+    following = floor if base_fee is None else whole_scalar("base_fee", base_fee, unit="wei")
+    state = _backlogs([0] * len(constraints) if backlogs is None else backlogs, constraints)
+    start = times[:1] if parent_timestamp is None else [whole_scalar("parent_timestamp", parent_timestamp)]
+    seconds = np.diff(times, prepend=np.asarray(start, dtype=np.int64)) if times.size else times
     require("timestamps", "expected times that do not decrease", times, seconds >= 0)
-    targets = np.array([check_int64("target", one.target) for one in constraints], dtype=np.int64)
-    scales = np.array([check_int64("window · target", one.window * one.target) for one in constraints], dtype=np.int64)
-    state = np.array([check_int64("backlogs", backlog) for backlog in start], dtype=np.int64)
-    fees = np.empty(gas.size, dtype=np.int64)
-    failed, following = arbitrum_kernels.base_fees(gas, seconds, targets, scales, state, floor, first, fees)
-    if failed >= 0:
-        reason = "expected gas whose backlogs and base fee fit 64 bits"
-        raise Int64Overflow("gas_used", reason, int(gas[failed]), (int(failed),))
-    return BaseFees(fees, int(following), tuple(state.tolist()))
+    fees = []
+    for used, elapsed in zip(gas.tolist(), seconds.tolist(), strict=True):
+        fees.append(following)
+        following, _, paid_off = _updated(state, elapsed, constraints, floor)
+        state = tuple(min(backlog + used, UINT64_MAX) for backlog in paid_off)
+    return BaseFees(np.atleast_1d(whole("base fee", np.array(fees, dtype=object))), following, state)
 
 
 # The legacy rule
@@ -385,7 +386,9 @@ def update_multi_gas_pricing(
     >>> update.base_fee, update.fees["computation"], update.fees["l2_calldata"]
     (27083000, 27083000, 10000000)
     """
-    paid_off = _paid_off(backlogs, seconds, constraints)
+    paid_off = _paid_off(
+        _backlogs(backlogs, constraints), whole_scalar("seconds", seconds, unit="seconds"), constraints
+    )
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
     exponents = multi_gas_exponents(paid_off, constraints)
     fees = {kind: constraint_base_fee.core(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
@@ -450,9 +453,8 @@ def _paid_off(
     backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
 ) -> tuple[int, ...]:
     """Return the backlogs after a time of `seconds` in which no gas is used."""
-    elapsed = whole_scalar("seconds", seconds, unit="seconds")
-    rows = zip(_backlogs(backlogs, constraints), constraints, strict=True)
-    return tuple(max(0, backlog - _saturated_product(elapsed, one.target)) for backlog, one in rows)
+    rows = zip(backlogs, constraints, strict=True)
+    return tuple(max(0, backlog - _saturated_product(seconds, one.target)) for backlog, one in rows)
 
 
 def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | MultiGasConstraint]) -> tuple[int, ...]:

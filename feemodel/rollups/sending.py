@@ -17,11 +17,11 @@ OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, c
 matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from feemodel.checks import EMPTY, UINT256_MAX, check_limit, function, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, UINT256_MAX, check_limit, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._call import parse_call
@@ -31,13 +31,11 @@ from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l1_pricing import BATCH, batch_price
 from feemodel.rollups.chains import Chain, Parameters, When, timestamp
 from feemodel.rollups.rules import FAMILIES, parameters_of
-from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
+from feemodel.sizes._codecs import SCROLL_ZSTD
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 L1_BLOCK_MILLISECONDS = 12_000
 SIGNATURE_BYTES = 68  # largest signature in an encoding: 65 bytes and length prefixes
-
-Sign = Callable[[Transaction], bytes]
 
 
 class Sendable(NamedTuple):
@@ -85,7 +83,6 @@ def max_send(
     max_priority_fee: int = 0,
     max_fee_per_gas: int | None = None,
     at: When | None = None,
-    sign: Sign | None = None,
     parameters: Mapping[str, Any] = EMPTY,
     schedule: Schedule = MAINNET,
 ) -> Sendable:
@@ -107,17 +104,14 @@ def max_send(
     max_priority_fee : priority fee, part of the max fee [wei / gas].
     max_fee_per_gas : max fee; `None`: the largest base fee plus the priority fee [wei / gas].
     at : date of the rule; `None`: the newest rule.
-    sign : function that returns the signed encoding of a transaction; `None`: the largest possible signature is
-        assumed. Without `sign`, the result can be a few wei below the maximum if the chain's L1 fee depends on the
-        bytes of the transaction.
     parameters : values that replace the chain's own values, by parameter name.
     schedule : blob schedule of Ethereum, which bounds the blob base fee.
 
     Returns
     -------
     Sendable : a value that can be sent [wei]. On most chains, no value above the result can be sent. On Scroll, and on
-        the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the value, so a value
-        above the result might also be valid.
+        the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the transaction. It is
+        then that of the largest possible bytes and signature, so a value above the result might also be valid.
 
     Raises
     ------
@@ -135,8 +129,6 @@ def max_send(
     if mapping("call", call).get("value") is not None:
         raise InvalidInput("call.value", "not valid, because `max_send` computes the value", call["value"])
     instance("now", now, Now)
-    if sign is not None:
-        function("sign", sign)
     blocks = whole_scalar("blocks_ahead", blocks_ahead)
     check_limit(blocks, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
@@ -153,20 +145,16 @@ def max_send(
     blobs = _blobs_at(instance("schedule", schedule, Schedule), at)
     l1_fees = _l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
     if family.data_fee == "as gas":
-        return _on_arbitrum(balance_wei, unsigned, sign, now, l1_fees, terms, fee)
+        return _on_arbitrum(balance_wei, unsigned, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
         return _sendable(balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee)
     # The max fee pays for the L2 gas. With a gas price of 0, the rule's L2 fee is the operator fee alone.
     dated = family.rule(terms.given({"l2_gas_price": 0, "min_base_fee": 0}))
-
-    def held(value: int) -> Sendable:
-        columns = _sizes(replace(unsigned, value=value), sign, dated.columns, gas_limit)
-        fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
-        return _sendable(
-            balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
-        )
-
-    return _largest(balance_wei, held)
+    columns = _sizes(_largest_bytes(unsigned, balance_wei), unsigned.data, dated.columns, gas_limit)
+    fees = dated.fees(columns, base_fee=l1_fees[0], blob_base_fee=l1_fees[1])
+    return _sendable(
+        balance_wei, gas_limit=gas_limit, max_fee_per_gas=fee, l1_fee=int(fees.l1), operator_fee=int(fees.l2)
+    )
 
 
 def _sendable(
@@ -271,34 +259,24 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
     return data_fee == "apart" or (data_fee == "as gas" and price_per_unit is None)
 
 
-def _largest(maximum: int, held: Callable[[int], Sendable]) -> Sendable:
-    """Start at the value `maximum` and lower it until the balance covers the value and its fees; return the result."""
-    value, found = maximum, held(maximum)
-    while found.max_value is not None and found.max_value < value:
-        value = found.max_value
-        found = held(value)
-    if found.max_value is None:
-        return found
-    # A transaction with a lower value may have a shorter encoding and lower fees. Try the largest value whose encoding
-    # is as short as the encoding of `value`.
-    higher = min(found.max_value, 256 ** ((value.bit_length() + 7) // 8) - 1)
-    again = held(higher) if higher > value else found
-    if higher > value and again.max_value is not None and again.max_value >= higher:
-        value, found = higher, again
-    return found._replace(max_value=value)
+def _largest_bytes(unsigned: Transaction, balance: int) -> bytes:
+    """Return an encoding as long as that of any value up to the balance with any signature, and with as few zeros.
+
+    >>> len(_largest_bytes(Transaction(gas_limit=21_000, to=bytes(20)), 10**15))
+    104
+    """
+    value = 256 ** ((balance.bit_length() + 7) // 8) - 1
+    return replace(unsigned, value=value).unsigned() + b"\xff" * SIGNATURE_BYTES
 
 
 def _on_arbitrum(
-    balance_wei: int, unsigned: Transaction, sign: Sign | None, now: Now, l1_fees: tuple[int, int],
-    parameters: Parameters, fee: int,
-) -> Sendable:  # fmt: skip
+    balance_wei: int, unsigned: Transaction, now: Now, l1_fees: tuple[int, int], parameters: Parameters, fee: int
+) -> Sendable:
     price = now.price_per_unit
     if price is None:
         price = batch_price.core(*l1_fees, **parameters.known(*BATCH))
-    widest = replace(unsigned, value=balance_wei)
-    # Without `sign`, the transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
-    bound = len(widest.unsigned()) + SIGNATURE_BYTES + 8
-    size = bound if sign is None else Brotli().size(sign(widest))
+    # The transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
+    size = len(_largest_bytes(unsigned, balance_wei)) + 8
     return _arbitrum_sendable(
         balance_wei, execution_gas=unsigned.gas_limit or 0, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
         lowest_base_fee=whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1),
@@ -345,16 +323,12 @@ def _largest_fastlz_size(size: int) -> int:
     return size + size // 255 + 16
 
 
-def _sizes(transaction: Transaction, sign: Sign | None, columns: tuple[str, ...], gas: int) -> dict[str, int]:
-    """Return the sizes that a rule needs, by column. Without `sign`, the sizes are upper bounds for any signature."""
-    unsigned = transaction.unsigned()
-    encoded = unsigned + b"\xff" * SIGNATURE_BYTES if sign is None else sign(transaction)
+def _sizes(encoded: bytes, data: bytes, columns: tuple[str, ...], gas: int) -> dict[str, int]:
+    """Return upper bounds of the sizes that a rule needs, by column, for a transaction of the largest bytes."""
     zeros = encoded.count(0)
-    fastlz = int(_largest_fastlz_size(len(encoded))) if sign is None else FastLz().size(encoded)
-    zstd = len(encoded) if sign is None else SCROLL_ZSTD.size(encoded)
     known = {
         "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,
-        "fastlz_size": fastlz, "zstd_size": zstd, "data_length": len(transaction.data),
-        "zstd_data_size": SCROLL_ZSTD.size(transaction.data),
+        "fastlz_size": _largest_fastlz_size(len(encoded)), "zstd_size": len(encoded), "data_length": len(data),
+        "zstd_data_size": SCROLL_ZSTD.size(data),
     }  # fmt: skip
     return {name: known[name] for name in columns}

@@ -272,7 +272,7 @@ def comparison(
     fees = {name: whole_scalar(name, fee, unit="wei") for name, fee in
             (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
     for name, fee in fees.items():
-        _check_plausible(name, np.array([float(fee)]))
+        _check_plausible(name, np.array([real(name, fee, unit="wei")]))
     asked = _chosen(rules, at, CHAINS, EMPTY)
     table = _table(transactions, asked, ["length"])
     known = asked if rules is not None else _with_columns(asked, table)

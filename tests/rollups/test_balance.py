@@ -2,15 +2,12 @@
 
 import tomllib
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
-from feemodel.ethereum._hashes import Signature
-from feemodel.ethereum._transaction import Transaction
 from feemodel.rollups import Now, max_send, rules, sending
 from feemodel.rollups._chain_files import chain_of
 from feemodel.rollups.factors import Factors, Rule
@@ -33,35 +30,10 @@ def test_no_sequence_of_l1_blocks_passes_the_bound(base_fee, excess, blocks, dat
     assert fee_market.blob_base_fee(excess, rules.timestamp) <= most[1]
 
 
-def signed_with(rng):
-    """Signs with random numbers: what a size sees of a signature."""
-
-    def sign(transaction: Transaction) -> bytes:
-        r, s = (int.from_bytes(rng.bytes(32), "big") for _ in "rs")
-        return Transaction(**{**_fields(transaction), "signature": Signature(0, r, s)}).signed()
-
-    return sign
-
-
-def _fields(transaction: Transaction) -> dict:
-    return {name: getattr(transaction, name) for name in transaction.__dataclass_fields__}
-
-
 @pytest.mark.parametrize("name", CHAINS)
 def test_no_rollup_charges_more_than_was_held_back(name):
     """The short form of `scripts/check-max-send`."""
     assert check_cases(name, 60, 3).keys() - {"too little for the fees"}
-
-
-def test_with_a_signature_the_answer_is_what_its_bytes_leave():
-    rng = np.random.default_rng(7)
-    now = Now(base_fee=10**6, l1_base_fee=10**10, blob_base_fee=10**8)
-    call = TO | {"data": "0x" + rng.bytes(600).hex()}
-    sign = signed_with(np.random.default_rng(1))
-    bounded = max_send("op-mainnet", 10**16, call, now=now, gas_limit=60_000)
-    exact = max_send("op-mainnet", 10**16, call, now=now, gas_limit=60_000, sign=sign)
-
-    assert exact.max_value > bounded.max_value
 
 
 @pytest.mark.parametrize(("change", "message"), [
