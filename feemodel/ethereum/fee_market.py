@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, flag, instance, sequence, text, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import Exact, exact, maximum, require, some, where
@@ -171,7 +170,6 @@ MAINNET = Schedule(
 )  # fmt: skip
 
 
-@compared_by_value
 class ExcessBranches(NamedTuple):
     """Next excess blob gas under each branch of EIP-7918 [gas]; both values are 0 if excess + used is below target."""
 

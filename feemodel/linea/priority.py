@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel._records import compared_by_value
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import double, long, maximum, require, truncated_decimal
@@ -55,7 +54,6 @@ from feemodel.quantities import (
 VERSIONS = ("V1e", "V1f")
 
 
-@compared_by_value
 class Breakdown(NamedTuple):
     """The parts of a fee: whole numbers [wei / gas] whose sum is the fee."""
 

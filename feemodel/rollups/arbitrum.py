@@ -16,7 +16,6 @@ for the placeholder transaction l1pricing.go at 001ae31.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.exact import maximum, minimum
 from feemodel.formula import formula
@@ -61,7 +60,6 @@ VERSIONS = (
 _BY_NAME = {row.name: row for row in VERSIONS}
 
 
-@compared_by_value
 class PosterCharge(NamedTuple):
     """Charge for a transaction's bytes."""
 

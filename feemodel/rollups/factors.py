@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, instance
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.exact import double, minimum, require, truncated
@@ -27,7 +26,6 @@ COLUMN, FEE_PER_GAS = Quantity("1"), quantity_of(BaseFee) or Quantity("wei / gas
 Columns: TypeAlias = Mapping[str, Whole]
 
 
-@compared_by_value
 class Fees(NamedTuple):
     """The data fee and the execution fee [wei]."""
 

@@ -18,7 +18,6 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from feemodel._records import compared_by_value
 from feemodel.checks import UINT64_MAX, check_fields, choice, flag, instance, whole_scalar
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
@@ -68,7 +67,6 @@ class FeeModel:
         check_fields(self, above_zero=("max_gas_per_batch", "max_pubdata_per_batch"))
 
 
-@compared_by_value
 class FeeInput(NamedTuple):
     """Prices of a batch."""
 
@@ -77,7 +75,6 @@ class FeeInput(NamedTuple):
     fair_pubdata_price: Any  #: [wei / byte]
 
 
-@compared_by_value
 class BaseFee(NamedTuple):
     """Base fee of a batch, and gas for a byte of pubdata."""
 

@@ -15,7 +15,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel._records import compared_by_value
 from feemodel.checks import (
     INT64_MAX,
     check_fields,
@@ -61,7 +60,6 @@ class Surge:
         check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
 
-@compared_by_value
 class SurgePath(NamedTuple):
     """Base fee and gas used in each second during and after a surge."""
 

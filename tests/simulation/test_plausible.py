@@ -134,3 +134,20 @@ def test_the_stream_ratio_has_one_meaning():
     full, less = (backtest(TRANSFERS, FEES, posting=one, arrival_rate=5.0, rng=1) for one in (Posting(), half))
     assert less.submissions.sum() < full.submissions.sum()
     assert '"stream_ratio": 0.5' in less.attrs["posting"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "gas", "named"),
+    [
+        ([128, 200], [21_000], "gas: expected one value for each of 2 sizes, got 1"),
+        ([], [], "workload: expected at least one transaction, got 'wrong'"),
+        ([[128]], [[21_000]], "compressed_size: expected a one-dimensional array"),
+        (128, 21_000, "compressed_size: expected a one-dimensional array"),
+        ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes.*, got 10.5"),
+        ([128], [-1], r"gas\[0\]: expected whole gas of at least 0, got -1"),
+        ([128], ["a"], "gas"),
+    ],
+)
+def test_a_workload_is_checked_when_it_is_made(sizes, gas, named):
+    with pytest.raises(InvalidInput, match=named):
+        Workload("wrong", sizes, gas)
