@@ -45,13 +45,13 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 4_103,
+    "cli": 3_133,
     "estimates": 950,
     "ethereum": 2_480,
     "execution": 1_971,
     "explorer": 1_119,
-    "io": 2_900,
-    "ledger": 3_639,
+    "io": 2_894,
+    "ledger": 3_629,
     "linea": 2_255,
     "plots": 731,
     "rollups": 4_364,
@@ -59,8 +59,8 @@ CEILINGS = {
     "simulation": 8_424,
     "sizes": 965,
     "top level": 1_975,
-    "package": 38_173,
-    "tests": 38_950,
+    "package": 37_187,
+    "tests": 38_697,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,

@@ -39,6 +39,7 @@ from feemodel.errors import (
 
 if TYPE_CHECKING:
     from cyclopts import App
+    from cyclopts.config import Dict
 
     from feemodel.cli.verb import Verb
 
@@ -48,7 +49,7 @@ VERBS = {
     "explain": "explain one transaction or call: size, gas, parts of the fee, and the checks of a node",
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
     "report": "price a project's transactions and functions on every chain, with an optional limit for CI",
-    "chains": "list the known chains, the dated rows of one chain, or rows not checked for a long time",
+    "chains": "list the known chains, or the dated rows of one chain",
     "max-send": "compute the largest value that a balance can send on a rollup, and the amount reserved for fees",
     "sweep": "evaluate a formula over a grid, Sobol points or random draws, as described in a file",
     "backtest": "compute fees and posting costs on real or simulated L1 fees",
@@ -72,36 +73,20 @@ MODULES = {"prove": "ledger", "check-proof": "ledger", "finalize": "ledger", "tr
 #: Meaning of exit code 1, for the commands that can exit with code 1.
 NO = {
     "explain": "with --check, a check of the node would reject the transaction",
-    "calibrate": "no margin up to --highest is enough",
+    "calibrate": "no margin is enough",
     "report": "a fee is above the limit",
     "check-proof": "the proof is not valid",
-    "serve": "with --check, estimates would be rejected",
 }
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 #: Argument of the Python API → parameter of the command, where the two differ.
 OPTION_OF = {
-    "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
+    "base_fee": "l1_base_fee", "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
     "max_priority_fee": "priority_fee", "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only",
-    "storageKeys": "slot", "url": "node", "window_blocks": "window",
+    "storageKeys": "slot", "url": "node",
 }  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line
-#: Output of `feemodel` without arguments. Each command in the list works without a network, a node or an extra.
-FIRST_COMMANDS = """Compute the fees of rollup transactions and compare them with the cost of L1.
-
-Try:
-  feemodel fee --size 128 --gas 21000
-      the fee for 128 compressed bytes and 21,000 gas, with its parts
-  feemodel explain '{"to": "0x1111111111111111111111111111111111111111", "data": "0x12345678"}' --gas 46000
-      the fee of your own call, with its size and its parts
-  feemodel compare '{"to": "0x1111111111111111111111111111111111111111", "value": "0x1"}'
-      the fee of a transfer under every rollup's fee rule
-  feemodel demo --figure recovery.png
-      price real transactions and draw a figure
-
-feemodel --help lists every command. feemodel COMMAND --help lists the options of a command.
-"""
 
 
 class UsageError(FeeModelError):
@@ -152,10 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
     """Run a command, and put its arguments into `parsed`; return the exit code."""
-    if not words:
-        print(FIRST_COMMANDS, end="")
-        return 0
-    name, *rest = words
+    name, *rest = words or ["--help"]
     if name == "--version":
         print(f"feemodel {feemodel.__version__}")
         return 0
@@ -168,7 +150,8 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
     verb = verb_of(name)
     from cyclopts import CycloptsError
 
-    tokens = verb.expand([STDIN if word == "-" else word for word in rest])
+    tokens = [STDIN if word == "-" else word for word in rest]
+    verb.app.config = _options_of_file(tokens) if verb.spec else ()
     try:
         command, bound, _ = verb.app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -179,6 +162,16 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
     code = command(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
+
+
+def _options_of_file(words: Sequence[str]) -> "tuple[Dict, ...]":
+    """Return the options in the TOML file among the words of a command; those of the command line take precedence."""
+    from cyclopts.config import Dict
+
+    from feemodel.io.files import read_toml
+
+    paths = [word for word in words if word.endswith(".toml") and not word.startswith("-")]
+    return tuple(Dict(read_toml(path), source=path, use_commands_as_keys=False) for path in paths)
 
 
 def verb_of(name: str) -> "Verb":
@@ -253,7 +246,7 @@ def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.Bou
         return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
     if isinstance(error, InvalidInput):
         name = error.name.partition("[")[0]
-        option = typed.get(OPTION_OF.get(name, name)) or typed.get(name)
+        option = typed.get(name) or typed.get(OPTION_OF.get(name, name))
         return said if option is None else str(type(error)(option[0], error.reason, error.value))
     for named, value in typed.values():
         files = {value, str(Path(value))} if isinstance(value, str) else ()

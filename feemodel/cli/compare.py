@@ -1,33 +1,32 @@
 """`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from feemodel.cli import STDIN
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
+    Columns,
     Date,
-    FileOptions,
     Gas,
     L1Fees,
     Settings,
     Sizing,
     Subject,
     given_parameters,
+    read_columns,
     text,
-    whole,
 )
-from feemodel.cli.subjects import estimated_gas, read_subjects, read_transaction_file
+from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
-from feemodel.errors import FeeModelError, InvalidInput, UnknownParameter
+from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.ethereum._transaction import SET_CODE, Transaction, check_no_blobs, fill
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID, SET_CODE, Transaction, check_no_blobs, fill
+from feemodel.ethereum._transaction_table import known_column
 from feemodel.io.files import parse_json
 from feemodel.progress import reporting
-from feemodel.rollups.rules import PUBDATA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Transactions, the gas used by each [gas], and notes.
 Priced: TypeAlias = tuple[list[Transaction], list[int] | None, list[str]]
+#: Chain → why it has no fee.
+Without: TypeAlias = dict[str, InvalidInput | str]
 
 
 @dataclass(frozen=True)
@@ -48,35 +49,33 @@ class Chains:
     at: Date = None
     chains: Annotated[str | None, text("also use the chains of a folder of TOML files", "FOLDER")] = None
     set: Settings = ()  # type: ignore[assignment]
-    pubdata: Annotated[int, whole("assumed pubdata of a transaction on ZKsync", "byte")] = PUBDATA
 
-    def read(self) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
+    def read(self) -> "tuple[list[Rule], Without]":
         """Return the rules to compare, and the reasons why other chains have none."""
         from feemodel.rollups._chain_files import read_chains
         from feemodel.rollups.chains import CHAINS
-        from feemodel.rollups.rules import all_rules, rule, rules_at
+        from feemodel.rollups.factors import Rule
+        from feemodel.rollups.tables import MEASURED, chosen_rules
 
         own = {} if self.chains is None else read_chains(self.chains)
         given = given_parameters(self.set)
-        if self.only is None:
-            found, without = rules_at(self.at, chains={**CHAINS, **own}, parameters=given)
-            return list(found), dict(without)
-        names = self.only.split(",")
+        names = None if self.only is None else self.only.split(",")
         for chain in given:
-            if chain not in names:
+            if names is not None and chain not in names:
                 raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{chain}.…")
-        if names == ["all"] and self.at is None:
-            return list(all_rules().values()), {}
-        chosen: list[Rule] = []
-        refused: dict[str, InvalidInput | str] = {}
-        for one in names:
-            try:
-                chosen.append(rule(own.get(one, one), at=self.at, parameters=given.get(one, {})))
-            except UnknownParameter as error:
-                refused[one], last = error, error
-        if not chosen:
-            raise last
-        return chosen, refused
+        rules: list[Rule] = []
+        without: Without = {}
+        for name, one in chosen_rules(names, self.at, {**CHAINS, **own}, given).items():
+            if not isinstance(one, Rule):
+                without[name] = one
+            elif missing := [column for column in one.columns if column not in MEASURED]:
+                without[name] = f"the rule needs {' and '.join(missing)}"
+            else:
+                rules.append(one)
+        if not rules:
+            reason = "expected at least one rule that needs only the sizes and the gas of transactions"
+            raise InvalidInput("only", reason, self.only)
+        return rules, without
 
 
 @verb(out=TABLES, figure=True)
@@ -84,40 +83,31 @@ def command(
     subject: Subject,
     /,
     *,
-    files: Annotated[FileOptions, FLAT] = FileOptions(),
+    columns: Columns = (),  # type: ignore[assignment]
     gas: Gas | None = None,
     l1: Annotated[L1Fees, FLAT] = L1Fees(),
     chains: Annotated[Chains, FLAT] = Chains(),
-    starknet_gas: Annotated[str | None, text("L1 data gas and L2 gas of the action on Starknet", "DATA,L2")] = None,
-    reference: Annotated[str | None, text("rule of the ratio (default: linea, or the first rule)", "RULE")] = None,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Price a transaction, a call or a file of them with the fee rule of every rollup."""
-    import numpy as np
-
     from feemodel.rollups.tables import MEASURED, comparison, measured_sizes
 
     rules, without = chains.read()
     carried = [one for one in rules if one.no_set_code is None]
-    is_file = subject != STDIN and not subject.strip().startswith(("0x", "{"))
-    with reporting(is_file, None, "measuring transactions"):
-        transactions, used, said = (
-            _file(subject, files, gas, set_code=carried == rules) if is_file else _inline(subject, files, gas)
-        )
+    with reporting(is_file(subject), None, "measuring transactions"):
+        if is_file(subject):
+            transactions, used, said = _file(subject, read_columns(columns), gas, set_code=carried == rules)
+        else:
+            transactions, used, said = _inline(subject, gas)
         if chains.only is None and carried and any(one.type == SET_CODE for one in transactions):
             without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
             rules = carried
         needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
         table = measured_sizes(
-            transactions, gas=used, pubdata=chains.pubdata, linea_codec=sizing.read(),
-            columns=[name for name in MEASURED if name in needed],
-        )  # fmt: skip
-    if starknet_gas is not None:
-        table |= {name: np.full(len(table["gas"]), amount) for name, amount in _starknet_gas(starknet_gas).items()}
-    if chains.only is None:
-        rules = with_columns(rules, table, without)
+            transactions, gas=used, linea_codec=sizing.read(), columns=[name for name in MEASURED if name in needed]
+        )
     base_fee, blob_base_fee, dated = l1.read(chains.at)
-    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules, reference=reference)
+    rows = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=rules)
     rows = sorted(rows, key=lambda row: (row.total_eth is None, row.total_eth))
     said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     data = {
@@ -133,28 +123,19 @@ def command(
         "said": said,
     }
     names = [one.name for one in rules]
-    of = reference or ("linea" if "linea" in names else names[0])
     title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
-    columns = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {of}")
+    heads = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {'linea' if 'linea' in names else names[0]}")
     cells = [
         [*fee_cells(row), "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
          "" if row.ratio is None else f"{row.ratio:.3f}×"]
         for row in rows
     ]  # fmt: skip
     return Answer(
-        data, [Table(title, columns, cells)],
+        data, [Table(title, heads, cells)],
         [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
         file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
         size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
-
-
-def with_columns(rules: "list[Rule]", columns: Collection[str], without: dict[str, InvalidInput | str]) -> "list[Rule]":
-    """Return the rules whose columns are known; put into `without` what the others need."""
-    for one in rules:
-        if missing := [column for column in one.columns if column not in columns]:
-            without[one.name] = f"the rule needs {' and '.join(missing)}"
-    return [one for one in rules if one.name not in without]
 
 
 def fee_cells(row: "ComparisonRow") -> list[str]:
@@ -178,21 +159,9 @@ def folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
     return said
 
 
-def _starknet_gas(typed: str) -> dict[str, int]:
-    """Return two numbers from the command line as the inputs of Starknet's rule."""
-    parts = [part.strip() for part in typed.split(",")]
-    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts):
-        raise InvalidInput("starknet_gas", "expected two whole numbers such as 256,1100000", typed)
-    return {"l1_data_gas": int(parts[0]), "l2_gas": int(parts[1])}
-
-
-def _inline(subject: str, options: FileOptions, gas: int | None) -> Priced:
+def _inline(subject: str, gas: int | None) -> Priced:
     """Return the only transaction of a text or of standard input, its gas used, and no notes."""
-    (_, one), *others = read_subjects(subject)
-    if others:
-        raise InvalidInput("subject", "expected one transaction or call", f"{1 + len(others):,}")
-    if isinstance(one, FeeModelError):
-        raise one
+    one = read_subject(subject)
     if gas is None and subject.strip().startswith("{"):  # it may state its gas used, as a receipt does
         stated = parse_json(subject)
         if (used := stated.get("gasUsed", stated.get("gas_used"))) is not None:
@@ -204,22 +173,21 @@ def _inline(subject: str, options: FileOptions, gas: int | None) -> Priced:
     check_no_blobs(one)
     limit = used if one.gas_limit is None else one.gas_limit
     sent = replace(one, from_address=one.from_address or bytes(20))
-    signed = fill(sent, gas=limit, chain_id=options.chain_id, set_code=True).with_placeholder_signature()
+    signed = fill(sent, gas=limit, chain_id=LINEA_CHAIN_ID, set_code=True).with_placeholder_signature()
     return [signed], [used], []
 
 
-def _file(path: str, options: FileOptions, gas: int | None, *, set_code: bool) -> Priced:
+def _file(path: str, columns: Mapping[str, str] | None, gas: int | None, *, set_code: bool) -> Priced:
     """Return the transactions of a file, their gas used, `None` if it is unknown, and notes.
 
     Those of type 4 are included only if every rule has a price for them.
     """
-    read = read_transaction_file(path, options, set_code=set_code)
-    read = read if gas is not None else read.with_gas_used()
+    read = read_transaction_file(path, columns, set_code=set_code, gas_used=gas is None)
     transactions = [one if one.signature else one.with_placeholder_signature() for one in read.sent]
     said = list(read.said)
     if bare := sum(one.signature is None for one in read.sent):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
-    used = [gas] * len(transactions) if gas is not None else read.gas_used()
+    used = [gas] * len(transactions) if gas is not None else known_column(read.table, "gas_used")
     if used is None:
         said.append("assumed: gas limits in place of gas used")
     return transactions, used, said

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
-from feemodel.cli.parameters import FLAT, BlockRange, Sizing, TipPercentile, text, whole
+from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text, whole
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
@@ -34,14 +34,13 @@ def command(
     l1_node: Annotated[str, text(MEANINGS["l1_node"], "URL")],
     blocks: BlockRange,
     l1_gas: Annotated[int, whole("L1 gas of a submission", "gas", minimum=1)] = COORDINATOR.execution_gas,
-    tip_percentile: TipPercentile = 50.0,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Compare what each transaction paid with its share of the cost of posting it on L1."""
     wanted = parse_block_range(blocks)
     with Node(node) as l2, Node(l1_node) as l1:
         table, others = _transactions(l2, wanted, sizing)
-        fees = _l1_fees(l1, table["timestamp"], tip_percentile)
+        fees = _l1_fees(l1, table["timestamp"])
     table = table.assign(l1_cost=_shares(table, fees, l1_gas))
     table["surplus"] = table["paid"] - table["l1_cost"]
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
@@ -105,11 +104,11 @@ def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFr
     return table[["hash", "block", "timestamp", "size", "paid"]], others
 
 
-def _l1_fees(node: Node, times: "pd.Series[int]", percentile: float) -> "pd.DataFrame":
-    """Return the L1 blocks from the last one before the first time to the last one before the last time."""
+def _l1_fees(node: Node, times: "pd.Series[int]") -> "pd.DataFrame":
+    """Return the L1 blocks, with median tips, that were the newest from the first time to the last time."""
     head = quantity_in("eth_blockNumber", node.call("eth_blockNumber"))
     first, last = (_block_at(node, int(time), head) for time in (times.min(), times.max()))
-    return get_blocks(node, range(first, last + 1), tip_percentile=percentile, progress=True)
+    return get_blocks(node, range(first, last + 1), tip_percentile=50.0, progress=True)
 
 
 def _block_at(node: Node, time: int, head: int) -> int:

@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import BlockRange, Node, TipPercentile, default_of, number, whole
+from feemodel.cli.parameters import BlockRange, Node, real
 from feemodel.cli.verb import verb
 from feemodel.io.fetch import fetch_blocks, parse_block_range
-from feemodel.quantities import Quantity
-
-TIMEOUT = Quantity("s", "time limit of one request", maximum=3_600, double=True, above_zero=True)
 
 
 @verb(out=(".parquet",), what="the blocks", required=True)
@@ -17,20 +14,13 @@ def command(
     *,
     node: Node,
     blocks: BlockRange,
-    tip_percentile: TipPercentile | None = None,
-    concurrency: Annotated[int, whole("requests at the same time", minimum=1)] = default_of(
-        fetch_blocks, "concurrency"
-    ),
-    timeout: Annotated[float, number(TIMEOUT)] = default_of(fetch_blocks, "timeout"),
+    tip_percentile: Annotated[float | None, real("percentile of the tips of an L1 block, by gas", "%")] = None,
     file: Path,
     overwrite: bool = False,
 ) -> Answer:
     """Download block headers from a node to a Parquet file; with --tip-percentile, also tips and blob base fees."""
     wanted = parse_block_range(blocks)
-    fetch_blocks(
-        node, wanted, str(file), overwrite=overwrite, tip_percentile=tip_percentile, concurrency=concurrency,
-        timeout=timeout, progress=True,
-    )  # fmt: skip
+    fetch_blocks(node, wanted, str(file), overwrite=overwrite, tip_percentile=tip_percentile, progress=True)
     data = {"file": str(file), "firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted)}
     if tip_percentile is not None:
         data["tipPercentile"] = tip_percentile

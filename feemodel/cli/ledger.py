@@ -1,7 +1,6 @@
 """Verbs of a ledger: `ledger` (describe, check, copy), `prove`, `check-proof` and `finalize`."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,23 +28,24 @@ def command(
     """Operate a ledger: print its contents, check every row against its hashes, or copy it during an import."""
     if out is not None and action != "backup":
         raise InvalidInput("out", "expected only with backup", out)
-    if action == "info":
-        return _info(Path(store))
     if action == "verify":
         return _verify(store)
+    if action == "info":
+        with ledger.Store(store, read_only=True) as opened:
+            return described(opened, Path(store))
     if out is None:
         raise UsageError("--out: required with backup")
     return _backup(store, Path(out))
 
 
-def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
+def described(store: "ledger.Store", path: Path) -> Answer:
     """Describe a ledger: its chain, blocks, accounts and size."""
     from feemodel.ledger.database import file_size
     from feemodel.ledger.scheme import FIRST_FREE
     from feemodel.ledger.store import FORMAT
 
     head = store.head
-    return {
+    return _lines({
         "store": str(path),
         "format": FORMAT,
         "hashing": store.scheme.name,
@@ -54,33 +54,14 @@ def describe(store: "ledger.Store", path: Path) -> dict[str, Any]:
         "blockHash": None if head is None or head.hash is None else "0x" + head.hash.hex(),
         "stateRoot": None if head is None else "0x" + head.root.hex(),
         "finalized": store.finalized,
-        "finality": store.finality,
         "accounts": 0 if head is None else store.accounts(head.number).next_free - FIRST_FREE,
         "bytes": file_size(path),
-    }
-
-
-def described(store: "ledger.Store", path: Path) -> Answer:
-    """Return the description of a ledger, as a table of one row per field."""
-    return _lines(describe(store, path))
+    })  # fmt: skip
 
 
 def _lines(answer: dict[str, Any]) -> Answer:
     rows = [(name, "none" if value is None else shown(value)) for name, value in answer.items()]
     return Answer(answer, [Table("", ("field", "value"), rows, left=2)])
-
-
-def _info(path: Path) -> Answer:
-    with ledger.Store(path, read_only=True) as store:
-        answer = describe(store, path)
-        tables = ("node", "leaf", "page", "tree", "code")
-        rows = {table: store.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables}
-        pages, free = (store.database.one(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
-        log = Path(f"{path}-wal")
-        answer |= {"freeBytes": answer["bytes"] * free // max(pages, 1)}
-        answer |= {"logBytes": log.stat().st_size if log.exists() else 0}
-    lines = _lines(answer | {f"{table} rows": count for table, count in rows.items()})
-    return replace(lines, data=answer | {"rows": rows})
 
 
 def _verify(store: str) -> Answer:

@@ -17,9 +17,8 @@ from cyclopts import Parameter, Token
 
 from feemodel import quantities
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import IN_WEI, MINIMUM
 from feemodel.ethereum._quantities import from_hex, from_typed
-from feemodel.ethereum._transaction import FORMS, LINEA_CHAIN_ID
+from feemodel.ethereum._transaction import FORMS
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
@@ -51,8 +50,9 @@ def number(quantity: Any, words: str = "", *, default: str = "", **options: Any)
     assert known is not None
 
     def read(name: str, typed: str) -> int | float:
-        found = real_number(typed) if known.double else whole_number(typed)
-        if found is None:
+        short = typed if len(typed) <= LONGEST else ""
+        found = from_typed(short) if not known.double else float(short) if REAL.fullmatch(short) else None
+        if found is None or abs(found) == math.inf:
             raise InvalidInput(name, f"expected a {'' if known.double else 'whole '}number", typed[:LONGEST])
         return known.check(name, found)  # type: ignore[no-any-return]
 
@@ -69,25 +69,6 @@ def whole(words: str, unit: str = "1", *, minimum: int = 0, maximum: int | None 
 def real(words: str, unit: str = "1", *, above: Literal[0] | None = None, least: int | None = None) -> Parameter:
     """Return the parameter of a finite number, above 0 or at least `least`."""
     return number(Quantity(unit, words, minimum=least, double=True, above_zero=above is not None))
-
-
-def whole_number(text: str) -> int | None:
-    """Parse a whole number of at most `LONGEST` characters; return `None` for any other text.
-
-    >>> whole_number("30_000_000"), whole_number("9" * 101)
-    (30000000, None)
-    """
-    return from_typed(text) if len(text) <= LONGEST else None
-
-
-def real_number(text: str) -> float | None:
-    """Parse a finite decimal number; return `None` for any other text.
-
-    >>> real_number("1.2e3"), real_number("nan")
-    (1200.0, None)
-    """
-    found = float(text) if len(text) <= LONGEST and REAL.fullmatch(text) else math.inf
-    return found if math.isfinite(found) else None
 
 
 def text(words: str, metavar: str = "TEXT", **options: Any) -> Parameter:
@@ -138,16 +119,6 @@ def flag(words: str) -> Parameter:
     return Parameter(help=words, show_default=False)
 
 
-def plausible_base_fee(name: str, typed: str) -> int:
-    """Parse an L1 base fee in wei. Numbers from 1 to 999 are refused, because they are probably in gwei."""
-    found = whole_number(typed)
-    if found is None or found < 0:
-        raise InvalidInput(name, "expected a whole number of at least 0", typed[:LONGEST])
-    if 0 < found < MINIMUM["base_fee"]:
-        raise InvalidInput(name, f"expected at least 1,000 ({IN_WEI})", found)
-    return found
-
-
 of_preset = partial(number, default="of the preset")
 
 Gas: TypeAlias = Annotated[int, number(quantities.GasAboveZero)]
@@ -161,9 +132,7 @@ SpecFile: TypeAlias = Annotated[str, text("description of the experiment; data/s
 Resume: TypeAlias = Annotated[str | None, text("folder of finished parts, which are not computed again", "FOLDER")]
 Node: TypeAlias = Annotated[str, text(MEANINGS["node"], "URL")]
 BlockRange: TypeAlias = Annotated[str, text("blocks from A to B, B not included", "A:B")]
-TipPercentile: TypeAlias = Annotated[float, real("percentile of the tips of an L1 block, by gas", "%")]
 Genesis: TypeAlias = Annotated[str | None, text(MEANINGS["genesis"], "FILE")]
-ChainId: TypeAlias = Annotated[int, whole("chain id of a transaction that has none")]
 Address: TypeAlias = Annotated[str, text("address of the account", "HEX")]
 Slots: TypeAlias = Annotated[list[str], text("storage slot; may be repeated", "HEX")]
 Subject: TypeAlias = Annotated[
@@ -243,15 +212,14 @@ class Sizing:
 
 @dataclass(frozen=True)
 class L1Fees:
-    """L1 fees of one moment; those that are not given are a quantile of the shipped month, or of a day."""
+    """L1 fees of one moment; those that are not given are the median of the shipped month, or of a day."""
 
     l1_base_fee: Annotated[
-        int | None,
-        option(plausible_base_fee, "L1 base fee (default: median of the shipped month or the day) [wei / gas]"),
+        int | None, whole("L1 base fee (default: median of the shipped month or the day)", "wei / gas")
     ] = None
     blob_base_fee: Annotated[int | None, whole("blob base fee (default: the same)", "wei / gas")] = None
 
-    def read(self, at: str | None = None, quantile: float = 0.5) -> tuple[int, int, str]:
+    def read(self, at: str | None = None) -> tuple[int, int, str]:
         """Return the L1 base fee, the blob base fee [wei / gas], and a sentence that says where they are from."""
         from feemodel.io.shipped import MONTH, typical_l1_fees
         from feemodel.rollups.chains import timestamp
@@ -259,20 +227,11 @@ class L1Fees:
         given = self.l1_base_fee, self.blob_base_fee
         if given[0] is not None and given[1] is not None:
             return given[0], given[1], "L1 fees: as given."
-        found = typical_l1_fees("at", None if at is None else timestamp("at", at), quantile)
+        found = typical_l1_fees("at", None if at is None else timestamp("at", at))
         base_fee, blob_base_fee = (other if fee is None else fee for fee, other in zip(given, found, strict=True))
         when = f"the shipped month, {MONTH}" if at is None else at
-        level = "median" if quantile == 0.5 else f"{quantile:.0%} quantile"
         rest = "" if given == (None, None) else " (the one that was not given)"
-        return base_fee, blob_base_fee, f"L1 fees{rest}: {level} of {when}."
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """Options of a command that reads a file of transactions."""
-
-    columns: Columns = ()  # type: ignore[assignment]
-    chain_id: ChainId = LINEA_CHAIN_ID
+        return base_fee, blob_base_fee, f"L1 fees{rest}: median of {when}."
 
 
 @dataclass(frozen=True)

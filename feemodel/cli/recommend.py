@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from feemodel.simulation.forecast.recommend import Recommendation
 
+INTERVAL = default_of(recommend, "interval")  # time between submissions [s]
+
 
 @verb(out=TABLES, figure=True, what="the parameters")
 def command(
@@ -27,12 +29,8 @@ def command(
     loss_probability: LossProbability | None = None,
     margin: Annotated[float | None, real("instead: median margin of fees over cost; 0.2 is 20 %")] = None,
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = default_of(recommend, "hold"),
-    interval: Annotated[float, real("time between submissions, a multiple of 120 s", "s", above=0)]
-    = default_of(recommend, "interval"),
     gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
     blobs: Annotated[int | None, whole("blobs of a submission (default: 1)", minimum=1)] = None,
-    submission_bytes: Annotated[int | None, whole("bytes of a submission (default: full blobs)", "byte", minimum=1)]
-    = None,
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
@@ -41,8 +39,8 @@ def command(
     with reporting(True, None, "drawing paths"):
         found = recommend(
             l1.read(), family=family,
-            loss_probability=loss_probability, margin=margin, hold=hold, interval=interval,
-            submission=_submission(family, gas, blobs, submission_bytes), paths=paths, rng=seed,
+            loss_probability=loss_probability, margin=margin, hold=hold,
+            submission=_submission(family, gas, blobs), paths=paths, rng=seed,
         )  # fmt: skip
     rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
     heads = ("parameter", "unit", "value", "from", "to")
@@ -54,7 +52,7 @@ def command(
     at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
     notes = [
         f"Submission: {posted.execution_gas:,} gas, {count} blob{'s' * (count != 1)}, {posted.capacity:,} bytes, every"
-        f" {interval / 60:g} min.",
+        f" {INTERVAL / 60:g} min.",
         f"Factor on the chain's rule: {found.factor:.3f}, from {lowest:.3f} to {highest:.3f}."
         f" Expected margin: {found.expected_margin:.1%}.",
         f"Loss probability over {found.hold / HOUR:g} h: {found.loss_probability:.1%}.",
@@ -69,18 +67,18 @@ def command(
     )  # fmt: skip
 
 
-def _submission(family: str, gas: int | None, blobs: int | None, size: int | None) -> Submission | None:
+def _submission(family: str, gas: int | None, blobs: int | None) -> Submission | None:
     """Return the submission of the options, or `None` for that of the family."""
     known = SUBMISSIONS.get(family)
     if gas is None and known is None:
         raise InvalidInput("gas", f"expected the gas of a submission, because no source gives that of {family}", gas)
-    if gas is blobs is size is None:
+    if gas is blobs is None:
         return None
     base, count = known or Submission(), blobs or 1
     return Submission(
         execution_gas=base.execution_gas if gas is None else gas,
         blob_gas=count * GAS_PER_BLOB,
-        capacity=count * base.capacity if size is None else size,
+        capacity=count * base.capacity,
     )
 
 

@@ -39,10 +39,7 @@ def _options() -> list[inspect.Parameter]:
 
     kinds: dict[str, Any] = {
         "config": Annotated[str | None, text("TOML file of settings, with one table for each section", "FILE")],
-        "check": Annotated[
-            bool, flag("print methods and settings, check that an estimate would succeed now, and exit")
-        ],
-        "check_settings": Annotated[bool, flag("the same without asking nodes")],
+        "check": Annotated[bool, flag("check settings and files without asking nodes, print them, and exit")],
     }
     for name in (name for names in SECTIONS.values() for name in names):
         default = DEFAULTS[name]
@@ -55,27 +52,19 @@ def _options() -> list[inspect.Parameter]:
             kinds[name] = Annotated[list[str] | None, text(words, "…")]
         else:
             kinds[name] = Annotated[str | None, text(words, "…")]
-    flags = ("check", "check_settings")
+    kinds["as_json"] = bool
+    absent = {"check": False, "as_json": False}
     return [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=False if name in flags else None
-        )
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=absent.get(name))
         for name, kind in kinds.items()
-    ] + [inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False)]
+    ]
 
 
-def serve(
-    *, config: str | None = None, check: bool = False, check_settings: bool = False, as_json: bool = False,
-    **settings: Any,
-) -> Answer | int:  # fmt: skip
+def serve(*, config: str | None = None, check: bool = False, as_json: bool = False, **settings: Any) -> Answer | int:
     """Start the JSON-RPC server.
 
-    Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence. With --check
-    and --check-settings, the exit code 0 means that settings and files are valid, and with --check that an estimate
-    would succeed now.
+    Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
     """
-    if check and check_settings:
-        raise InvalidInput("check_settings", "expected either this or --check", check_settings)
     from feemodel.server.settings import load_settings
 
     flags = {name: ",".join(value) if isinstance(value, list) else value for name, value in settings.items()}
@@ -85,13 +74,14 @@ def serve(
     chosen = load_settings(file=file, environment=os.environ, flags=flags)
     from feemodel.server import workers
     from feemodel.server.loaded import load
+    from feemodel.server.service import Service
 
     is_new = chosen.store is None and chosen.node is None
     with tempfile.TemporaryDirectory(prefix="feemodel-") if is_new else nullcontext() as folder:
         loaded = load(chosen, _store(chosen, folder))
-        checked = _checked(loaded, ask_nodes=check)
-        if check or check_settings:
-            return _report(checked)
+        service = Service(loaded)  # errors appear before workers start
+        if check:
+            return _description(loaded, sorted(service.methods))
         workers.serve(loaded, ready=lambda address: _announce(address, loaded, as_json=as_json))
     return 0
 
@@ -128,34 +118,13 @@ def _check_genesis(genesis: str, store: "Store") -> None:
         raise InvalidInput("store", reason, f"{store.path}, where block 0 has the state root 0x{held.hex()}")
 
 
-def _checked(loaded: "Loaded", *, ask_nodes: bool) -> dict[str, Any]:
-    """Open everything that the server needs, so that errors appear before workers start. Return a description."""
-    import asyncio
-
+def _description(loaded: "Loaded", methods: list[str]) -> Answer:
+    """Return the settings and the methods of a server."""
     import msgspec
 
-    from feemodel.server.service import Service
-
-    async def opened() -> dict[str, Any]:
-        service, unready = Service(loaded), []
-        if ask_nodes:
-            async with service.lifespan():
-                if service.ledger is not None:
-                    service.ledger.store()
-                unready = service.unready()
-        shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
-        return {"settings": shown, "methods": sorted(service.methods), "unready": unready}
-
-    return asyncio.run(opened())
-
-
-def _report(found: dict[str, Any]) -> Answer:
-    table = Table(
-        "", ("setting", "value"), [(name, _shown(value)) for name, value in found["settings"].items()], left=2
-    )
-    notes = [f"{len(found['methods'])} methods: {', '.join(found['methods'])}"]
-    notes += [f"not ready: {reason}" for reason in found["unready"]]
-    return Answer(found, [table], notes, code=1 if found["unready"] else 0)
+    shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
+    table = Table("", ("setting", "value"), [(name, _shown(value)) for name, value in shown.items()], left=2)
+    return Answer({"settings": shown, "methods": methods}, [table], [f"{len(methods)} methods: {', '.join(methods)}"])
 
 
 def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:

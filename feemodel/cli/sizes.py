@@ -6,13 +6,13 @@ from typing import Annotated, Any
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import (
     FLAT,
-    FileOptions,
+    Columns,
     SizedForm,
     Sizing,
     TransactionsFile,
-    Workers,
     default_of,
     flag,
+    read_columns,
     whole,
 )
 from feemodel.cli.subjects import read_transaction_file
@@ -27,10 +27,9 @@ def command(
     transactions: TransactionsFile,
     /,
     *,
-    files: Annotated[FileOptions, FLAT] = FileOptions(),
+    columns: Columns = (),  # type: ignore[assignment]
     form: SizedForm = "sender_unsigned",
     all: Annotated[bool, flag("measure with every codec (lzss only with --dictionary)")] = False,
-    threads: Workers = None,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Measure a file of transactions with one or all codecs."""
@@ -39,16 +38,16 @@ def command(
 
     from feemodel.sizes._lzss import packed_size
 
-    read = read_transaction_file(transactions, files)
+    read = read_transaction_file(transactions, read_columns(columns))
     payloads, said = read.payloads(form), list(read.said)
     if form == "signed" and (bare := sum(one.signature is None for one in read.sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
     named = CODECS if all else {}
     codecs = [*named.values(), *([] if sizing.codec in named else [sizing.read()])]
     lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
-    table = pd.DataFrame({"row": read.rows, "length": lengths})
+    table = pd.DataFrame({"row": read.table.index, "length": lengths})
     for codec in codecs:
-        sizes = compressed_sizes(payloads, codec, threads=threads, progress=True)
+        sizes = compressed_sizes(payloads, codec, progress=True)
         table[codec.name] = packed_size(sizes) if sizing.packed else sizes
     rows = [_summary(str(name), table[name], int(lengths.sum())) for name in table if name != "row"]
     title = f"{len(table):,} transactions, {form}{', packed' if sizing.packed else ''} [bytes]"
@@ -69,17 +68,14 @@ def train(
     transactions: TransactionsFile,
     /,
     *,
-    files: Annotated[FileOptions, FLAT] = FileOptions(),
+    columns: Columns = (),  # type: ignore[assignment]
     size: Annotated[int, whole("size of the dictionary", "byte", minimum=1)] = default_of(train_dictionary, "size"),
-    form: SizedForm = "sender_unsigned",
-    every: Annotated[int, whole("train on every n-th transaction, test on the rest", minimum=1)] = 2,
     file: Path,
 ) -> Answer:
-    """Train a zstd dictionary on a file of transactions."""
-    read = read_transaction_file(transactions, files)
-    payloads = read.payloads(form)
-    samples = payloads[::every]
-    rest = [payload for index, payload in enumerate(payloads) if index % every]
+    """Train a zstd dictionary on every second transaction of a file, and test it on the others."""
+    read = read_transaction_file(transactions, read_columns(columns))
+    payloads = read.payloads("sender_unsigned")
+    samples, rest = payloads[::2], payloads[1::2]
     dictionary = train_dictionary(samples, size=size)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
     data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": read.said,

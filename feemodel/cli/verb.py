@@ -25,7 +25,7 @@ class Verb(NamedTuple):
     function: Callable[..., Answer | int]
     signature: inspect.Signature
     app: App
-    expand: Callable[[Sequence[str]], list[str]]  #: adds the words of a file of options
+    spec: bool  #: whether the keys of a TOML file are options
 
 
 def verb(
@@ -34,7 +34,7 @@ def verb(
     figure: bool = False,
     what: str = "the table",
     required: bool = False,
-    expand: Callable[[Sequence[str]], list[str]] = list,
+    spec: bool = False,
 ) -> Callable[[Callable[..., Answer | int]], Verb]:
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
 
@@ -47,7 +47,7 @@ def verb(
     figure : whether the command can draw a figure.
     what : what `--out` writes.
     required : whether `--out` is required.
-    expand : function that adds the words of a file of options to the words of the command line.
+    spec : whether the keys of a TOML file, the first argument, are options.
     """
     added: dict[str, tuple[Any, Any]] = dict(COMMON)
     if out is not None:
@@ -90,6 +90,6 @@ def verb(
             result_action="return_value",
         )  # fmt: skip
         app.default(command)
-        return Verb(function, signature, app, expand)
+        return Verb(function, signature, app, spec)
 
     return made

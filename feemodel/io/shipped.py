@@ -66,14 +66,13 @@ def read_shipped_transactions() -> "pd.DataFrame":
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
-def typical_l1_fees(name: str = "at", timestamp: int | None = None, quantile: float = 0.5) -> L1Fees:
-    """Return the median L1 fees of the shipped month, or of one of its days (UTC), or another quantile [wei / gas].
+def typical_l1_fees(name: str = "at", timestamp: int | None = None) -> L1Fees:
+    """Return the median L1 fees of the shipped month, or of one of its days (UTC) [wei / gas].
 
     Parameters
     ----------
     name : name of the argument `timestamp` in the error message.
     timestamp : Unix time of any second of the day; `None`: the whole month [s].
-    quantile : from 0 to 1, applied to each fee separately; interpolated linearly and rounded to whole wei.
 
     Raises `InvalidInput` for a day outside the month.
 
@@ -88,7 +87,7 @@ def typical_l1_fees(name: str = "at", timestamp: int | None = None, quantile: fl
             reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or values for both L1 fees"
             raise InvalidInput(name, reason, day)
     fees = np.array([(one.base_fee, one.blob_base_fee) for one in chosen])
-    return L1Fees(*map(round, np.quantile(fees, quantile, axis=0).tolist()))
+    return L1Fees(*map(round, np.median(fees, axis=0).tolist()))
 
 
 def shipped_l1_samples() -> list[L1Sample]:

@@ -60,14 +60,9 @@ def read_transactions(
         if container_of(path) == "json":
             table = parse_transactions(contents(path), columns=columns)
         else:
-            table = _ordered(read_in_file_order(path, columns))
+            names = column_names(path, container_of(path))
+            table = _ordered(read_table(path, _schema({*names, *(columns or {})}), columns))
     return table if receipts is None else _with_receipts(table, receipts)
-
-
-def read_in_file_order(path: PathLike, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return the transactions of a CSV or Parquet file in the order of its rows; see `read_transactions`."""
-    names = column_names(path, container_of(path))
-    return read_table(path, _schema({*names, *(columns or {})}), columns)
 
 
 def _schema(names: Collection[str]) -> Schema:

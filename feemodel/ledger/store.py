@@ -24,7 +24,7 @@ CREATE TABLE tree (root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node
     STRICT, WITHOUT ROWID;
 CREATE TABLE code (keccak BLOB PRIMARY KEY, code BLOB) STRICT;
 CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB) STRICT;
-CREATE TABLE chain (hashing TEXT, chain_id INTEGER, finalized INTEGER, finality TEXT) STRICT;
+CREATE TABLE chain (hashing TEXT, chain_id INTEGER, finalized INTEGER) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
@@ -111,12 +111,6 @@ class Store:
         """Number of the newest final block, or `None` if no block is final."""
         finalized: int | None = self._chain("finalized")
         return finalized
-
-    @property
-    def finality(self) -> str | None:
-        """Rule by which imported blocks become final, such as "immediate"; `None` if no rule is set."""
-        finality: str | None = self._chain("finality")
-        return finality
 
     @property
     def chain_id(self) -> int | None:
@@ -242,10 +236,6 @@ class Store:
                 raise InvalidInput("block", f"expected at least {finalized}, the newest final block", number)
             self.database.one("UPDATE chain SET finalized = ?", (number,))
 
-    def set_finality(self, rule: str) -> None:
-        """Store the rule by which imported blocks become final."""
-        self.database.one("UPDATE chain SET finality = ?", (rule,))
-
     def set_chain_id(self, chain_id: int) -> None:
         """Store the chain id of the blocks.
 
@@ -286,5 +276,5 @@ def _lay_out(database: Database, hashing: str) -> None:
         if database.one("SELECT count(*) FROM sqlite_master")[0] == 0:
             for statement in SCHEMA.split(";"):
                 database.one(statement)
-            database.one("INSERT INTO chain VALUES (?, NULL, NULL, NULL)", (hashing,))
+            database.one("INSERT INTO chain VALUES (?, NULL, NULL)", (hashing,))
             add_first_rows(Rows(database, scheme_of(hashing)))

@@ -210,7 +210,7 @@ def compare(
     [[8363200101, 83632000101]]
     """
     need("compare", "xarray")
-    asked = _chosen(rules, at, chains, parameters)
+    asked = chosen_rules(rules, at, chains, parameters)
     table, samples = _table(transactions, asked), _samples(l1_fees)
     chosen = asked if rules is not None else _with_columns(asked, table)
     shape = (len(next(iter(table.values()))), len(chosen), len(samples["base_fee"]))
@@ -273,7 +273,7 @@ def comparison(
             (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
     for name, fee in fees.items():
         _check_plausible(name, np.array([real(name, fee, unit="wei")]))
-    asked = _chosen(rules, at, CHAINS, EMPTY)
+    asked = chosen_rules(rules, at, CHAINS, EMPTY)
     table = _table(transactions, asked, ["length"])
     known = asked if rules is not None else _with_columns(asked, table)
     chosen = [one for one in known.values() if isinstance(one, Rule)]
@@ -349,7 +349,7 @@ def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
     )
 
 
-def _chosen(
+def chosen_rules(
     rules: Sequence[str | Rule] | None,
     at: When | None,
     chains: Mapping[str, Chain],

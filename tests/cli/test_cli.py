@@ -105,54 +105,16 @@ def test_explain_executes_on_a_genesis(capsys):
     gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS))["gas"]
     assert gas == {"estimated": estimate.gas_limit, "limit": estimate.gas_limit, "used": estimate.gas_used}
 
-    gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "90000")["gas"]
-    assert gas == {"estimated": 90_000, "limit": 90_000, "used": estimate.gas_used}
-
     if HAS_NATIVE:
         gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--intact")["gas"]
         assert gas["estimated"] == estimate_gas(call, development_state(), search="intact").gas_limit
 
-    for given in ([], ["--genesis", str(GENESIS), "--gas", "90000"]):
-        code, words = complaint(capsys, "explain", json.dumps(call), "--intact", *given)
-        assert (code, "expected --genesis too, and no --gas" in words) == (2, True)
+    code, words = complaint(capsys, "explain", json.dumps(call), "--intact")
+    assert (code, words) == (2, "--intact: expected --genesis too, got True")
     code, words = complaint(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "30000")
-    assert (code, words) == (2, "gas required exceeds allowance (30000)")
-
-
-def rows_of(capsys, *arguments):
-    code = main([*map(str, arguments), "--json"])
-    out, error = capsys.readouterr()
-    found = json.loads(out)["transactions"]
-    return code, [(row["position"], row.get("totalWei"), row.get("error")) for row in found], error
-
-
-def test_explain_answers_many_row_by_row_and_one_bad_row_ends_nothing(tmp_path, capsys, monkeypatch):
-    path = tmp_path / "many.txt"
-    path.write_text("\n".join([RAW, json.dumps(CALL), json.dumps(CALL | {"valeu": "0x1"}), "", "neither", RAW]) + "\n")
-    alone = [answer(capsys, "explain", one)["totalWei"] for one in (RAW, json.dumps(CALL))]
-
-    code, rows, error = rows_of(capsys, "explain", path)
-    assert (code, [row[:2] for row in rows]) == (
-        3, [("line 1", alone[0]), ("line 2", alone[1]), ("line 3", None), ("line 5", None), ("line 6", alone[0])]
-    )  # fmt: skip
-    assert rows[2][2] == "call.valeu: unknown field, did you mean value?, got '0x1'"
-    assert rows[3][2].startswith("call: not JSON")
-    assert error == f"feemodel: {path}: 2 of 5 items have no fee; the first is line 3: {rows[2][2]}\n"
-    with path.open() as stream:
-        monkeypatch.setattr("sys.stdin", stream)
-        assert rows_of(capsys, "explain", "-")[:2] == (code, rows)
-
-
-def test_explain_reads_the_rows_of_a_table(tmp_path, capsys):
-    path, to = tmp_path / "own.csv", CALL["to"]
-    lines = [f"{nonce},{to},{to},0,0x,21000,{10**9}" for nonce in range(7)]
-    path.write_text("\n".join(["nonce,from,to,value,input,gas,gas_price", *lines, ""]))
-
-    assert rows_of(capsys, "explain", path, "--check")[0] == 0
-    assert rows_of(capsys, "explain", path, "--check", "--fixed-cost", "1000000000")[0] == 1
-    path.write_text(path.read_text().replace("21000", "many"))
-    assert main(["explain", str(path)]) == 3
-    assert "row 1: gas: expected a whole number, got 'many'" in capsys.readouterr().err
+    assert (code, words.startswith("--gas: not valid with --genesis")) == (2, True)
+    code, words = complaint(capsys, "explain", RAW, "--genesis", str(GENESIS))
+    assert (code, words.startswith("--genesis: expected a call, not a signed transaction")) == (2, True)
 
 
 def test_explain_can_answer_by_its_exit_code(capsys):
@@ -307,7 +269,7 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys, monkeypatch)
     assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks))["head"] == 1, "what is there is skipped"
 
 
-def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_path, capsys):
+def test_blocks_are_final_by_the_rule_that_is_asked_for_and_looking_writes_nothing(tmp_path, capsys):
     store, genesis = str(tmp_path / "ledger.db"), tmp_path / "genesis.json"
     genesis.write_text(json.dumps({"config": {"chainId": 59144}, "alloc": {"0x" + "11" * 20: {"balance": "0x5"}}}))
     blocks = [tmp_path / name for name in ("one", "two")]
@@ -315,21 +277,16 @@ def test_the_finality_rule_of_a_ledger_is_stored_and_looking_writes_nothing(tmp_
         path.write_text(json.dumps({"number": hex(number), "accounts": {}}) + "\n")
     answer(capsys, "follow", "--store", store, "--genesis", str(genesis))
     assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[0]))["finalized"] is None
-    assert answer(capsys, "follow", "--store", store, "--finality", "immediate")["finalized"] == 1
-    assert complaint(capsys, "follow", "--store", store, "--finality", "l1", "http://127.0.0.1:1")[0] == 2
-    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]))["finalized"] == 2
+    immediate = ("--finality", "immediate")
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]), *immediate)["finalized"] == 2
+    for rule in (("--finality", "l1"), ("--l1-node", "http://127.0.0.1:1")):
+        assert complaint(capsys, "follow", "--store", store, *rule)[1].startswith("--l1-node: expected with --finality")
     held = Path(store).read_bytes()
     for words in (["follow"], ["ledger", "verify"]):
         answer(capsys, *words, "--store", store)
     shown = answer(capsys, "ledger", "info", "--store", store)
     assert held == Path(store).read_bytes()
-    assert [shown[name] for name in ("chainId", "head", "finalized", "finality", "accounts")] == [
-        59144,
-        2,
-        2,
-        "immediate",
-        1,
-    ]
+    assert [shown[name] for name in ("chainId", "head", "finalized", "accounts")] == [59144, 2, 2, 1]
     Path(store).write_bytes(held[: len(held) // 2])
     for words in (["ledger", "info"], ["ledger", "verify"], ["follow"]):
         assert complaint(capsys, *words, "--store", store)[0] == 3
@@ -368,17 +325,6 @@ def test_fetch_adds_the_tips_at_a_percentile(tmp_path, capsys):
 
     assert found == {"file": str(out), "firstBlock": 100, "lastBlock": 102, "blocks": 3, "tipPercentile": 15.0}
     assert read_blocks(out)["tip"].to_list() == [100_000, 101_000, 0]
-
-
-def test_without_a_verb_it_says_what_to_try_and_each_command_works(capsys, monkeypatch, tmp_path):
-    assert main([]) == 0
-    tried = [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  feemodel ")]
-    monkeypatch.chdir(tmp_path)
-
-    assert len(tried) == 4
-    for line in tried:
-        command = shlex.split(line)
-        assert (line, main(command[1:])) == (line, 0)
 
 
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
@@ -467,23 +413,12 @@ for engine in ("auto", "native", "reference"):
 
 def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
     out = tmp_path / "blocks.parquet"
-    arguments = ["--node", "http://127.0.0.1:1", "--blocks", "1:2", "--out", str(out), "--timeout", "0.2"]
+    arguments = ["--node", "http://127.0.0.1:1", "--blocks", "1:2", "--out", str(out)]
     code, text = complaint(capsys, "fetch", *arguments)
 
     assert code == 4
     assert "127.0.0.1:1" in text
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("subject", "option", "reason"), [
-    (RAW, "--nonce=5", "--nonce: not valid for a signed transaction, which has its own value, got 5"),
-    (RAW, "--chain-id=1", "--chain-id: not valid for a signed transaction, which has its own value, got 1"),
-    ('{"to": "0x' + "11" * 20 + '", "nonce": "0x7"}', "--nonce=5",
-     "--nonce: not valid, because the call already has the value 7, got 5"),
-])  # fmt: skip
-def test_a_nonce_or_chain_id_that_would_be_ignored_is_refused(subject, option, reason, capsys):
-    assert main(["explain", subject, option]) == 2
-    assert capsys.readouterr().err == f"feemodel: {reason}\n"
 
 
 def test_python_m_is_the_command_line():

@@ -5,18 +5,16 @@ from collections import defaultdict
 from dataclasses import fields, is_dataclass
 from typing import Annotated, get_args, get_origin, get_type_hints
 
-import pytest
 from cyclopts import Parameter
 
 from feemodel.cli import VERBS, verb_of
-from feemodel.cli.simulate import Experiment, expanded
 from feemodel.server.settings import DEFAULTS, HELP
 
 #: Names that mean several things, with the number of meanings. No name may be added.
 SEVERAL = {
-    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chain_id": 2, "chains": 2, "gas": 4,
-    "interval": 2, "margin": 3, "paths": 2, "pricing": 2, "quantile": 2, "size": 3, "tip": 2, "transactions": 2,
-    "window": 2, "workers": 2,
+    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chains": 2, "gas": 4,
+    "margin": 3, "paths": 2, "pricing": 2, "size": 3, "transactions": 2,
+    "workers": 2,
 }  # fmt: skip
 
 
@@ -51,15 +49,6 @@ def test_a_parameter_is_declared_once():
     for name, said in HELP.items():
         words[name].add(meaning(said))
     assert {name: len(said) for name, said in words.items() if len(said) > 1} == SEVERAL
-
-
-@pytest.mark.parametrize("field", [field.name for field in fields(Experiment)])
-def test_a_simulation_file_has_the_options_of_the_command(field, tmp_path):
-    path = tmp_path / "spec.toml"
-    name = field.replace("_", "-")
-    path.write_text(f"{name} = {'true' if field == 'poisson' else '1'}\n")
-
-    assert expanded([str(path)])[1].startswith(f"--{name}")
 
 
 def test_every_setting_is_an_option_of_serve():

@@ -89,14 +89,13 @@ NEEDED = {
     "finalize": {"--store": "{folder}/ledger.db", "--block": "0"},
     "prove": {"--store": "{folder}/ledger.db", "--address": "0x" + "11" * 20},
     "check-proof": {"PROOF": "{folder}/proof.json", "--root": "0x" + "11" * 32},
-    "serve": {"--check-settings": None},
+    "serve": {"--check": None},
     "ledger": {"ACTION": "info", "--store": "{folder}/ledger.db"},
     "earnings": {"--node": "http://127.0.0.1:1", "--l1-node": "http://127.0.0.1:1", "--blocks": "1:2"},
     "fetch": {
         "--node": "http://127.0.0.1:1",
         "--blocks": "1:2",
         "--out": "{folder}/blocks.parquet",
-        "--timeout": "0.1",
     },
 }
 

@@ -88,7 +88,7 @@ def test_the_unit_s_commands_are_taken(command, capsys):
     place = command.index("--config") + 1
     assert f"deploy/feemodel.toml {command[place]}" in UNIT  # where the installation puts it
     given = [*command[:place], str(DEPLOY / "feemodel.toml"), *command[place + 1 :], "--json"]
-    given += [] if "--check-settings" in given else ["--check"]
+    given += [] if "--check" in given else ["--check"]
 
     assert main(given) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -120,7 +120,15 @@ def test_the_unit_that_follows_has_options_that_are_there(capsys):
         r"^ExecStart=\S+ (.*)$", (DEPLOY / "feemodel-follow.service").read_text(), flags=re.MULTILINE
     )
     ledger = "/var/lib/feemodel/ledger.db"
-    assert shlex.split(command) == ["follow", "--store", ledger, "--node", "${FOLLOWED_NODE}"]
+    assert shlex.split(command) == [
+        "follow",
+        "--store",
+        ledger,
+        "--node",
+        "${FOLLOWED_NODE}",
+        "--finality",
+        "immediate",
+    ]
     assert main(shlex.split(command)) == 3
     assert capsys.readouterr().err == (f"feemodel: --store {ledger}: no such ledger; --genesis FILE creates a ledger\n")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from feemodel.cli.subjects import without_unpriced
+from feemodel.cli.subjects import priced_rows
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import TRANSACTIONS
@@ -162,8 +162,7 @@ def test_blocks_of_rollups_hold_transactions_of_their_own_types(kind: int) -> No
     own = {**first, "type": hex(kind), "sender": first["from"]}
     table = parse_transactions(json.dumps({**block, "transactions": [own, *others]}))
     assert table["transaction_type"].to_list() == [kind, 2, 0]
-    kept, left_out = without_unpriced(table)
-    assert (kept["nonce"].to_list(), left_out) == (table["nonce"].to_list()[1:], 1)
+    assert priced_rows(table) == [False, True, True]
 
 
 def test_two_names_of_one_field_may_say_the_same_alone() -> None:

@@ -37,7 +37,6 @@ def built(tmp_path_factory):
                 change(20 + number, fields(0, 20 + number), None),
                 change(200 + number, None, fields(0, number)),
             ))  # fmt: skip
-        store.set_finality("immediate")
         store.set_chain_id(1337)
         store.finalize(BLOCKS - 2)
     return path
@@ -157,14 +156,11 @@ def test_another_process_that_writes_is_waited_for_and_named(ledger, monkeypatch
             import_block(two, block(6))
 
 
-def test_a_rule_and_a_chain_id_are_stored(ledger):
+def test_a_chain_id_is_stored(ledger):
     with Store(ledger) as store:
-        assert (store.finality, store.chain_id) == ("immediate", 1337)
+        assert store.chain_id == 1337
         with pytest.raises(InvalidInput, match="expected 1337, the chain of"):
             store.set_chain_id(1)
-        store.set_finality("immediate")
-    with Store(ledger, read_only=True) as store:
-        assert store.finality == "immediate"
 
 
 def test_the_root_of_a_genesis_is_that_of_its_ledger(tmp_path):

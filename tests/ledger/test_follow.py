@@ -9,7 +9,6 @@ import time
 import pytest
 from ethereum_rlp import rlp
 
-from feemodel.cli.follow import check_rule, finality_of, finality_rule
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
@@ -133,20 +132,6 @@ def test_the_blocks_before_a_wrong_one_stay_imported(store):
     assert (store.head.number, store.finalized) == (2, 2)
 
 
-def test_a_rule_is_replaced_by_its_word_alone():
-    check_rule(None, None, change=False)
-    check_rule("immediate", ["immediate"], change=False)
-    check_rule("l1", ["immediate"], change=True)
-    for stored, words, replace, message in (
-        ("l1", ["immediate"], False, "--change-finality replaces it, got 'immediate'"),
-        ("immediate", ["l1", "http://x"], False, "expected immediate"),
-        ("l1", None, False, "no address of a node is stored"),
-        ("immediate", None, True, "expected only with --finality RULE"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            check_rule(stored, words, change=replace)
-
-
 def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(store):
     node = FakeNode(blocks=5)
     follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
@@ -156,23 +141,6 @@ def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(stor
     node.blocks, node.hashes = 6, {5: to_hex(bytes(32))}
     with pytest.raises(InvalidInput, match=r"the hash of head 5 of the ledger \(the chain was reorganised"):
         follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
-
-
-def test_finality_is_chosen_by_words(store):
-    asked = []
-
-    def connect(url):
-        asked.append(url)
-        return FakeNode()
-
-    store.set_finality("immediate")
-    assert finality_of(store, None, None, connect) is immediate
-    store.set_finality("l1")
-    assert isinstance(finality_of(store, ["l1", "http://localhost"], None, connect), L1Finality)
-    assert asked == ["http://localhost"]
-    for wrong in ([], ["soon"], ["l1"], ["immediate", "1"]):
-        with pytest.raises(InvalidInput, match="expected immediate or l1 URL"):
-            finality_rule(wrong)
 
 
 CURRENT = "0x695378f5"  # currentL2BlockNumber()
@@ -254,28 +222,6 @@ def test_blocks_that_are_there_are_compared_and_skipped(store):
     assert import_blocks(store, [block(1, touch(1, (1, 0, 5)), hash=None, parent_hash=None)], immediate) == 0
 
 
-def test_the_contract_of_another_rollup_is_a_part_of_the_rule(store):
-    contract = "0x" + "Ab" * 20
-    rule = "l1 0x" + "ab" * 20
-    assert finality_rule(["l1", "http://l1"], contract) == rule
-    check_rule(rule, ["l1", "http://l1"], change=False, contract=contract)
-    for stored, words, given, message in (
-        (rule, ["l1", "http://l1"], None, f"expected {rule}, the rule of this ledger"),
-        ("l1", ["l1", "http://l1"], contract, "expected l1, the rule of this ledger"),
-        ("immediate", ["immediate"], contract, "--contract: expected only with --finality l1 URL"),
-        ("l1", None, contract, "--contract: expected only with --finality l1 URL"),
-        (None, ["l1", "http://l1"], "0x12", "--contract: expected an address of 20 bytes"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            check_rule(stored, words, change=False, contract=given)
-    node = FakeNode(words={CURRENT: word(0), ROOT + word(0)[2:]: to_hex(store.head.root)})
-    asked = []
-    node.call, answer = lambda method, params: asked.append(params[0]["to"]) or answer(method, params), node.call
-    store.set_finality(rule)
-    assert finality_of(store, ["l1", "http://l1"], contract, lambda url: node)(store.head) == 0
-    assert asked == [contract.lower()] * 2
-
-
 def test_a_signal_to_stop_is_no_error(tmp_path):
     genesis, ledger = tmp_path / "genesis.json", tmp_path / "ledger.db"
     genesis.write_text(json.dumps({"alloc": {}}))
@@ -290,5 +236,5 @@ def test_a_signal_to_stop_is_no_error(tmp_path):
                     break
                 time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-    assert (process.returncode, b"head 1" in b" ".join(said.split())) == (0, True)
+        process.communicate(timeout=60)
+    assert process.returncode == 0

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import feemodel
 from feemodel import rollups
 from feemodel.cli import main
-from feemodel.cli.subjects import without_unpriced
+from feemodel.cli.subjects import priced_rows
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._hashes import Authorization, Signature
@@ -298,8 +298,8 @@ def test_linea_s_own_measure_is_as_it_was():
     for table in (pd.DataFrame([SENT]), pd.DataFrame({"raw": [RAW]})):
         with pytest.raises(InvalidInput, match=r"row 1: .*no fee for this type is published"):
             feemodel.fee_sizes(table)
-        assert without_unpriced(table)[1] == 1
-        assert without_unpriced(table, set_code=True)[1] == 0
+        assert priced_rows(table) == [False]
+        assert priced_rows(table, set_code=True) == [True]
         assert transactions_of(table, set_code=True)[0].signed() == RAW
     assert fee_bytes(CALL, gas=GAS) == fee_bytes({"to": CALL["to"]}, gas=GAS)
 

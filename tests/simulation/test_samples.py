@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import feemodel
-from feemodel.cli.sweep import parse_sweep_spec
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.linea.kernels import sweep_priority_fee
 from feemodel.simulation.draws import columns_at
@@ -17,7 +16,6 @@ from feemodel.simulation.samples import DRAW_BLOCK, grid, joined, monte_carlo, r
 from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
 from feemodel.simulation.sweep import sweep
-from tests.conftest import ROOT
 
 WORKLOAD = Workload("three", np.array([128, 200, 300]), np.array([21_000, 46_000, 90_000]))
 
@@ -239,25 +237,3 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
 def test_what_is_wrong_with_rows_is_named(make, named):
     with pytest.raises(InvalidInput, match=named):
         make()
-
-
-def test_a_sweep_file_draws_rows_and_whole_numbers():
-    spec = {
-        "formula": "priority_fee_from_l1",
-        "monte_carlo": {
-            "count": 500,
-            "rng": 1,
-            "inputs": {
-                "l1": {"rows": "shipped", "columns": ["base_fee", "blob_base_fee"]},
-                "compressed_size": {"distribution": "lognorm", "s": 0.5, "scale": 120, "whole": True},
-            },
-        },
-        "grid": {"gas": 21_000, "tip": 1e8, "fixed_cost": 30_000_000, "margin": 1.2},
-    }
-    samples = parse_sweep_spec(spec, ROOT).samples
-
-    assert [*samples][:3] == ["base_fee", "blob_base_fee", "compressed_size"]
-    assert samples["compressed_size"].dtype == np.int64
-    spec["monte_carlo"]["inputs"]["l1"]["columns"] = ["base_fees"]
-    with pytest.raises(InvalidInput, match=r"l1\.columns: unknown name, did you mean base_fee\?"):
-        parse_sweep_spec(spec, ROOT)

@@ -1,0 +1,97 @@
+"""Paths of an experiment: L1 fees from a history, and the measures that `backtest` and `simulate` print."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from feemodel.cli.output import Table, camel
+from feemodel.cli.parameters import HOUR, History, Paths, real
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+
+if TYPE_CHECKING:
+    import xarray
+
+BLOCK_HOURS = 24.0  # length of the blocks of the bootstrap; blocks of one day preserve most of the daily cycle
+Hours: TypeAlias = Annotated[float | None, real("length of a path", "h", above=0)]
+MEASURES = {
+    "recovery": "data fees / posting cost",
+    "total_recovery": "all fees / all costs",
+    "under_recovery_days": "days with data fees below accrued cost",
+    "under_recovery_probability": "the same / whole days",
+    "bytes_below_cost": "share of bytes below their cost",
+    "volatility": "volatility of hourly mean prices",
+    "p99_over_median": "99th percentile / median of the price",
+    "overcharge": "overcharge / posting cost",
+    "undercharge": "undercharge / posting cost",
+    "drawdown_days": "maximum drawdown / mean cost of a day",
+    "lost_demand": "lost demand",
+    "break_even_level": "break-even level",
+    "mean_wait": "mean waiting time of a byte",
+    "mean_price": "mean data price",
+    "total_fees": "all fees",
+    "data_cost": "posting cost",
+    "total_cost": "all costs",
+    "max_drawdown": "maximum drawdown",
+}
+#: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
+UNITS = {
+    "wei": ("ETH", WEI_PER_ETH, "Wei"),
+    "wei / byte": ("gwei / byte", WEI_PER_GWEI, "Wei"),
+    "s": ("h", HOUR, "Seconds"),
+}
+LEVELS = {"p5": 0.05, "median": 0.5, "p95": 0.95}  # quantiles over paths
+NOTED = (
+    "workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted", "price",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scenario(History):
+    """L1 fees of an experiment: the history, or paths of a block bootstrap; of its length if no hours are given."""
+
+    paths: Paths = 1
+    hours: Hours = None
+    block_hours: Annotated[
+        float | None, real(f"mean length of the blocks of the bootstrap (default: {BLOCK_HOURS:g})", "h", above=0)
+    ] = None
+
+    def l1_fees(self, history: "xarray.Dataset", seed: int) -> "xarray.Dataset":
+        """Return the history, or the paths that are drawn from it."""
+        from feemodel.simulation import scenarios
+
+        horizon = None if self.hours is None else self.hours * HOUR
+        if self.paths > 1:
+            block = (self.block_hours or BLOCK_HOURS) * HOUR
+            return scenarios.bootstrap(history, paths=self.paths, block_seconds=block, horizon=horizon, rng=seed)
+        if self.block_hours is not None:
+            raise InvalidInput("block_hours", "expected only with --paths above 1", self.block_hours)
+        try:
+            return history if horizon is None else scenarios.beginning(history, horizon)
+        except InvalidInput as error:
+            raise InvalidInput("hours", error.reason, self.hours) from None
+
+
+def measured(found: "xarray.Dataset", title: str) -> tuple[dict[str, Any], Table]:
+    """Return each measure of a result by its key, and as a table: the value, or the mean and quantiles over paths.
+
+    Paths without a finite value are left out; without any value, the answer is `None`.
+    """
+    import numpy as np
+
+    heads = ["mean", *LEVELS] if found.sizes["path"] > 1 else ["value"]
+    answer, rows = {}, []
+    for name in (name for name in MEASURES if name in found):
+        values = found[name].to_numpy()
+        values = values[np.isfinite(values)]
+        numbers = [float(values.mean()), *np.quantile(values, [*LEVELS.values()]).tolist()] if values.size else []
+        each = {head: numbers[place] if numbers else None for place, head in enumerate(heads)}
+        unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
+        answer[camel(name) + end] = each
+        label = f"{MEASURES[name]} [{unit}]" if unit else MEASURES[name]
+        rows.append((label, *("" if value is None else f"{value / size:,.5g}" for value in each.values())))
+    return answer, Table(title, ("", *heads), rows)
+
+
+def path_notes(found: "xarray.Dataset") -> list[str]:
+    """Return what a result rests on, as notes."""
+    return [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
