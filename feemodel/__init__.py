@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from feemodel.execution._estimate import estimate_gas as estimate_gas
     from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.linea._explanation import explain as explain
+    from feemodel.linea._measure import fee_bytes as fee_bytes
     from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size
     from feemodel.linea._measure import fee_sizes as fee_sizes
-    from feemodel.linea._measure import fee_transaction as fee_transaction
     from feemodel.linea.coordinator import variable_cost as variable_cost
     from feemodel.linea.extra_data import PricingRecord as PricingRecord
     from feemodel.linea.from_l1 import priority_fee_from_l1 as priority_fee_from_l1

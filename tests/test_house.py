@@ -52,19 +52,19 @@ CEILINGS = {
     "explorer": 1_119,
     "io": 2_894,
     "ledger": 3_629,
-    "linea": 2_255,
+    "linea": 2_184,
     "plots": 731,
     "rollups": 4_364,
     "server": 2_297,
     "simulation": 8_424,
     "sizes": 965,
     "top level": 1_975,
-    "package": 37_187,
+    "package": 37_116,
     "tests": 38_697,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,
-    "exported names": 210,
+    "exported names": 209,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -96,57 +96,6 @@ def fee_sizes(
     return np.asarray(packed_size(sizes)) if packed else sizes
 
 
-def fee_transaction(
-    call: Transaction | Mapping[str, Any],
-    *,
-    gas: int,
-    nonce: int = 0,
-    base_fee: int = NODE.base_fee,
-    chain_id: int = LINEA_CHAIN_ID,
-    form: str = "sender_unsigned",
-) -> bytes:
-    """Bytes that a node measures for a call.
-
-    Parameters
-    ----------
-    call : a call object, a transaction that was sent (from JSON-RPC, or a row of a table), or a `Transaction`.
-    gas : the gas estimate, which becomes the gas limit [gas].
-    nonce : nonce for a call that does not set a nonce.
-    base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
-    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has a chain id.
-    form : encoding: "sender_unsigned", "unsigned" or "signed".
-
-    Returns
-    -------
-    bytes.
-
-    Raises
-    ------
-    InvalidInput : a call that cannot be read, a transaction of type 3 or above, an unknown encoding, or zero gas.
-
-    Notes
-    -----
-    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For an estimate of a
-    contract creation, this function, like a node, writes 20 zero bytes in place of `to` in the "sender_unsigned"
-    encoding. For a contract creation in a published blob or in the result of `measured_form`, `to` is empty.
-
-    Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
-
-    Number of bytes that Linea mainnet measured for a transfer in January 2026:
-
-    >>> len(fee_transaction({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
-    97
-    """
-    parsed = call if isinstance(call, Transaction) else parse_call(call)
-    if parsed.type is not None:
-        return parsed.measured(form)
-    transaction = fill(parsed, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
-    if form == "sender_unsigned" and parsed.sent_type is None:
-        sender, to = parsed.from_address or ZERO_ADDRESS, parsed.to or ZERO_ADDRESS
-        transaction = replace(transaction, from_address=sender, to=to)
-    return transaction.measured(form)
-
-
 def fee_bytes(
     call_or_raw: Transaction | Mapping[str, Any] | bytes | str,
     *,
@@ -163,9 +112,11 @@ def fee_bytes(
     call_or_raw : a call object, a `Transaction`, a signed transaction (bytes or hexadecimal text), or a transaction
         that was sent, as an object from JSON-RPC or a row of a table of `feemodel.io.read_transactions`.
     form : encoding: "sender_unsigned", "unsigned" or "signed" (a call gets a placeholder signature).
-    gas : gas estimate of a call; `None` means the call's field `gas` or, without this field, the intrinsic gas [gas].
-    nonce, chain_id : nonce and chain id for a call that does not set these values.
+    gas : gas estimate of a call, which becomes the gas limit; `None` means the call's field `gas` or, without this
+        field, the intrinsic gas [gas].
+    nonce : nonce for a call that does not set a nonce.
     base_fee : base fee of the block; also the gas price of a call that sets no price [wei / gas].
+    chain_id : the node's chain id. A legacy transaction includes a chain id only if the call has a chain id.
 
     Returns
     -------
@@ -173,10 +124,20 @@ def fee_bytes(
 
     Raises
     ------
-    InvalidInput : a call, transaction or encoding that is not valid.
+    InvalidInput : a call, transaction or encoding that is not valid, a transaction of type 3 or above, or zero gas.
 
-    >>> len(fee_bytes({"to": "0x" + "11" * 20, "value": "0x1"}))
-    49
+    Notes
+    -----
+    The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For an estimate of a
+    contract creation, this function, like a node, writes 20 zero bytes in place of `to` in the "sender_unsigned"
+    encoding. For a contract creation in a published blob or in the result of `measured_form`, `to` is empty.
+
+    Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
+
+    Number of bytes that Linea mainnet measured for a transfer in January 2026:
+
+    >>> len(fee_bytes({"to": "0x" + "11" * 20, "value": "0x1"}, gas=21_000, form="signed"))
+    97
     """
     if isinstance(call_or_raw, (bytes, bytearray, memoryview, str)):
         return measured_form(parse_transaction(call_or_raw), form)
@@ -187,9 +148,15 @@ def fee_bytes(
             return raw_row(raw, unsigned, row.get("sender")).measured(form)
         call_or_raw = parse_call(row)
     call = call_or_raw
+    if call.type is not None:
+        return call.measured(form)
     if gas is None:
         gas = call.gas_limit if call.gas_limit is not None else intrinsic_gas(call)
-    return fee_transaction(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id, form=form)
+    transaction = fill(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id)
+    if form == "sender_unsigned" and call.sent_type is None:
+        sender, to = call.from_address or ZERO_ADDRESS, call.to or ZERO_ADDRESS
+        transaction = replace(transaction, from_address=sender, to=to)
+    return transaction.measured(form)
 
 
 def fee_size(

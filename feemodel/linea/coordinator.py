@@ -8,7 +8,6 @@ Source: Consensys/linea-monorepo at cb180134 (2026-06-12), coordinator/ethereum/
 
 from __future__ import annotations  # so that `help` shows the names of quantities
 
-import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
@@ -18,10 +17,11 @@ import numpy as np
 
 from feemodel.checks import above_zero, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.exact import maximum, minimum, require
+from feemodel.exact import double, maximum, minimum, require, truncated
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import (
+    BaseFee,
     BlobFee,
     BlobGas,
     BlockCalldata,
@@ -38,6 +38,7 @@ from feemodel.quantities import (
     RealWeiPerGas,
     SubmissionBytes,
     Tip,
+    WeiPerGas,
 )
 
 
@@ -349,73 +350,48 @@ def weighted_moving_average_fee(
     return newest * base_fee_coefficient + tip
 
 
-def submission_fees(tip: float, base_fee: int, *, max_fee_cap: int, max_priority_fee_cap: int) -> tuple[int, int]:
-    """Dynamic fees of the coordinator's own L1 transaction.
+@formula
+def submission_fees(
+    tip: RealWeiPerGas, base_fee: BaseFee, *, max_fee_cap: WeiPerGas, max_priority_fee_cap: WeiPerGas
+) -> tuple[WeiPerGas, WeiPerGas]:
+    """Dynamic fees of the coordinator's own L1 transaction: its max priority fee and its max fee.
 
         max priority fee = min(trunc(tip), max_priority_fee_cap)
         max fee          = min(2 · base_fee + max priority fee, max_fee_cap)
 
-    Parameters
-    ----------
-    tip : priority fee that the coordinator intends to offer, see `weighted_moving_average_fee` [wei / gas].
-    base_fee : base fee of the next L1 block [wei / gas].
-    max_fee_cap, max_priority_fee_cap : upper bounds of the max fee and of the max priority fee [wei / gas].
-
-    Returns
-    -------
-    (max priority fee, max fee), two ints [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : a value that is negative or not finite, or a float in place of whole wei.
+    `tip` is the priority fee that the coordinator intends to offer, see `weighted_moving_average_fee`, and `base_fee`
+    the base fee of the next L1 block.
 
     >>> submission_fees(1229.5, 140, max_fee_cap=10**9, max_priority_fee_cap=10**8)
     (1229, 1509)
     """
-    offered = min(int(real_scalar("tip", tip)), whole_scalar("max_priority_fee_cap", max_priority_fee_cap))
-    fee = 2 * whole_scalar("base_fee", base_fee, unit="wei") + offered
-    return offered, min(fee, whole_scalar("max_fee_cap", max_fee_cap))
+    offered = minimum(truncated("tip", tip), max_priority_fee_cap)
+    return offered, minimum(2 * base_fee + offered, max_fee_cap)
 
 
+@formula
 def dynamic_gas_price_cap(
-    historic_cap: int,
+    historic_cap: WeiPerGas,
     *,
-    elapsed: float,
-    target: float,
-    time_of_day_multiplier: float = 1.0,
-    adjustment_constant: float = 25.0,
-) -> int:
+    elapsed: Ratio,
+    target: DivisorAboveZero,
+    time_of_day_multiplier: Ratio = 1.0,
+    adjustment_constant: Ratio = 25.0,
+) -> WeiPerGas:
     """Maximum gas price that the coordinator pays on L1; the maximum rises while data waits for its submission.
 
         trunc( historic_cap · (1 + adjustment_constant · time_of_day_multiplier · (elapsed / target)²) )
 
-    Parameters
-    ----------
-    historic_cap : a percentile of past L1 gas prices [wei / gas].
-    elapsed : time for which the oldest block has been waiting for its submission.
-    target : time within which the block should be finalized, above 0, in the same unit as `elapsed`.
-    time_of_day_multiplier : factor for the hour of the week [1].
-    adjustment_constant : increase of the multiplier when the target is reached [1].
-
-    Returns
-    -------
-    int [wei / gas].
-
-    Raises
-    ------
-    InvalidInput : a value that is negative or not finite, a zero target, or a float for `historic_cap`.
+    `historic_cap` is a percentile of past L1 gas prices, `elapsed` the time for which the oldest block has been waiting
+    for its submission, and `target`, in the same unit, the time within which the block should be finalized. The
+    multiplier is that of the hour of the week; at the target, the cap has risen by the adjustment constant.
 
     >>> dynamic_gas_price_cap(1_000_000_000, elapsed=16, target=32, time_of_day_multiplier=1.75)
     11937500000
     """
-    cap = whole_scalar("historic_cap", historic_cap, unit="wei")
-    share = real_scalar("elapsed", elapsed) / above_zero("target", target)
-    multiplier = real_scalar("time_of_day_multiplier", time_of_day_multiplier)
-    constant = real_scalar("adjustment_constant", adjustment_constant)
-    price = cap * (1.0 + constant * multiplier * (share * share))
-    if not math.isfinite(price):
-        raise InvalidInput("elapsed", "expected a time at which the cap is a finite number", elapsed)
-    return int(price)
+    share = elapsed / target
+    price = double(historic_cap) * (1.0 + adjustment_constant * time_of_day_multiplier * (share * share))
+    return truncated("elapsed", price)
 
 
 def _reals(name: str, values: Sequence[float]) -> list[float]:

@@ -1,8 +1,7 @@
 """Objects for the two published forms of the fee; the formulas are in `feemodel.linea.priority`."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from feemodel.checks import INT64_MAX, choice, whole
 from feemodel.errors import Int64Overflow
@@ -11,28 +10,8 @@ from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
 from feemodel.linea.priority import Breakdown, breakdown, priority_fee, verification_breakdown
 
 
-class Form(ABC):
-    """All inputs of a fee formula except the size, the gas and the margin."""
-
-    __slots__ = ()
-    name: ClassVar[str]
-    base_fee: int
-
-    @abstractmethod
-    def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
-        """Return the parts of the priority fee, see `feemodel.breakdown`."""
-
-    def fee(self, compressed_size: int, gas: int, margin: float) -> int:
-        """Return the priority fee of one transaction [wei / gas]."""
-        return int(self.parts(compressed_size, gas, margin).total)
-
-    @abstractmethod
-    def required_price(self, fee: Any) -> Any:
-        """Return the price that a transaction must offer for a priority fee [wei / gas]."""
-
-
 @dataclass(frozen=True, slots=True)
-class CostPerByte(Form):
+class CostPerByte:
     """The cost-per-byte form, which nodes have used since May 2024.
 
     >>> CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000).parts(128, 21_000, 1.2).total
@@ -68,7 +47,7 @@ class CostPerByte(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationCost(Form):
+class VerificationCost:
     """The verification-cost form, used before May 2024: L1 verification cost and capacity, price ratio, minimum price.
 
     >>> VerificationCost(min_gas_price=100_000_000).parts(128, 21_000, 1.2).total
@@ -99,6 +78,10 @@ class VerificationCost(Form):
         )
         return parts
 
+    def fee(self, compressed_size: int, gas: int, margin: float) -> int:
+        """Return the priority fee of one transaction [wei / gas]."""
+        return int(self.parts(compressed_size, gas, margin).total)
+
     def required_price(self, fee: Any) -> Any:
         """Return the price that a transaction must offer [wei / gas].
 
@@ -111,6 +94,10 @@ class VerificationCost(Form):
         """Cost of verifying one byte on L1, which a fee with a margin of 1 recovers [wei / byte]."""
         l1_gas_price = self.gas_price_ratio * self.min_gas_price
         return l1_gas_price * self.verification_gas_cost / self.verification_capacity
+
+
+#: All inputs of a fee formula except the size, the gas and the margin.
+Form: TypeAlias = CostPerByte | VerificationCost
 
 
 def form_of(name: str, preset: LineaPreset) -> Form:

@@ -24,7 +24,7 @@ from feemodel.ethereum._transaction import (
     parse_transaction,
     rlp_encoded,
 )
-from feemodel.linea._measure import fee_transaction
+from feemodel.linea._measure import fee_bytes
 from tests.helpers.development import minimal
 
 # Linea mainnet block 41,640, transaction 0 (2023-07-24)
@@ -133,7 +133,7 @@ def test_all_real_transactions_are_encoded_and_recovered_as_on_chain(shared):
 
 
 def test_a_call_becomes_a_legacy_transaction_at_the_base_fee():
-    measured = fee_transaction({"to": TO, "value": "0x1", "nonce": 20}, gas=21_000, form="signed").hex()
+    measured = fee_bytes({"to": TO, "value": "0x1", "nonce": 20}, gas=21_000, form="signed").hex()
 
     assert measured == "f85f1407825208" + "94" + "11" * 20 + "0180" + PLACEHOLDER_TAIL
 
@@ -150,14 +150,14 @@ def test_a_call_becomes_a_legacy_transaction_at_the_base_fee():
     ],
 )
 def test_the_fields_of_a_call_choose_the_type(call, kind):
-    measured = fee_transaction(call, gas=21_000, form="unsigned")
+    measured = fee_bytes(call, gas=21_000, form="unsigned")
 
     assert (measured[0] if measured[0] < 0x80 else 0) == kind
 
 
 def test_a_legacy_call_carries_a_chain_id_only_if_it_names_one():
-    without = fee_transaction({"to": TO}, gas=21_000, chain_id=1)
-    protected = fee_transaction({"to": TO, "chainId": "0x1"}, gas=21_000, chain_id=5)
+    without = fee_bytes({"to": TO}, gas=21_000, chain_id=1)
+    protected = fee_bytes({"to": TO, "chainId": "0x1"}, gas=21_000, chain_id=5)
 
     assert without == bytes(20) + bytes.fromhex("dc8007825208" + "94" + "11" * 20 + "8080")
     assert protected == bytes(20) + bytes.fromhex("df8007825208" + "94" + "11" * 20 + "8080018080")
@@ -166,8 +166,8 @@ def test_a_legacy_call_carries_a_chain_id_only_if_it_names_one():
 def test_a_contract_creation_writes_twenty_zero_bytes_before_compression():
     creation = {"from": TO, "to": None, "data": "0x6000"}
 
-    assert fee_transaction(creation, gas=53_000).hex() == "11" * 20 + "de800782cf0894" + "00" * 20 + "80826000"
-    assert fee_transaction(creation, gas=53_000, form="unsigned").hex() == "ca800782cf088080826000"
+    assert fee_bytes(creation, gas=53_000).hex() == "11" * 20 + "de800782cf0894" + "00" * 20 + "80826000"
+    assert fee_bytes(creation, gas=53_000, form="unsigned").hex() == "ca800782cf088080826000"
 
 
 def test_ints_and_bytes_from_python_are_taken():
@@ -251,7 +251,7 @@ def test_a_signature_that_belongs_to_no_key_is_refused():
 
 def test_an_unknown_form_is_refused_with_the_known_ones():
     with pytest.raises(InvalidInput, match=f"form: expected one of {', '.join(FORMS)}, got 'raw'"):
-        fee_transaction({"to": TO}, gas=21_000, form="raw")
+        fee_bytes({"to": TO}, gas=21_000, form="raw")
 
 
 @pytest.mark.parametrize(

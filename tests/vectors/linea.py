@@ -13,7 +13,7 @@ from feemodel.ethereum._quantities import from_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.linea import _node as node
 from feemodel.linea import coordinator, priority
-from feemodel.linea._measure import fee_transaction
+from feemodel.linea._measure import fee_bytes
 from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
 from feemodel.sizes._lzss import Lzss, packed_size
 from tests.helpers.inputs import inputs
@@ -290,7 +290,7 @@ def mainnet_exact_priority_fee(section: Row, path: Path) -> Iterator[Case]:
     for i, row in enumerate(section["items"]):
         name = f"mainnet_exact_priority_fee[{i}] block {row['block']}"
         call, record = row["call"], PricingRecord.from_bytes(from_hex(row["extraData"]))
-        measured = fee_transaction(call, gas=row["gasEstimate"], base_fee=7, form="signed")
+        measured = fee_bytes(call, gas=row["gasEstimate"], base_fee=7, form="signed")
         yield compare(f"{name} measured bytes", row["feeEstimationTxRlp"], "0x" + measured.hex())
         size = packed_size(measure.size(measured))
         yield compare(f"{name} size", row["compressedTxSize"], size)
