@@ -13,7 +13,7 @@ from feemodel.io import read_shipped_transactions
 from tests.conftest import ROOT
 from tests.estimates.test_replay import CAPTURES
 
-GUIDE = Path(ROOT, "docs", "guide")
+GUIDE = Path(ROOT, "docs", "explanation")
 SIZES = Path(GUIDE, "sizes.md").read_text(encoding="utf-8")
 NAMES = {
     "zstd level 3 (default)": "zstd",

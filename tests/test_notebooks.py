@@ -11,7 +11,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def test_the_guide_lists_every_notebook() -> None:
-    guide = (ROOT / "docs/guide/notebooks.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/notebooks.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| (\d\d) \| .+ \|$", guide, re.MULTILINE)) == [path.name[:2] for path in NOTEBOOKS]
 
 

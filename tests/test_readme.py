@@ -1,4 +1,4 @@
-"""README and guides: sessions print what they show, links lead somewhere; their Python is run as doctests."""
+"""README and pages: sessions print what they show, links lead somewhere; their Python is run as doctests."""
 
 import json
 import re
@@ -11,10 +11,10 @@ from feemodel.cli import main
 from tests.conftest import ROOT
 from tests.server.parts import opened
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
+    for pattern in ("README.md", "docs/how-to/[ps][yh]*.md", "docs/explanation/*.md", "docs/reference/*.md")
+    for path in sorted(ROOT.glob(pattern))
 }
 SESSIONS = sorted(
     {
@@ -42,7 +42,7 @@ def test_a_session_prints_what_the_page_shows(session, capsys, monkeypatch):
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) < 80
+    assert len(PAGES["README.md"].splitlines()) < 80
 
 
 @pytest.mark.parametrize("page", [name for name, text in PAGES.items() if "curl -s" in text])

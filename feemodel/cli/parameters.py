@@ -204,7 +204,7 @@ class Sizing:
         from feemodel.estimates.codec_file import read_codec
 
         if self.codec == "lzss" and self.dictionary is None:
-            raise InvalidInput("codec", "lzss needs --dictionary FILE (docs/guide/sizes.md names the file)", "lzss")
+            raise InvalidInput("codec", "lzss needs --dictionary FILE (see docs/explanation/sizes.md)", "lzss")
         if self.dictionary is not None and self.codec not in ("lzss", "zstd"):
             raise InvalidInput("dictionary", "expected only with --codec lzss or zstd", self.dictionary)
         return read_codec(self.codec, self.dictionary)

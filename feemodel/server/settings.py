@@ -157,7 +157,7 @@ def _check_together(settings: Settings) -> None:
     if settings.intact and settings.node is not None:
         raise InvalidInput("intact", "expected no node, because a node estimates with its own search", settings.intact)
     if settings.codec == "lzss" and settings.dictionary is None:
-        raise InvalidInput("dictionary", "expected a file with codec = lzss (docs/guide/sizes.md names the file)", None)
+        raise InvalidInput("dictionary", "expected a file with codec = lzss (see docs/explanation/sizes.md)", None)
     if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
         raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
     for name in _OTHER_FORM[settings.pricing]:

@@ -52,10 +52,10 @@ def complaint(capsys, *arguments):
 
 
 def test_the_guide_has_a_row_for_every_verb():
-    rows = [line for line in (ROOT / "docs" / "guide" / "shell.md").read_text().splitlines() if line.startswith("|")]
+    rows = [line for line in (ROOT / "docs/how-to/shell.md").read_text().splitlines() if line.startswith("|")]
     named = {name.split()[0] for line in rows for name in re.findall(r"`(?:feemodel )?([a-z][^`]*)`", line)}
 
-    assert set() == set(VERBS) - named, "each verb needs a row in docs/guide/shell.md"
+    assert set() == set(VERBS) - named, "each verb needs a row in docs/how-to/shell.md"
 
 
 def test_fee_in_both_forms(capsys):

@@ -64,7 +64,7 @@ explain folder
 explain text
   2 call: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more'
 explain raw.txt --codec lzss
-  2 --codec: lzss needs --dictionary FILE (docs/guide/sizes.md names the file), got 'lzss'
+  2 --codec: lzss needs --dictionary FILE (see docs/explanation/sizes.md), got 'lzss'
 sizes empty
   3 empty: the file is empty
 sizes text

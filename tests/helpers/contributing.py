@@ -53,7 +53,7 @@ def follow(page: str, checkout: Path) -> list[str]:
 
 def followed_pages(checkout: Path) -> dict[str, list[str]]:
     """Copy the repository to a folder and do there what each page says; returns the files by page."""
-    for name in ("feemodel", "tests", "data", "docs/gallery", "docs/guide"):
+    for name in ("feemodel", "tests", "data", "docs/gallery", "docs/how-to"):
         shutil.copytree(ROOT / name, checkout / name, ignore=NOT_COPIED)
     for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, checkout)
