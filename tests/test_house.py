@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "quantities": {"checks", "exact"},
     "formula": {"checks", "errors", "exact", "extras", "quantities"},
     "ethereum": GROUND,
-    "sizes": GROUND | {"ethereum"},
+    "sizes": GROUND,
     "linea": GROUND | {"ethereum", "sizes"},
     "rollups": GROUND | {"ethereum", "sizes", "linea"},
     "io": GROUND | {"ethereum"},

@@ -15,7 +15,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -26,9 +26,8 @@ import zstandard
 
 from feemodel._extras import has_numba
 from feemodel._processors import cores, map_in_order
-from feemodel.checks import whole_scalar
+from feemodel.checks import check_fields, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._transaction_table import as_table, is_table, transactions_of
 from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
@@ -59,16 +58,6 @@ def _check_dictionary(dictionary: Any, level: int) -> None:
     except zstandard.ZstdError as error:
         reason = f"expected a whole trained dictionary after its magic number ({error})"
         raise InvalidInput("dictionary", reason, dictionary) from None
-
-
-def _in_range(name: str, value: Any, lowest: int, highest: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
-        raise InvalidInput(name, f"expected an int from {lowest:,} to {highest:,}", value)
-    return int(value)
-
-
-def _check_field(codec: Any, name: str, lowest: int, highest: int) -> None:
-    object.__setattr__(codec, name, _in_range(name, getattr(codec, name), lowest, highest))
 
 
 @dataclass(frozen=True)
@@ -102,16 +91,17 @@ class Zstd:
     checksum: bool = False
     capped: bool = True
     name: ClassVar[str] = "zstd"
-    _parameters: tuple[Any, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_field(self, "level", 1, zstandard.MAX_COMPRESSION_LEVEL)
-        if self.window_log is not None:
-            _check_field(self, "window_log", zstandard.WINDOWLOG_MIN, zstandard.WINDOWLOG_MAX)
+        lowest = {"level": 1, "window_log": zstandard.WINDOWLOG_MIN}
+        highest = {"level": zstandard.MAX_COMPRESSION_LEVEL, "window_log": zstandard.WINDOWLOG_MAX}
+        check_fields(self, minimum=lowest, maximum=highest)
         if self.dictionary is not None:
             _check_dictionary(self.dictionary, self.level)
-        parameters = (self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum)
-        object.__setattr__(self, "_parameters", parameters)
+
+    @cached_property
+    def _parameters(self) -> tuple[Any, ...]:
+        return self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum
 
     def size(self, data: Payload) -> int:
         """Return the size of one payload [byte]."""
@@ -196,8 +186,7 @@ class Brotli(_Stream):
     name: ClassVar[str] = "brotli"
 
     def __post_init__(self) -> None:
-        _check_field(self, "quality", 0, 11)
-        _check_field(self, "window", 10, 24)
+        check_fields(self, minimum={"window": 10}, maximum={"quality": 11, "window": 24})
 
     def compress(self, data: Payload) -> bytes:
         """Return the compressed stream of a payload."""
@@ -226,7 +215,7 @@ class Deflate(_Stream):
     name: ClassVar[str] = "deflate"
 
     def __post_init__(self) -> None:
-        _check_field(self, "level", 0, 9)
+        check_fields(self, maximum={"level": 9})
 
     def compress(self, data: Payload) -> bytes:
         """Return the compressed stream of a payload."""
@@ -331,8 +320,8 @@ def compressed_sizes(
 
     Parameters
     ----------
-    payloads : iterable of bytes-like objects, which is read in chunks, or a table of transactions. For a table, the
-        results of `feemodel.fee_payloads` are measured.
+    payloads : iterable of bytes-like objects, which is read in chunks. For a table of transactions, see
+        `feemodel.fee_sizes`.
     codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
     threads : number of threads, at least 1; `None` means one thread per processor.
     progress : function that is called with the number of payloads in each finished chunk; `True` for a progress bar, if
@@ -350,7 +339,6 @@ def compressed_sizes(
     [14, 2]
     """
     measured_by = get_codec(codec)
-    payloads = _of_table(payloads)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
         raise InvalidInput("payloads", "expected an iterable of payloads; use compressed_size for one", payloads)
     threads = cores() if threads is None else whole_scalar("threads", threads, minimum=1)
@@ -378,20 +366,13 @@ def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterato
         first += len(chunk)
 
 
-def _of_table(payloads: Any) -> Any:
-    payloads = as_table(payloads)
-    if not is_table(payloads):
-        return payloads
-    return [sent.measured("sender_unsigned") for sent in transactions_of(payloads)]
-
-
 def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:
     """Train a zstd dictionary on sample payloads, for `Zstd(dictionary=...)`.
 
     Parameters
     ----------
-    payloads : samples, or a table of transactions. For a good dictionary, use a few hundred samples
-        that are together at least ten times as long as the dictionary.
+    payloads : samples. For a good dictionary, use a few hundred samples that are together at least ten times as long as
+        the dictionary.
     size : maximum length of the dictionary, at least 256 [byte]; the result may be shorter if there are few samples.
     level : compression level at which the dictionary will be used, 1 to 22.
 
@@ -412,9 +393,9 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     >>> Zstd(dictionary=dictionary).size(samples[7]) < Zstd().size(samples[7])
     True
     """
-    size = _in_range("size", size, SMALLEST_DICTIONARY, 2**31 - 1)
-    level = _in_range("level", level, 1, zstandard.MAX_COMPRESSION_LEVEL)
-    samples = payload_list(_of_table(payloads))
+    size = whole_scalar("size", size, minimum=SMALLEST_DICTIONARY, maximum=2**31 - 1)
+    level = whole_scalar("level", level, minimum=1, maximum=zstandard.MAX_COMPRESSION_LEVEL)
+    samples = payload_list(payloads)
     try:
         return zstandard.train_dictionary(size, samples, level=level).as_bytes()
     except zstandard.ZstdError as error:

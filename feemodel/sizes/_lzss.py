@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -146,7 +146,7 @@ class Lzss:
         remaining, done = iter(payloads), 0
         measured = [np.empty(0, dtype=np.int64)]
         while chunk := payload_list(islice(remaining, CHUNK), done):
-            raw, plain = self._raw_sizes(cast(Sequence[bytes], chunk)), lengths_of(chunk)
+            raw, plain = self._raw_sizes(chunk), lengths_of(chunk)
             measured.append(np.where(raw > plain, plain + HEADER_BYTES, raw))
             done += len(chunk)
         return np.concatenate(measured)
@@ -166,8 +166,7 @@ class Lzss:
         if has_native():
             import feemodel_native as native
 
-            if hasattr(native, "Lzss"):  # earlier versions of the native package have no `Lzss`
-                return native.Lzss(dictionary)
+            return native.Lzss(dictionary)
         from feemodel.sizes._lzss_plain import PlainLzss  # import on first use, because numba is slow to import
 
         return PlainLzss(dictionary)

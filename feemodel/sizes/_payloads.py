@@ -37,18 +37,12 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
     return view.tobytes()
 
 
-class Checked(list[Payload]):
-    """List of payloads that have been checked to be bytes."""
-
-
-def payload_list(payloads: Iterable[Any], first: int = 0) -> Checked:
+def payload_list(payloads: Iterable[Any], first: int = 0) -> list[bytes]:
     """Return payloads as a list of bytes. In error messages, the first payload has the index `first`."""
-    if isinstance(payloads, Checked):
-        return payloads
-    chunk = Checked(payloads)
+    chunk = list(payloads)
     if set(map(type, chunk)) <= {bytes}:  # the most frequent case
         return chunk
-    return Checked(payload_bytes(data, index) for index, data in enumerate(chunk, first))
+    return [payload_bytes(data, index) for index, data in enumerate(chunk, first)]
 
 
 def lengths_of(items: Any) -> Sizes:
