@@ -2,7 +2,6 @@
 
 import platform
 import shlex
-import shutil
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -73,47 +72,27 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 
 
 def install_command(module: str) -> str:
-    """Return the shell command that installs the package of a missing module.
+    """Return the shell command that installs the package of a missing module, by its extra if an extra has it.
 
-    In a checkout of the repository, the command installs the extra from the checkout; elsewhere, from a release. The
-    extra `execution` cannot be installed on Python 3.13, see `pyproject.toml`.
+    The extra `execution` cannot be installed on Python 3.13, see `pyproject.toml`. The native engine is a package of
+    its own, not yet on PyPI, which a checkout has.
 
-    >>> install_command("no_extra_has_this.module").endswith("pip install no_extra_has_this")
-    True
+    >>> install_command("xarray.core"), install_command("no_extra_has_this.module")
+    ("pip install 'feemodel[simulation]'", 'pip install no_extra_has_this')
     """
     package = module.partition(".")[0]
-    extra, checkout = EXTRAS.get(package), _checkout()
-    if extra is not None and sys.version_info >= NO_EXECUTION:
-        if extra == "execution":
-            if checkout is None:
-                return f"python3.12 -m pip install 'feemodel[{extra}]'"
-            return f"{_pip()} install --no-deps -r {shlex.quote(str(checkout / 'requirements' / 'execution.txt'))}"
-        extra = extra.removesuffix(",execution")
+    extra, engine = EXTRAS.get(package), Path(__file__).resolve().parents[1] / "native"
     if extra is None:
-        arguments = package
-    elif checkout is None:
-        arguments = f"'feemodel[{extra}]'"
-    elif extra == "native":  # the native engine is a separate package, not yet on PyPI
-        arguments = "./native" if checkout == Path.cwd() else shlex.quote(str(checkout / "native"))
-    else:
-        arguments = f"-e '{'.' if checkout == Path.cwd() else checkout}[{extra}]'"
-    return f"{_pip()} install {arguments}"
+        return f"pip install {package}"
+    if extra == "native" and engine.is_dir():
+        return f"pip install {shlex.quote(str(engine))}"
+    if sys.version_info >= NO_EXECUTION:
+        if extra == "execution":
+            return f"python3.12 -m pip install 'feemodel[{extra}]'"
+        extra = extra.removesuffix(",execution")
+    return f"pip install 'feemodel[{extra}]'"
 
 
 def engine_commands() -> str:
     """Return the commands that install the compiled engine, or the reference engine, which needs no compiler."""
     return f"{install_command('feemodel_native')} (compiled; a checkout needs Rust) or {install_command('ethereum')}"
-
-
-def _checkout() -> Path | None:
-    """Return the folder of the checkout that contains this package, or `None` if there is no checkout."""
-    folder = Path(__file__).resolve().parents[1]
-    return folder if (folder / "pyproject.toml").is_file() and (folder / "native").is_dir() else None
-
-
-def _pip() -> str:
-    """Return a pip command: `pip` if the shell finds the `pip` of this interpreter, else `python -m pip`."""
-    found = shutil.which("pip")
-    if found is not None and Path(found).parent == Path(sys.executable).parent:
-        return "pip"
-    return f"{shlex.quote(sys.executable)} -m pip"

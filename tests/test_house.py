@@ -47,7 +47,7 @@ MAY_IMPORT = {
 CEILINGS = {
     "cli": 3_133,
     "estimates": 950,
-    "ethereum": 2_480,
+    "ethereum": 2_455,
     "execution": 1_971,
     "explorer": 1_119,
     "io": 2_894,
@@ -57,14 +57,14 @@ CEILINGS = {
     "rollups": 4_364,
     "server": 2_297,
     "simulation": 8_424,
-    "sizes": 965,
-    "top level": 1_975,
-    "package": 37_116,
-    "tests": 38_697,
+    "sizes": 939,
+    "top level": 1_954,
+    "package": 37_044,
+    "tests": 38_663,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_260,
     "modules": 212,
-    "exported names": 209,
+    "exported names": 208,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from feemodel.ethereum._quantities import to_hex as to_hex
     from feemodel.ethereum._quantities import to_quantity as to_quantity
     from feemodel.ethereum._transaction import Transaction as Transaction
-    from feemodel.ethereum._transaction import created_address as created_address
     from feemodel.ethereum._transaction import fill as fill
     from feemodel.ethereum._transaction import intrinsic_gas as intrinsic_gas
     from feemodel.ethereum._transaction import measured_form as measured_form

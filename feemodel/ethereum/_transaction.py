@@ -392,30 +392,6 @@ def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
     return sender, Transaction(type=kind, **fields)
 
 
-def created_address(sender: bytes, nonce: int) -> bytes:
-    """Return the address of the contract that a transaction creates.
-
-    Parameters
-    ----------
-    sender : the sender's address, 20 bytes.
-    nonce : the sender's nonce.
-
-    Returns
-    -------
-    bytes of length 20.
-
-    Raises
-    ------
-    InvalidInput : not an address of 20 bytes, or a nonce that is negative or not an integer.
-
-    Source: the Yellow Paper, section 7.
-
-    >>> created_address(bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0"), 0).hex()
-    'cd234a471b72ba2f1ccf0a70fcaba648a5eecd8d'
-    """
-    return keccak256(rlp_encoded([address_bytes(sender, "sender"), whole_scalar("nonce", nonce)]))[12:]
-
-
 def signer(digest: bytes, signature: Signature) -> bytes:
     """Return the address whose key signed a hash.
 

@@ -12,7 +12,6 @@ import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates import rollup_estimate
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._transaction import created_address
 from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
 from feemodel.execution._outcome import Outcome, Status
@@ -21,6 +20,7 @@ from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
 from tests.helpers.captures import parse_replay, read_replay
+from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.inputs import SMALL
 from tests.helpers.replay import main
@@ -234,7 +234,7 @@ def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
 
 
 def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
-    created = created_address(SENDER, 0)
+    created = creation_address(SENDER, 0)
     creation = transaction(to={}, payload="0x5fff", outcome={"selfDestructs": [f"0x{created.hex()}"]})
     for fork in ("london", "osaka"):
         _, after = steps(parsed(creation, transaction(nonce=1)), fork=fork)

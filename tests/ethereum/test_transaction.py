@@ -17,7 +17,6 @@ from feemodel.ethereum._transaction import (
     FORMS,
     LINEA_CHAIN_ID,
     Transaction,
-    created_address,
     intrinsic_gas,
     measured_form,
     parse_sender_unsigned,
@@ -237,9 +236,6 @@ def test_integers_of_numpy_and_text_are_those_of_python():
     plain = Transaction(gas_limit=200, to=b"\x11" * 20, value=255, data=b"\x12")
     other = Transaction(gas_limit=np.uint8(200), to="0x" + "11" * 20, value=np.int64(255), data=bytearray(b"\x12"))
     assert (other, other.unsigned()) == (plain, plain.unsigned())
-    assert created_address(bytes(20), np.uint8(200)) == created_address(bytes(20), 200)
-    with pytest.raises(InvalidInput, match="sender: expected an address of 20 bytes, counted 19"):
-        created_address(bytes(19), 0)
 
 
 def test_a_signature_that_belongs_to_no_key_is_refused():

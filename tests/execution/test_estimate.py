@@ -8,7 +8,6 @@ import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum import parse_call
-from feemodel.ethereum._transaction import created_address
 from feemodel.ethereum._transaction_fields import FIELD_NAMES
 from feemodel.execution import (
     Account,
@@ -22,6 +21,7 @@ from feemodel.execution._clients import message_of
 from feemodel.execution._failures import revert_reason
 from feemodel.execution._forks import fork_named
 from feemodel.linea.pricing_forms import CostPerByte
+from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE, address
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
@@ -488,7 +488,7 @@ def test_one_execution_proves_the_others():
 def test_a_contract_is_created_where_there_is_neither_code_nor_nonce_nor_storage(engine, there, collides):
     """EIP-684 and EIP-7610."""
     state = call_state()
-    place = created_address(RICH, state.account(RICH).nonce)
+    place = creation_address(RICH, state.account(RICH).nonce)
     state = CallState(accounts={**state.accounts, place: there})
 
     def found():

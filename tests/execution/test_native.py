@@ -14,9 +14,9 @@ import pytest
 native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
 
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
-from feemodel.ethereum._transaction import created_address  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
 from feemodel.execution._forks import FORKS, fork_named  # noqa: E402
+from tests.helpers.development import creation_address  # noqa: E402
 from tests.helpers.engine_differences import differences  # noqa: E402
 from tests.helpers.execution_engines import address  # noqa: E402
 from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
@@ -131,7 +131,7 @@ def test_rules_without_a_field_refuse_it():
 
 def test_storage_where_a_contract_would_be_created_forbids_it():
     """EIP-7610; to a contract that looks, the account is one without code."""
-    created = created_address(SENDER, 0)
+    created = creation_address(SENDER, 0)
     looks = b"\x73" + created + bytes.fromhex("3f5f5260205ff3")
     for storage, status in (({1: 1}, Status.HALT), ({1: 0}, Status.SUCCESS), ({}, Status.SUCCESS)):
         accounts = {SENDER: Account(balance=1), created: Account(1, storage=storage), TARGET: Account(1, 1, looks)}

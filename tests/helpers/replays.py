@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
-from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, created_address, rlp_encoded, signer
+from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, rlp_encoded, signer
 from feemodel.execution._clients import message_of
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
@@ -21,6 +21,7 @@ from feemodel.execution._outcome import Outcome
 from feemodel.execution._state import EMPTY, Account, Block, CallState
 from feemodel.linea._node import offered_price
 from tests.helpers.captures import Replay, ReplayBlock, ReplayState, ReplayTransaction
+from tests.helpers.development import creation_address
 
 Accounts = Mapping[bytes, Account]
 
@@ -140,7 +141,7 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
     """Return the accounts after a transaction, with the recorded effects of the transaction."""
     after = _with_delegations(accounts, transaction, chain_id)
     if transaction.to is None and transaction.succeeded:
-        created = created_address(transaction.sender, transaction.nonce)
+        created = creation_address(transaction.sender, transaction.nonce)
         balance = after.get(created, EMPTY).balance + transaction.value
         after = {**after, created: Account(balance=balance, nonce=1, code=transaction.output)}
     after = dict(with_recorded(after, transaction.state))
