@@ -1,32 +1,20 @@
-"""Compute fees and the recovery of their L1 cost as columns; a single fee is a column of one value.
+"""Compute a fee and the recovery of its L1 cost; along a curve, every number is a column.
 
 The formulas are those of `feemodel.linea`.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
-from feemodel.checks import RealArray, real
 from feemodel.errors import InvalidInput
 from feemodel.explorer.inputs import BytePoint, Point, VerificationPoint
-from feemodel.linea import CostPerByte, VerificationCost, recorded_cost, variable_cost
+from feemodel.linea import CostPerByte, VerificationCost, variable_cost
 from feemodel.linea.pricing_forms import Form
 from feemodel.simulation.recovery import break_even_margin
 
 POSTED = "blob submission at these L1 fees"
 VERIFIED = "verification at these L1 fees"
-ASSUMED = "verification at the L1 price that the form assumes"
-
-
-class L1Cost(NamedTuple):
-    """L1 cost of a byte, L1 cost of the transaction, and the basis on which both costs are computed."""
-
-    basis: str
-    per_byte: list[float]  #: [wei / byte]
-    cost: list[float]  #: [wei]
 
 
 class Columns(NamedTuple):
@@ -36,7 +24,7 @@ class Columns(NamedTuple):
     per_gas: dict[str, list[int]]  #: base fee, priority fee and its parts [wei / gas]
     totals: list[int]  #: [wei]
     for_size: list[int]  #: the part of the fee that pays for the size, including the margin [wei]
-    l1_costs: list[L1Cost]
+    l1_costs: list[float] | None  #: L1 cost of the transaction; `None` without L1 fees [wei]
 
 
 def price(point: Point, count: int = 1) -> Columns:
@@ -52,128 +40,78 @@ def price(point: Point, count: int = 1) -> Columns:
     form: Any = priced_form(point)
     parts = form.parts(point.compressed_size, point.gas, point.margin)
     without = form.parts(0, point.gas, point.margin)
-    fees = {
-        "base": form.base_fee,
-        **parts._asdict(),
-        "priority": parts.total,
-        "size alone": parts.total - without.total,
-    }
-    per_gas = {name: column(fee, count) for name, fee in fees.items()}
-    gas, sizes = column(point.gas, count), column(point.compressed_size, count)
-    each = zip(per_gas["base"], per_gas["priority"], gas, strict=True)
-    for_size = [fee * units for fee, units in zip(per_gas.pop("size alone"), gas, strict=True)]
-    costs = []
-    for basis, cost in l1_costs(point, form):
-        per_byte = column(cost, count)
-        costs.append(L1Cost(basis, per_byte, [size * one for size, one in zip(sizes, per_byte, strict=True)]))
-    return Columns(form, per_gas, [(base + fee) * units for base, fee, units in each], for_size, costs)
 
+    def column(value: Any) -> list[Any]:
+        found: list[Any] = np.broadcast_to(np.asarray(value), (count,)).tolist()
+        return found
 
-def column(value: Any, count: int) -> list[Any]:
-    """Return a list of `count` Python numbers; a scalar is repeated.
-
-    >>> column(7, 2), column(np.array([1, 2]), 2)
-    ([7, 7], [1, 2])
-    """
-    found: list[Any] = np.broadcast_to(np.asarray(value), (count,)).tolist()
-    return found
+    fees = {"base": form.base_fee, **parts._asdict(), "priority": parts.total}
+    per_gas = {name: column(fee) for name, fee in fees.items()}
+    gas, per_byte = column(point.gas), l1_cost_per_byte(point)
+    totals = [(base + fee) * units for base, fee, units in zip(per_gas["base"], per_gas["priority"], gas, strict=True)]
+    for_size = [fee * units for fee, units in zip(column(parts.total - without.total), gas, strict=True)]
+    costs = None
+    if per_byte is not None:
+        costs = [size * cost for size, cost in zip(column(point.compressed_size), column(per_byte), strict=True)]
+    return Columns(form, per_gas, totals, for_size, costs)
 
 
 def priced_form(point: Any) -> Form:
-    """Return the pricing form with the costs that `point` contains or implies.
-
-    A variable cost from L1 fees is rounded as in a pricing record.
-    """
-    if isinstance(point, VerificationPoint):
-        return VerificationCost(
-            point.min_gas_price, point.verification_gas_cost, point.verification_capacity, point.gas_price_ratio,
-            point.adjustment, point.base_fee,
-        )  # fmt: skip
-    cost: Any = point.variable_cost
-    if point.variable_cost_from == "l1":
-        cost = recorded_cost(real("variable_cost", unrounded_variable_cost(point), unit="wei"))
-    return CostPerByte(cost, point.fixed_cost, point.base_fee)
-
-
-def unrounded_variable_cost(point: Any) -> float | RealArray:
-    """Return the cost of one compressed byte at the point's L1 fees, limited to the point's bounds [wei / byte]."""
-    cost: float | RealArray = variable_cost(
-        point.l1_base_fee,
-        point.l1_tip,
-        point.blob_base_fee,
-        execution_gas=point.execution_gas,
-        blob_gas=point.blob_gas,
-        bytes_per_submission=point.blob_gas,  # the coordinator also divides by its setting `l1-blob-gas`
-        margin=point.cost_margin,
-        lower_bound=point.lower_bound,
-        upper_bound=point.upper_bound,
-    )
-    return cost
-
-
-def l1_costs(point: Any, form: Any) -> list[tuple[str, Any]]:
-    """Return the L1 cost of a byte on each basis, such as `POSTED`; a basis whose L1 fees are missing is left out."""
-    if isinstance(point, VerificationPoint):
-        found = [(ASSUMED, form.cost_per_byte)]
-        if point.l1_base_fee is None:
-            return found
-        verified = variable_cost(
-            point.l1_base_fee, point.l1_tip, 0, execution_gas=point.verification_gas_cost, blob_gas=0,
-            bytes_per_submission=point.verification_capacity, margin=1.0,
-        )  # fmt: skip
-        return [(VERIFIED, verified), *found]
-    if point.l1_base_fee is None or point.blob_base_fee is None:
-        return []
-    posted = variable_cost(  # the formula of `Submission.cost_per_byte`, but every term may be an array
-        point.l1_base_fee, point.l1_tip, point.blob_base_fee, execution_gas=point.execution_gas,
-        blob_gas=point.blob_gas, bytes_per_submission=point.submission_bytes, margin=1.0,
+    """Return the pricing form with the costs of a point."""
+    if isinstance(point, BytePoint):
+        return CostPerByte(point.variable_cost, point.fixed_cost, point.base_fee)
+    return VerificationCost(
+        point.min_gas_price, point.verification_gas_cost, point.verification_capacity, point.gas_price_ratio,
+        point.adjustment, point.base_fee,
     )  # fmt: skip
-    return [(POSTED, posted)]
 
 
-def recoveries(found: Columns) -> list[dict[str, Any]]:
-    """Return the L1 cost and the recovered share along a curve, for each basis of the cost; `None` for a cost of 0."""
-
-    def ratios(paid: Sequence[int], costs: Sequence[float]) -> list[float | None]:
-        return [one / cost if cost > 0.0 else None for one, cost in zip(paid, costs, strict=True)]
-
-    return [
-        {
-            "basis": basis,
-            "cost": [hex(round(one)) for one in cost],
-            "recovery": ratios(found.for_size, cost),
-            "totalRecovery": ratios(found.totals, cost),
-        }
-        for basis, _, cost in found.l1_costs
-    ]
-
-
-def recovery_of(point: Point, found: Columns) -> list[dict[str, Any]]:
-    """Return the L1 cost, the recovered share and the break-even margin of one fee, for each basis of the cost."""
-    return [
-        {
-            **{name: value if name == "basis" else value[0] for name, value in one.items()},
-            "costPerByte": per_byte[0],
-            "breakEvenMargin": _break_even(point, found.form, cost[0]),
-        }
-        for one, (_, per_byte, cost) in zip(recoveries(found), found.l1_costs, strict=True)
-    ]
+def l1_cost_per_byte(point: Any) -> Any:
+    """Return the L1 cost of a compressed byte, of posting or of verification; `None` without L1 fees [wei / byte]."""
+    if isinstance(point, VerificationPoint):
+        gas, blob_gas, blob_base_fee, size = point.verification_gas_cost, 0, 0, point.verification_capacity
+    else:
+        gas, blob_gas, blob_base_fee = point.execution_gas, point.blob_gas, point.blob_base_fee
+        size = point.submission_bytes
+    if point.l1_base_fee is None or blob_base_fee is None:
+        return None
+    # the formula of `Submission.cost_per_byte`, but every term may be an array
+    return variable_cost(
+        point.l1_base_fee, point.l1_tip, blob_base_fee, execution_gas=gas, blob_gas=blob_gas, bytes_per_submission=size,
+        margin=1.0,
+    )  # fmt: skip
 
 
-def _break_even(point: Any, form: Form, cost: float) -> float | None:
-    def surplus(margin: float) -> float:
-        parts = form.parts(point.compressed_size, point.gas, margin)
-        return float((form.base_fee + parts.total) * point.gas - cost)
-
-    try:
-        return round(break_even_margin(surplus), 4)
-    except InvalidInput:  # no margin covers the cost
+def recovery(point: Point, found: Columns) -> dict[str, Any] | None:
+    """Return the L1 cost and the recovered shares along a curve, `None` for a cost of 0; without L1 fees, `None`."""
+    if found.l1_costs is None:
         return None
 
+    def ratios(paid: list[int]) -> list[float | None]:
+        return [one / cost if cost > 0.0 else None for one, cost in zip(paid, found.l1_costs or [], strict=True)]
 
-def bounded_cost(point: BytePoint, form: CostPerByte) -> dict[str, Any]:
-    """Return the variable cost computed from L1 fees, and the name of the bound that limits the cost."""
-    cost = unrounded_variable_cost(point)
-    free = unrounded_variable_cost(msgspec.structs.replace(point, lower_bound=None, upper_bound=None))
-    held = None if cost == free else "lowerBound" if cost > free else "upperBound"
-    return {"recorded": hex(form.variable_cost), "unrounded": cost, "unbounded": free, "heldBy": held}
+    return {
+        "basis": VERIFIED if isinstance(point, VerificationPoint) else POSTED,
+        "cost": [hex(round(cost)) for cost in found.l1_costs],
+        "recovery": ratios(found.for_size),
+        "totalRecovery": ratios(found.totals),
+    }
+
+
+def recovery_of(point: Any, found: Columns) -> dict[str, Any] | None:
+    """Return the L1 cost, the recovered shares and the break-even margin of one fee; `None` without L1 fees."""
+    columns = recovery(point, found)
+    if columns is None or found.l1_costs is None:
+        return None
+    (cost,) = found.l1_costs
+
+    def surplus(margin: float) -> float:
+        parts = found.form.parts(point.compressed_size, point.gas, margin)
+        return float((found.form.base_fee + parts.total) * point.gas - cost)
+
+    try:
+        margin = round(break_even_margin(surplus), 4)
+    except InvalidInput:  # no margin covers the cost
+        margin = None
+    one = {name: value if name == "basis" else value[0] for name, value in columns.items()}
+    return one | {"costPerByte": float(l1_cost_per_byte(point)), "breakEvenMargin": margin}

@@ -7,29 +7,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 
-from feemodel.checks import INT64_MAX, choice, known_fields, mapping, whole_scalar
+from feemodel.checks import INT64_MAX, choice, known_fields
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE, VERIFICATION, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
-from feemodel.rollups.chains import CHAINS, check_parameter, parse_parameter
 
 Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0)]
-#: Values of parameters: chain → parameter name → value.
-ChainParameters: TypeAlias = dict[str, Any]
 
 FORMS = (CostPerByte.name, VerificationCost.name)
 L1_FEES = ("l1BaseFee", "blobBaseFee")
-TRANSACTION = ("compressedSize", "gas")
 IN_BYTES = ("compressedSize", "verificationCapacity", "submissionBytes")
-RATIOS = ("margin", "costMargin", "gasPriceRatio")
+RATIOS = ("margin", "gasPriceRatio")
 
 
 class Point(msgspec.Struct, rename="camel", kw_only=True):
@@ -47,12 +43,8 @@ class Point(msgspec.Struct, rename="camel", kw_only=True):
 class BytePoint(Point, kw_only=True):
     """Inputs of the cost-per-byte form."""
 
-    variable_cost_from: Literal["announced", "l1"] = "announced"
-    variable_cost: Uint64  #: not used if the variable cost comes from L1 fees [wei / byte]
+    variable_cost: Uint64  #: [wei / byte]
     fixed_cost: Uint64  #: [wei / gas]
-    cost_margin: Ratio = COORDINATOR.margin
-    lower_bound: Uint64 | None = int(COORDINATOR.lower_bound)  #: [wei / byte]
-    upper_bound: Uint64 | None = int(COORDINATOR.upper_bound)  #: [wei / byte]
     execution_gas: Uint64 = COORDINATOR.execution_gas  #: execution gas of a submission [gas]
     blob_gas: Uint64 = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
     submission_bytes: Bytes = USABLE_BLOB_BYTES  #: [byte]
@@ -71,22 +63,6 @@ class VerificationPoint(Point, kw_only=True):
 POINTS: Mapping[str, type[Point]] = {CostPerByte.name: BytePoint, VerificationCost.name: VerificationPoint}
 
 
-class StarknetGas(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """Gas that the action of a transaction uses on Starknet; it cannot be computed from the transaction."""
-
-    l1_data_gas: Uint64  #: [gas]
-    l2_gas: Uint64  #: [gas]
-
-    def columns(self, path: str) -> dict[str, int]:
-        """Return column name of Starknet's rule → amount; raises `InvalidInput` for an amount above 2**63 - 1."""
-        return {
-            own: whole_scalar(f"{path}.{name}", getattr(self, own), maximum=INT64_MAX)
-            for name, own in names_of(self).items()
-        }
-
-
-_COORDINATOR = f"{COORDINATOR.source} ({COORDINATOR.date})"
-_SEQUENCER = f"{VERIFICATION.source} ({VERIFICATION.date})"
 #: Sources of the defaults of all inputs.
 SOURCES: Mapping[str, str] = {
     "compressedSize": "a plain transfer, as mainnet measured it in January 2026",
@@ -95,10 +71,12 @@ SOURCES: Mapping[str, str] = {
     **dict.fromkeys(("baseFee", "variableCost", "fixedCost", "minGasPrice", "adjustment"), "the server's own pricing"),
     **dict.fromkeys(L1_FEES, "the day that is chosen"),
     "l1Tip": "assumed, because the L1 series has no tips",
-    **dict.fromkeys(("costMargin", "lowerBound", "upperBound", "executionGas"), _COORDINATOR),
+    "executionGas": f"{COORDINATOR.source} ({COORDINATOR.date})",
     "blobGas": f"{COORDINATOR.blob_gas // GAS_PER_BLOB} blob, EIP-4844",
     "submissionBytes": "a filled blob: 4,096 elements of 254 bits",
-    **dict.fromkeys(("verificationGasCost", "verificationCapacity", "gasPriceRatio"), _SEQUENCER),
+    **dict.fromkeys(
+        ("verificationGasCost", "verificationCapacity", "gasPriceRatio"), f"{VERIFICATION.source} ({VERIFICATION.date})"
+    ),
 }
 EXAMPLE = {"compressedSize": 128, "gas": "0x5208"}  # a plain transfer
 
@@ -153,44 +131,7 @@ def read_point(
     required = {field.encode_name for field in msgspec.structs.fields(POINTS[pricing]) if field.required}
     defaults = {} if required <= {*inputs} else defaults_of(pricing, form(), preset)
     point: Point = parse(path, {**defaults, **inputs}, POINTS[pricing])
-    if isinstance(point, BytePoint) and point.variable_cost_from == "l1":
-        expect(point, L1_FEES, path)
     return point
-
-
-def expect(point: Point, names: tuple[str, ...], path: str) -> None:
-    """Raise `InvalidInput` if the caller did not give all inputs in `names`."""
-    for name in names:
-        if getattr(point, names_of(point)[name]) is None:
-            raise InvalidInput(f"{path}.{name}", "expected a value", None)
-
-
-def expect_none(given: Any, names: tuple[str, ...], path: str) -> None:
-    """Raise `InvalidInput` if `given` is not an object, or has an input that the method determines itself."""
-    if not isinstance(given, Mapping):
-        raise InvalidInput(path, "expected an object", given)
-    for name in names:
-        if name in given:
-            raise InvalidInput(f"{path}.{name}", "expected none: the method determines this input", given[name])
-
-
-def read_parameters(given: ChainParameters, path: str) -> ChainParameters:
-    """Check values of parameters of chains. A value given as text is parsed, so that integers may exceed 2**53.
-
-    >>> read_parameters({"mantle": {"token_ratio": "3114"}}, "moment.parameters")
-    {'mantle': {'token_ratio': 3114}}
-    """
-    found: ChainParameters = {}
-    for chain, values in given.items():
-        choice(f"{path}.{chain}", chain, CHAINS)
-        found[chain] = {}
-        for name, value in mapping(f"{path}.{chain}", values).items():
-            try:
-                checked = parse_parameter(name, value) if isinstance(value, str) else check_parameter(name, value)
-            except InvalidInput as error:
-                raise InvalidInput(f"{path}.{chain}.{name}", error.reason, error.value) from None
-            found[chain][name] = checked
-    return found
 
 
 def to_wire(name: str, value: Any) -> Any:

@@ -2,16 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
-import numpy as np
 
-from feemodel.checks import INT64_MAX, known_fields, whole_scalar
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
+from feemodel.checks import INT64_MAX, whole_scalar
+from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.ethereum import (
     Transaction,
@@ -25,28 +24,15 @@ from feemodel.ethereum import (
     to_hex,
     to_quantity,
 )
-from feemodel.ethereum._transaction import SET_CODE, check_no_blobs
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID, check_no_blobs
 from feemodel.explorer.fee import price, priced_form, recovery_of
-from feemodel.explorer.inputs import (
-    L1_FEES,
-    ChainParameters,
-    Ratio,
-    StarknetGas,
-    expect_none,
-    naming,
-    read_parameters,
-    read_point,
-)
-from feemodel.io.shipped import typical_l1_fees
+from feemodel.explorer.inputs import naming, read_point
 from feemodel.linea import explain, node_checks
-from feemodel.linea.parameters import LineaPreset
-from feemodel.linea.pricing_forms import Form
+from feemodel.linea.parameters import LineaPreset, linea_preset
+from feemodel.linea.pricing_forms import CostPerByte, Form, form_of
 from feemodel.rollups.chains import CHAINS, timestamp
-from feemodel.rollups.rules import PUBDATA, rules_at
+from feemodel.rollups.rules import PUBDATA
 from feemodel.sizes import Codec
-
-if TYPE_CHECKING:
-    from feemodel.rollups.factors import Rule
 
 MAX_BYTES = 131_072  # largest transaction that geth's pool accepts [byte]
 INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
@@ -54,58 +40,35 @@ IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; ot
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-Estimate: TypeAlias = Callable[[Transaction, Mapping[str, Any] | None], Awaitable[int]]
+Estimate: TypeAlias = Callable[[Transaction], Awaitable[int]]
 
 
-class Options(msgspec.Struct, rename="camel"):
-    """Options of an explanation, in addition to the inputs of the fee."""
+class Moment(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Options of a comparison: L1 fees, gas, and the day of the rules."""
 
-    gas_used: Uint64 | None = None  #: [gas]
-    pool_margin: Ratio | None = None
-    selection_margin: Ratio | None = None
-    nonce: Uint64 = 0  #: nonce that is used for a call without a nonce
-    overrides: dict[str, Any] | None = None
-
-
-class Moment(msgspec.Struct, rename="camel"):
-    """Options of a comparison: L1 fees or a day, gas, state overrides, and values for other chains."""
-
-    l1_base_fee: Uint64 | None = None  #: [wei / gas]
-    blob_base_fee: Uint64 | None = None  #: [wei / gas]
+    l1_base_fee: Uint64  #: [wei / gas]
+    blob_base_fee: Uint64  #: [wei / gas]
     gas: Uint64 | None = None  #: [gas]
-    overrides: dict[str, Any] | None = None
     at: str | None = None  #: a day
-    parameters: ChainParameters = {}
-    starknet: StarknetGas | None = None
-
-    def l1_fees(self) -> tuple[int, int]:
-        """Return the L1 base fee and blob base fee; a missing fee is replaced by its median on the day `at`."""
-        given = dict(zip(L1_FEES, (self.l1_base_fee, self.blob_base_fee), strict=True))
-        missing = [name for name, fee in given.items() if fee is None]
-        if missing and self.at is None:
-            raise InvalidInput(f"moment.{missing[0]}", "expected a quantity", None)
-        if missing:
-            day = typical_l1_fees("moment.at", timestamp("moment.at", self.at or ""))
-            given |= {name: fee for name, fee in zip(L1_FEES, day, strict=True) if name in missing}
-        base_fee, blob_base_fee = given.values()
-        return base_fee or 0, blob_base_fee or 0
 
 
-NAMES = {kind: tuple(field.encode_name for field in msgspec.structs.fields(kind)) for kind in (Options, Moment)}
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Subjects:
     """JSON-RPC methods whose subject is a transaction or a call."""
 
-    form: Callable[[], Form]
-    preset: LineaPreset
-    estimate: Estimate | None
-    codec: Codec
-    measured: str
-    packed: bool
-    chain_id: Callable[[], int]
-    ask_node: AskNode | None
+    preset: LineaPreset = field(default_factory=linea_preset)  #: margins, and the costs that `form` lacks
+    own_form: Callable[[], Form] | None = None  #: the server's pricing form of the moment; `None`: that of the preset
+    #: gas estimate of a call [gas]; without it, a call that executes code must have a `gas` field
+    estimate: Estimate | None = None
+    codec: str | Codec = "zstd"
+    measured: str = "sender_unsigned"  #: encoding that is measured, as in `feemodel.fee_size`
+    packed: bool = False
+    chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID  #: chain id for calls without a chain id
+    ask_node: AskNode | None = None  #: result of a node for a method and its parameters, to find a transaction by hash
+
+    def form(self) -> Form:
+        """Return the pricing form of the moment."""
+        return form_of(CostPerByte.name, self.preset) if self.own_form is None else self.own_form()
 
     async def explain(self, subject: Any, options: Any = None) -> dict[str, Any]:
         """Explain a transaction or call: size, gas, parts of the fee, fees set by wallets, and a node's checks.
@@ -115,8 +78,7 @@ class Subjects:
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has. For a hash,
             the gas used is taken from the transaction's receipt.
         options : the inputs of `feemodel_fee` without `compressedSize`, and the following fields. `gas`: an estimate
-            that is used instead of executing the call [gas]. `gasUsed` [gas]. `poolMargin` and `selectionMargin` [1].
-            `nonce`: nonce for a call without a nonce. `overrides`: changes to the state on which a call is executed.
+            that is used instead of executing the call [gas]. `gasUsed` [gas].
 
         Returns
         -------
@@ -129,34 +91,28 @@ class Subjects:
         LimitExceeded : the subject has more than 131,072 bytes.
         """
         options = {} if options is None else options
-        expect_none(options, ("compressedSize",), "options")
-        own = parse("options", {name: options[name] for name in NAMES[Options] if name in options}, Options)
-        point = read_point(options, "options", form=self.form, preset=self.preset, without=NAMES[Options])
-        margins = {"pool_margin": own.pool_margin, "selection_margin": own.selection_margin}
-        preset = replace(
-            self.preset, estimate_margin=point.margin,
-            **{name: margin for name, margin in margins.items() if margin is not None},
-        )  # fmt: skip
+        point = read_point(options, "options", form=self.form, preset=self.preset, without=("gasUsed",))
+        if point.compressed_size is not None:
+            raise InvalidInput("options.compressedSize", "expected none: it is measured", point.compressed_size)
+        preset = replace(self.preset, estimate_margin=point.margin)
         read, used = await self._found(subject)
-        gas = await self._gas(read, point.gas, own.overrides, "options")
-        if own.gas_used is not None:
-            used = whole_scalar("options.gasUsed", own.gas_used, minimum=1)
+        gas = await self._gas(read, point.gas, "options")
+        if options.get("gasUsed") is not None:
+            used = whole_scalar("options.gasUsed", parse("options.gasUsed", options["gasUsed"], Uint64), minimum=1)
         if used is not None:
             gas["used"] = used
         with naming("options"):
             explained = partial(
                 explain, read, gas, form=priced_form(point), checks=node_checks(preset), codec=self.codec,
-                measured=self.measured, packed=self.packed, nonce=own.nonce, chain_id=self.chain_id(),
+                measured=self.measured, packed=self.packed, chain_id=self.chain_id(),
             )  # fmt: skip
             # Compress large data in a thread: codecs release the global interpreter lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
             point = msgspec.structs.replace(point, compressed_size=answer["compressedSize"], gas=gas["estimated"])
-            recovery = recovery_of(point, price(point))
+            recovered = recovery_of(point, price(point))
         return {
-            **_on_wire(answer),
-            "recovery": recovery,
-            "decoded": _decoded(read, gas["estimated"], own.nonce, self.chain_id()),
-        }
+            **_on_wire(answer), "recovery": recovered, "decoded": _decoded(read, gas["estimated"], self.chain_id()),
+        }  # fmt: skip
 
     async def compare(self, subject: Any, moment: Any) -> dict[str, Any]:
         """Compute the fee of a transaction or call under each rollup's rule at given L1 fees.
@@ -164,11 +120,8 @@ class Subjects:
         Parameters
         ----------
         subject : a signed transaction (0x…), a call object, or the hash of a transaction that the node has.
-        moment : an object with any of the following fields. `l1BaseFee` and `blobBaseFee`: fees of L1 [wei / gas].
-            `gas`: an estimate that is used instead of executing the call [gas]. `overrides`: changes to the state on
-            which a call is executed. `at`: a day whose rules and median L1 fees are used. `parameters`: values, as
-            numbers or text, that replace parameters of chains: chain → parameter name → value. `starknet`: an object
-            with the amounts `l1DataGas` and `l2Gas` that the action of the subject uses on Starknet [gas].
+        moment : an object. `l1BaseFee` and `blobBaseFee`: fees of L1 [wei / gas]. Optional: `gas`, an estimate that is
+            used instead of executing the call [gas]; and `at`, a day whose rules are used.
 
         Returns
         -------
@@ -179,35 +132,22 @@ class Subjects:
         InvalidInput : the subject or an option is not valid.
         LimitExceeded : the subject has more than 131,072 bytes.
         """
-        own: Moment = parse("moment", known_fields("moment", moment, NAMES[Moment]), Moment)
+        own: Moment = parse("moment", moment, Moment)
         if own.at is not None:
             timestamp("moment.at", own.at)
-        base_fee, blob_base_fee = own.l1_fees()
-        parameters = read_parameters(own.parameters, "moment.parameters")
-        starknet_gas = {} if own.starknet is None else own.starknet.columns("moment.starknet")
         read, _ = await self._found(subject)
-        rules, without = rules_at(own.at, parameters=parameters)
-        gas = (await self._gas(read, own.gas, own.overrides, "moment"))["estimated"]
+        gas = (await self._gas(read, own.gas, "moment"))["estimated"]
         signed = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
-        rows, reference = await asyncio.to_thread(
-            compared, signed, gas, rules, base_fee, blob_base_fee, self.codec, starknet_gas
-        )
-        unknown = [
-            {"rule": name, "token": CHAINS[name].token, "date": one.since, "source": one.reason, "error": one.brief}
-            for name, one in without.items()
-            if isinstance(one, UnknownParameter)
-        ]
+        rows = await asyncio.to_thread(compared, signed, gas, own, self.codec)
         return {
             **({} if own.at is None else {"at": own.at}),
-            "without": {name: str(error) for name, error in without.items()},
             "gas": to_quantity(gas),
             "signedBytes": len(signed.signed()),
-            "l1BaseFee": to_quantity(base_fee),
-            "blobBaseFee": to_quantity(blob_base_fee),
+            "l1BaseFee": to_quantity(own.l1_base_fee),
+            "blobBaseFee": to_quantity(own.blob_base_fee),
             "pubdata": PUBDATA,
-            "reference": reference,
-            "rules": rows + unknown,
+            "rules": rows,
         }
 
     def _signed(self, read: Transaction, gas: int) -> Transaction:
@@ -237,15 +177,13 @@ class Subjects:
         used = receipt.get("gasUsed") if isinstance(receipt, Mapping) else None
         return read, None if used is None else from_quantity(used, "the node's gasUsed")
 
-    async def _gas(
-        self, read: Transaction, given: int | None, overrides: Mapping[str, Any] | None, path: str
-    ) -> dict[str, int]:
+    async def _gas(self, read: Transaction, given: int | None, path: str) -> dict[str, int]:
         """Return the gas estimate, and the gas limit of the transaction or call if it has one [gas]."""
         limit = read.gas_limit
         estimated = limit if given is None else given
         if estimated is None:
             if self.estimate is not None:
-                estimated = await self.estimate(read, overrides)
+                estimated = await self.estimate(read)
             elif read.to is not None and not read.data:
                 estimated = intrinsic_gas(read)
             else:
@@ -271,44 +209,32 @@ def read_subject(subject: Any) -> Transaction:
     return parse_transaction(subject)
 
 
-def compared(
-    signed: Transaction,
-    gas: int,
-    rules: "Iterable[Rule]",
-    base_fee: int,
-    blob_base_fee: int,
-    codec: Codec,
-    starknet_gas: Mapping[str, int],
-) -> tuple[list[dict[str, Any]], str]:
-    """Return a row per rule, and the reference rule of the ratios."""
-    from feemodel.rollups import comparison, measured_sizes
+def compared(signed: Transaction, gas: int, moment: Moment, codec: str | Codec) -> list[dict[str, Any]]:
+    """Return a row for each chain: the fee under its rule, or the reason why there is no fee."""
+    from feemodel.rollups.factors import Rule
+    from feemodel.rollups.tables import chosen_rules, comparison, measured_sizes, with_columns
 
     table = measured_sizes([signed], gas=[gas], linea_codec=codec)
-    table |= {name: np.array([amount]) for name, amount in starknet_gas.items()}
-    by_name = {one.name: one for one in rules}
-    # Prefer a reference rule that has a fee for this transaction.
-    priced = {name: one for name, one in by_name.items() if signed.type != SET_CODE or one.no_set_code is None}
-    reference = priced.get("linea") or next(iter((priced or by_name).values()))
-
-    def row(one: "Rule") -> dict[str, Any]:
-        """Return the row of one rule: the fee and its ratio to the reference, or the reason why there is no fee."""
-        known = {
+    found = with_columns(chosen_rules(None, moment.at, CHAINS, {}), table)
+    rules = {name: one for name, one in found.items() if isinstance(one, Rule)}
+    rows = []
+    l1_fees = {"base_fee": moment.l1_base_fee, "blob_base_fee": moment.blob_base_fee}
+    for fee in comparison(table, **l1_fees, rules=[*rules.values()]):
+        one = rules[fee.rule]
+        fees = {"l1Fee": fee.l1_fee, "l2Fee": fee.l2_fee, "total": fee.total, "totalEth": fee.total_eth,
+                "dataFee": fee.l1_fee, "executionFee": fee.l2_fee, "priorityFee": 0}  # fmt: skip
+        rows.append({
             "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
-            "remarks": list(one.remarks),
-        }  # fmt: skip
-        try:
-            both = list({each.name: each for each in (reference, one)}.values())
-            found = comparison(table, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=both)[-1]
-        except FeeModelError as error:
-            return {**known, "error": str(error)}
-        fees = {
-            "l1Fee": found.l1_fee, "l2Fee": found.l2_fee, "total": found.total, "totalEth": found.total_eth,
-            "dataFee": found.l1_fee, "executionFee": found.l2_fee, "priorityFee": 0,
-        }  # fmt: skip
-        quantities = {name: None if fee is None else to_quantity(fee) for name, fee in fees.items()}
-        return {**known, **quantities, "perByte": found.per_byte, "ratio": found.ratio}
-
-    return [row(one) for one in by_name.values()], reference.name
+            "remarks": list(one.remarks), "ratio": fee.ratio,
+            **{name: None if amount is None else to_quantity(amount) for name, amount in fees.items()},
+        })  # fmt: skip
+    refused = {name: one for name, one in found.items() if not isinstance(one, Rule)}
+    return rows + [
+        {"rule": name, "token": CHAINS[name.partition("/")[0]].token, "source": error.reason,
+         "date": error.since if isinstance(error, UnknownParameter) else "",
+         "error": error.brief if isinstance(error, UnknownParameter) else error.reason}
+        for name, error in refused.items()
+    ]  # fmt: skip
 
 
 def _on_wire(value: Any, name: str = "") -> Any:
@@ -321,12 +247,12 @@ def _on_wire(value: Any, name: str = "") -> Any:
     return value
 
 
-def _decoded(read: Transaction, gas: int, nonce: int, chain_id: int) -> dict[str, Any]:
+def _decoded(read: Transaction, gas: int, chain_id: int) -> dict[str, Any]:
     """Return the fields of the transaction, or of the transaction that a call would send."""
     transaction = read
     if read.type is None:
         sent = replace(read, from_address=read.from_address or bytes(20))
-        transaction = fill(sent, gas=gas, nonce=nonce, chain_id=chain_id)
+        transaction = fill(sent, gas=gas, chain_id=chain_id)
     return {
         "type": transaction.type,
         "chainId": None if transaction.chain_id is None else to_quantity(transaction.chain_id),

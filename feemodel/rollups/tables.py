@@ -212,7 +212,7 @@ def compare(
     need("compare", "xarray")
     asked = chosen_rules(rules, at, chains, parameters)
     table, samples = _table(transactions, asked), _samples(l1_fees)
-    chosen = asked if rules is not None else _with_columns(asked, table)
+    chosen = asked if rules is not None else with_columns(asked, table)
     shape = (len(next(iter(table.values()))), len(chosen), len(samples["base_fee"]))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
@@ -275,7 +275,7 @@ def comparison(
         _check_plausible(name, np.array([real(name, fee, unit="wei")]))
     asked = chosen_rules(rules, at, CHAINS, EMPTY)
     table = _table(transactions, asked, ["length"])
-    known = asked if rules is not None else _with_columns(asked, table)
+    known = asked if rules is not None else with_columns(asked, table)
     chosen = [one for one in known.values() if isinstance(one, Rule)]
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
@@ -411,7 +411,7 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _with_columns(
+def with_columns(
     chosen: Mapping[str, Rule | InvalidInput], table: Mapping[str, WholeArray]
 ) -> dict[str, Rule | InvalidInput]:
     """Replace each rule that lacks columns, or does not carry a type, by the reason."""

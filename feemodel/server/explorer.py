@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from feemodel.estimates.json_types import read_overrides
 from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction
 from feemodel.explorer import POLICY, STATIC, explorer_methods
@@ -35,10 +34,9 @@ def methods_of(service: "Service") -> dict[str, Method]:
     upstream, measuring = service.upstream, service.measuring
     source = service.gas
 
-    async def estimate(call: Transaction, overrides: Mapping[str, Any] | None) -> int:
+    async def estimate(call: Transaction) -> int:
         assert source is not None
-        asked = EstimateOptions(overrides=read_overrides(overrides) if overrides else None)
-        return (await source.gas(call, asked)).limit
+        return (await source.gas(call, EstimateOptions())).limit
 
     def chain_id() -> int:
         """Return the id of the served chain, or Linea's until the node has reported its own."""
@@ -48,7 +46,7 @@ def methods_of(service: "Service") -> dict[str, Method]:
         return LINEA_CHAIN_ID if known is None else known
 
     functions = explorer_methods(
-        form=lambda: service.pricing.now.form,
+        own_form=lambda: service.pricing.now.form,
         preset=configured_prices(service.settings).preset,
         chain_id=chain_id,
         codec=measuring.codec,

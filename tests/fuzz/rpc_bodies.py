@@ -36,11 +36,8 @@ PARAMS: dict[str, list[Any]] = {
     "eth_getTransactionCount": [ADDRESS, "pending"],
     "eth_maxPriorityFeePerGas": [],
     "feemodel_compare": [CALL, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1"}],
-    "feemodel_curve": [
-        {"compressedSize": 128, "gas": "0x5208", "axis": "compressedSize", "from": 1, "to": 9, "points": 3}
-    ],
     "feemodel_explain": [CALL],
-    "feemodel_fee": [{"compressedSize": 128, "gas": "0x5208"}],
+    "feemodel_fee": [{"compressedSize": 128, "gas": "0x5208"}, "compressedSize", [1, 9]],
     "feemodel_feeHistory": [{"compressedSize": 128, "gas": "0x5208"}],
     "feemodel_presets": [],
     "feemodel_pricing": [],

@@ -84,11 +84,13 @@ class Tab:
         return " ".join(self.page.locator(selector).first.text_content().split())
 
     def answer(self, method: str = "feemodel_fee") -> dict[str, Any]:
-        """Return the newest answer of the server to a method, for the chosen inputs."""
+        """Return the newest answer of the server to a method, or of the curve, for the chosen inputs."""
         self.settled()
         for response in reversed(self._responses):
             if response.request.method == "POST":
-                call = next((one for one in response.request.post_data_json if one["method"] == method), None)
+                calls = response.request.post_data_json
+                names = ["curve" if len(one["params"]) == 3 else one["method"] for one in calls]
+                call = calls[names.index(method)] if method in names else None
                 if call is not None:
                     found: dict[str, Any] = next(one for one in response.json() if one["id"] == call["id"])["result"]
                     return found

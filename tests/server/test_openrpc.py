@@ -30,10 +30,9 @@ CALLS = {
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
     "rpc.discover": [[]],
-    "feemodel_curve": [[{**POINT, "axis": "compressedSize", "from": 1, "to": 1_000}]],
+    "feemodel_fee": [[POINT], [POINT, "compressedSize", [1, 1_000]]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"at": "2026-02-01"}],
-                         [TRANSFER, {"at": "2026-02-01", "parameters": {"celo": {"token_per_eth": 12_000.5}}}]],
+    "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"}]],
 }  # fmt: skip
 
 

@@ -165,13 +165,13 @@ def measures() -> list[Attack]:
     short = to_hex(values[:120_000])
     call = {"from": HOLDER, "to": to_hex(HOLDERS[1]), "gas": hex(10**7), "data": short}
     long = {"from": HOLDER, "to": ADDRESS, "data": to_hex(values)}
-    curve = {"compressedSize": 1, "gas": "0x5208", "axis": "compressedSize", "from": 0, "to": 10**6, "points": 500}
+    curve = [{"compressedSize": 1, "gas": "0x5208"}, "compressedSize", [*range(0, 10**6, 2_000)]]
     prices = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
     listed: list[tuple[str, Requests, frozenset[str]]] = [
         ("two-valued calldata", always("rollup_estimateGas", long), ANY_END),
         ("two-valued calldata explained", always("feemodel_explain", call), ANY_END | INVALID),
         ("two-valued calldata compared", always("feemodel_compare", call, prices), ANY_END | INVALID),
-        ("a curve of 500 points", always("feemodel_curve", curve), ANY_END),
+        ("a curve of 500 points", always("feemodel_fee", *curve), ANY_END),
     ]
     return [Attack(name, repeated(requests), outcomes) for name, requests, outcomes in listed]
 

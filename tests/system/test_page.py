@@ -70,16 +70,14 @@ def test_the_first_answer_is_the_servers(open_tab):
     assert f"{int(expected['feePerGas']['total'], 16):,}" in tab.text("#parts tbody tr:last-child")
 
 
-@pytest.mark.parametrize(
-    ("pricing", "costs"), [("cost-per-byte", "announced"), ("cost-per-byte", "l1"), ("verification-cost", "announced")]
-)
-def test_every_control_moves_the_answer_by_slider_and_by_number(open_tab, pricing, costs):
-    tab = open_tab(f"#pricing={pricing}&variableCostFrom={costs}&lowerBound=0.001&upperBound=900")
+@pytest.mark.parametrize("pricing", ["cost-per-byte", "verification-cost"])
+def test_every_control_moves_the_answer_by_slider_and_by_number(open_tab, pricing):
+    tab = open_tab(f"#pricing={pricing}")
     methods = explorer_methods()
     for name in tab.fields():
         slider, number = tab.slider(name), tab.page.locator(f"#{name}")
         before = number.input_value()
-        slider.press("PageDown" if name == "upperBound" else "PageUp")
+        slider.press("PageUp")
         tab.settled()
         moved, after = tab.answer()["inputs"], number.input_value()
         assert before != after, name
@@ -92,15 +90,25 @@ def test_every_control_moves_the_answer_by_slider_and_by_number(open_tab, pricin
         assert slider.get_attribute("aria-valuetext").startswith(before.split(".")[0][:1])
 
 
-def test_bounds_can_be_taken_away(open_tab):
-    tab = open_tab("#variableCostFrom=l1&l1BaseFee=100")
-    assert "limited by the upper bound" in tab.text("#recovery")
-    tab.page.locator("#upperBound").fill("")
+def test_only_what_concerns_the_chosen_chain_is_shown(open_tab):
+    """A chain has one form of the fee; the form is a choice for numbers of one's own."""
+    tab = open_tab()
+    other = {"minGasPrice", "verificationGasCost", "verificationCapacity", "gasPriceRatio", "adjustment"}
+    for chain in ("server", "linea-mainnet-2024-06", "linea-sepolia-2025-12"):
+        tab.page.select_option("#chain", chain)
+        tab.settled()
+        assert tab.page.locator("#forms").is_hidden()
+        assert other.isdisjoint(tab.fields())
+        assert tab.page.locator("[data-pricing=verification-cost]:visible").count() == 0
+        assert "Minimum gas price" not in tab.text("#defaults")
+    tab.page.select_option("#chain", "")
+    tab.page.locator("input[value=verification-cost]").check()
     tab.settled()
-
-    assert tab.answer()["inputs"]["upperBound"] is None
-    assert "limited by" not in tab.text("#recovery")
-    assert "upperBound=" in tab.link()
+    assert other <= set(tab.fields())
+    assert (tab.answer()["pricing"], "Variable cost" in tab.text("#defaults")) == ("verification-cost", False)
+    tab.page.select_option("#chain", "server")
+    tab.settled()
+    assert (tab.answer()["pricing"], tab.page.locator("#forms").is_hidden()) == ("cost-per-byte", True)
 
 
 def test_presets_are_real_chains_and_days(open_tab):
@@ -124,7 +132,7 @@ def test_presets_are_real_chains_and_days(open_tab):
 
 
 def test_what_cannot_be_read_is_said_at_its_field(open_tab):
-    tab = open_tab("#variableCostFrom=l1")
+    tab = open_tab()
     figure = tab.text("#fee-figure")
     tab.page.locator("#gas").fill("1.5")
     tab.settled()
@@ -132,11 +140,11 @@ def test_what_cannot_be_read_is_said_at_its_field(open_tab):
     assert tab.page.locator("#gas").get_attribute("aria-invalid") == "true"
     assert figure == tab.text("#fee-figure")
     tab.page.locator("#gas").fill("22000")
-    tab.page.locator("#lowerBound").fill("9")
+    tab.page.locator("#variableCost").fill("9000000000")
     tab.settled()
-    assert tab.text("#fee-card .error").startswith("Upper bound: expected at least the lower bound")
+    assert tab.text("#fee-card .error").startswith("point: variable_cost")
     assert tab.page.locator("#gas-error").is_hidden()
-    tab.page.locator("#lowerBound").fill("0.09")
+    tab.page.locator("#variableCost").fill("1")
     tab.settled()
 
     assert tab.answer()["inputs"]["gas"] == "0x55f0"
@@ -189,7 +197,7 @@ def test_the_newest_state_is_shown_last(open_tab):
     tab.page.locator("#gas").fill("30000")
     while not held:
         tab.page.wait_for_timeout(5)
-    tab.page.locator("input[value=verification-cost]").check()
+    tab.page.locator("#margin").fill("2")
     tab.page.locator("#gas").fill("40000")
     held[0].continue_()
     tab.settled()

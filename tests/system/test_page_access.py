@@ -19,19 +19,17 @@ def test_axe_finds_nothing(open_tab, context):
     """Before use and after it: everything opened, refused, warned of and answered at least once."""
     axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
     require(axe)
-    tab = open_tab("#rate=3000&margin=0.3", **context)
+    tab = open_tab("#margin=0.3", **context)
     tab.page.evaluate(axe.read_text(encoding="utf-8"))
     found = """async () => (await axe.run()).violations.map(
         ({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))])"""
     assert tab.page.evaluate(found) == []
-    tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}), parameters="mantle.token_ratio=many")
-    tab.page.locator("#rate").fill("-1")
+    tab.explain(json.dumps({"to": NOBODY, "data": "0xa9059cbb"}))
     tab.page.locator("#gas").fill("0.5")
     tab.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     tab.page.locator("#curve table td").first.wait_for()
     tab.settled()
     assert tab.page.locator("#subject-warning").is_visible()
-    assert tab.page.locator("#parameters-error").is_visible()
     assert tab.page.evaluate(found) == []
 
 
@@ -64,13 +62,13 @@ def test_light_and_dark(open_tab):
 @pytest.mark.parametrize("pricing", ["cost-per-byte", "verification-cost"])
 def test_a_phone_needs_no_scrolling_sideways(open_tab, pricing, width):
     tab = open_tab(
-        f"#pricing={pricing}&variableCostFrom=l1&rate=3000", viewport={"width": width, "height": 740},
+        f"#pricing={pricing}", viewport={"width": width, "height": 740},
         device_scale_factor=3,
     )  # fmt: skip
     tab.page.locator("#l1BaseFee").fill("123456.123456789")
     tab.page.locator("#curve summary").click()
     tab.page.locator("#more summary").click()
-    tab.example("signed")
+    tab.example("token")
     beyond = """[...document.querySelectorAll("main *, .below *")].filter((node) => {
         const right = (one) => one.getBoundingClientRect().right;
         return !node.closest(".scroll, .reader") && node.checkVisibility()

@@ -1,4 +1,4 @@
-/** Charts of panels above each other, with a slider that moves along them, their numbers, a table and a file. */
+/** Charts of panels above each other, with a slider that moves along them, their numbers, and a table. */
 
 import { $, el, fact, fillTable, key } from "./dom.js";
 import { digits, tickText } from "./numbers.js";
@@ -67,7 +67,6 @@ class Chart {
       this.move(this.slider.valueAsNumber);
     });
     this.details.addEventListener("toggle", () => this.fillTable());
-    this.details.querySelector("button").addEventListener("click", () => this.download());
     new ResizeObserver(() => this.redraw()).observe(this.panels);
   }
 
@@ -110,13 +109,6 @@ class Chart {
     const rows = this.spec.x.map((_, index) => this.columns.map(({ values, text }) => text(values[index])));
     fillTable(this.details.querySelector("table"), this.panels.ariaLabel, this.columns.map(({ name }) => name),
       rows.filter((_, index) => index % step === 0 || index === rows.length - 1));
-  }
-
-  download() {
-    const heads = this.columns.map(({ name, unit }) => `"${name}${unit ? ` [${unit}]` : ""}"`);
-    const rows = this.spec.x.map((_, index) => this.columns.map(({ values }) => values[index]));
-    const text = [heads, ...rows].map((row) => row.join()).join("\r\n");
-    el("a", { href: `data:text/csv;charset=utf-8,${encodeURIComponent(text)}`, download: `${this.id}.csv` }).click();
   }
 
   plot({ title, unit, height, lines, log = false }, index) {

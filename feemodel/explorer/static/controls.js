@@ -12,7 +12,8 @@ export const fields = new Map();
 const isQuantity = ({ kind }) => kind === undefined;
 const factor = ({ unit }) => (unit?.startsWith("gwei") ? 1e9 : 1);
 
-const isActive = ({ input }) => !input.matches(":disabled");
+const pricing = () => document.querySelector("[name=pricing]:checked").value;
+export const isActive = ({ input }) => !input.matches(":disabled");
 export const toServer = (field, number) =>
   (isQuantity(field) ? `0x${BigInt(Math.round(number * factor(field))).toString(16)}` : Number(number));
 export const fromServer = (field, value) => (isQuantity(field) ? wei(value) / factor(field) : value);
@@ -20,11 +21,10 @@ export const withUnit = (field, number) => `${digits(number, 10)} ${field.unit ?
 
 /** The inputs of a fee, as the methods take them. */
 export function point() {
-  const choices = new FormData($("controls")), found = { pricing: choices.get("pricing") };
-  if (found.pricing === "cost-per-byte") found.variableCostFrom = choices.get("variableCostFrom");
+  const found = { pricing: pricing() };
   for (const field of [...fields.values()].filter(isActive)) {
     const { value } = field.input;
-    found[field.name] = !value && field.isOptional ? null : toServer(field, value);
+    found[field.name] = toServer(field, value);
   }
   return found;
 }
@@ -46,13 +46,13 @@ function buildControl(node) {
   const { name, unit, kind, low, high, scale = "log", min = 0 } = node.dataset, text = node.textContent;
   node.replaceChildren($("control").content.cloneNode(true));
   const [label, , slider, error] = node.children, [input, unitText] = node.querySelector(".number").children;
-  const field = { name, unit, kind, scale, label: text, low: Number(low), high: Number(high), input, slider, isOptional: "optional" in node.dataset,
+  const field = { name, unit, kind, scale, label: text, low: Number(low), high: Number(high), input, slider,
     isWhole: kind !== "ratio" && !unit.startsWith("gwei") };
   label.textContent = text;
   unitText.textContent = unit ?? "";
   error.id = `${name}-error`;
   label.htmlFor = name;
-  Object.assign(input, { id: name, name, min, step: field.isWhole ? 1 : kind ? "any" : 1 / factor(field), required: !field.isOptional });
+  Object.assign(input, { id: name, name, min, step: field.isWhole ? 1 : kind ? "any" : 1 / factor(field), required: true });
   input.setAttribute("aria-describedby", error.id);
   slider.ariaLabel = `${text}, slider`;
   slider.addEventListener("input", () => {
@@ -63,11 +63,12 @@ function buildControl(node) {
   $("axis").append(el("option", { value: name }, text.toLowerCase().replace(/\bl([12])\b/g, "L$1")));
 }
 
-/** Set fields to the values of a preset. */
+/** Set fields, and the form of the fee, to the values of a preset. */
 export function take(preset) {
   for (const field of fields.values()) {
-    if (field.name in preset) field.input.value = preset[field.name] === null ? "" : fromServer(field, preset[field.name]);
+    if (field.name in preset) field.input.value = fromServer(field, preset[field.name]);
   }
+  if (preset.pricing) document.querySelector(`[name=pricing][value=${preset.pricing}]`).checked = true;
 }
 
 function buildPresets(id, presets, options) {
@@ -77,7 +78,7 @@ function buildPresets(id, presets, options) {
   return () => {
     const preset = named.get(select.value);
     const isChanged = ({ name, input }) => preset && name in preset && Number(input.value) !== fromServer(fields.get(name), preset[name]);
-    if ([...fields.values()].some(isChanged)) select.value = "";
+    if ([...fields.values()].some(isChanged) || (preset?.pricing ?? pricing()) !== pricing()) select.value = "";
     $(`${id}-source`).textContent = [named.get(select.value)?.source, named.get(select.value)?.date].filter(Boolean).join(", ");
   };
 }
@@ -86,7 +87,7 @@ function buildPresets(id, presets, options) {
 export function buildControls(presets) {
   for (const node of document.querySelectorAll(".control")) buildControl(node);
   const server = presets.server && { ...presets.server, name: "server", source: "What this server prices with" };
-  const chosen = server ?? { pricing: "cost-per-byte", ...presets.chains[0] };
+  const chosen = server ?? presets.chains[0];
   if (!server) $("chain").options[0].remove();
   const showChain = buildPresets("chain", [...(server ? [server] : []), ...presets.chains], presets.chains.map(({ name }) => el("option", { value: name }, name)));
   const showDay = buildPresets("day", presets.days, presets.days.map(({ name, label, date }) => el("option", { value: name }, `${label}, ${date}`)));
@@ -95,7 +96,6 @@ export function buildControls(presets) {
   take(chosen);
   $("chain").value = chosen.name;
   $("day").value = "median-day";
-  document.querySelector(`[name=pricing][value=${chosen.pricing}]`).checked = true;
   $("controls").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("input", () => {
     showChain();
@@ -104,19 +104,16 @@ export function buildControls(presets) {
   });
 }
 
-/** Show only what applies to the chosen form and source of costs, and what the browser says of each number. */
+/** Show only what applies to the chosen chain and form, and what the browser says of each number. */
 function showControls() {
-  const choices = new FormData($("controls"));
-  const chosen = { pricing: choices.get("pricing"), costs: document.querySelector("[name=variableCostFrom]:checked").value };
-  for (const node of document.querySelectorAll("[data-pricing], [data-costs]")) {
-    node.hidden = node.disabled = Object.entries(chosen).some(([name, value]) => (node.dataset[name] ?? value) !== value);
-  }
+  $("forms").hidden = $("chain").value !== ""; // a chain has one form
+  for (const node of document.querySelectorAll("[data-pricing]")) node.hidden = node.disabled = node.dataset.pricing !== pricing();
   for (const field of fields.values()) {
     const { input, slider } = field;
     say($(`${field.name}-error`), isActive(field) ? input.validationMessage : "");
     input.ariaInvalid = String(Boolean(isActive(field) && input.validationMessage));
     if (slider !== document.activeElement) slider.value = toSlider(field, input.valueAsNumber);
-    slider.setAttribute("aria-valuetext", input.value ? withUnit(field, input.valueAsNumber) : "none");
+    slider.setAttribute("aria-valuetext", withUnit(field, input.valueAsNumber));
   }
   for (const option of $("axis").options) option.hidden = option.disabled = !isActive(fields.get(option.value));
   if (!$("axis").value || $("axis").selectedOptions[0].disabled) $("axis").value = "compressedSize";

@@ -3,18 +3,16 @@
 import { isValid, point, take } from "./controls.js";
 import { $, announce, details, el, fact, key, say, scrolling, table } from "./dom.js";
 import { PARTS } from "./fee.js";
-import { big, digits, exactEth, grouped, inCurrency, money, times, wei } from "./numbers.js";
+import { big, digits, exactEth, grouped, money, times, wei } from "./numbers.js";
 import { call, keepUpToDate } from "./server.js";
 import { changed } from "./state.js";
 
 const LAST_PRECOMPILE = 0x1ffn; // EIP-7587: there is no code at a precompile, and yet it is executed
-const OF_CHAINS = ["parameters", "starknet"]; // inputs that only the comparison with other rollups reads
 
 export function startExplain({ examples, chainId }) {
   let asked = {};
   const explain = () => {
-    for (const name of OF_CHAINS) sayWrong(name);
-    if (OF_CHAINS.every((name) => $(name).validity.valid)) asked = Object.fromEntries(new FormData($("ask")));
+    asked = Object.fromEntries(new FormData($("ask")));
     if (!asked.subject) $("told").hidden = $("subject-warning").hidden = true;
     changed();
   };
@@ -38,39 +36,20 @@ export function startExplain({ examples, chainId }) {
     return button;
   }));
   keepUpToDate($("explain-card"), () => (asked.subject && isValid() ? callsOf(asked) : null), async ([answer, compared]) => {
-    sayWrong("parameters", /^moment\.parameters\.(.*)/s.exec(compared.error?.message ?? "")?.[1]);
     drawTransaction(answer, compared);
     say($("subject-warning"), await warningOf(answer.decoded, chainId));
   });
   explain();
 }
 
-/** Show beside an input what is wrong with its text, or why the server refuses it. */
-function sayWrong(name, refusal = "") {
-  const input = $(name), message = input.validationMessage || refusal;
-  say($(`${name}-error`), message);
-  input.ariaInvalid = String(Boolean(message));
-}
-
-function callsOf({ subject: pasted, gasEstimate, gasUsed, at, parameters, starknet }) {
+function callsOf({ subject: pasted, gasEstimate, gasUsed, at }) {
   const { compressedSize, gas, ...options } = point(), { l1BaseFee, blobBaseFee } = options;
   const quantity = (text) => `0x${BigInt(text).toString(16)}`, subject = subjectOf(pasted.trim());
   const estimate = gasEstimate ? { gas: quantity(gasEstimate) } : {}, used = gasUsed ? { gasUsed: quantity(gasUsed) } : {};
-  const [l1DataGas, l2Gas] = (starknet.match(/\d+/g) ?? []).map(quantity);
-  const ofChains = { parameters: parametersOf(parameters), ...(l2Gas ? { starknet: { l1DataGas, l2Gas } } : {}) };
   return [
     ["feemodel_explain", subject, { ...options, ...estimate, ...used }],
-    ["feemodel_compare", subject, { l1BaseFee, blobBaseFee, ...estimate, ...(at ? { at } : {}), ...ofChains }],
+    ["feemodel_compare", subject, { l1BaseFee, blobBaseFee, ...estimate, ...(at ? { at } : {}) }],
   ];
-}
-
-/** Parameters by chain, from text such as "mantle.token_ratio=3114"; the server parses the values. */
-function parametersOf(text) {
-  const found = Object.create(null); // no name is inherited
-  for (const [, chain, name, value] of text.matchAll(/([\w-]+)\.(\w+)=(\S+)/g)) {
-    (found[chain] ??= {})[name] = value.replaceAll(",", "");
-  }
-  return found;
 }
 
 function subjectOf(pasted) {
@@ -110,13 +89,13 @@ function drawTransaction(answer, compared) {
   announce(`Explained: fee ${money(answer.totalWei)}, ${answer.stages.map((one) => `${one.stage}: ${one.outcome}`).join(", ")}.`);
 }
 
-function factsOf({ gas, recovery: [first], totalWei, ...answer }) {
+function factsOf({ gas, recovery, totalWei, ...answer }) {
   return el("dl", { className: "facts" },
-    fact("Fee", money(totalWei), [inCurrency(totalWei), `${grouped(answer.priorityFeePerGas)} wei / gas priority fee`].filter(Boolean).join("; ")),
+    fact("Fee", money(totalWei), `${grouped(answer.priorityFeePerGas)} wei / gas priority fee`),
     fact("Compressed size", `${grouped(answer.compressedSize)} bytes`,
       `of ${grouped(answer.measuredBytes)}, ${answer.codec} of ${answer.form.replaceAll("_", " ‖ ")}`),
     fact("Gas", grouped(gas.estimated), `estimated, limit ${grouped(gas.limit)}${gas.used ? `, used ${grouped(gas.used)}` : ""}`),
-    first ? fact("Whole fee / L1 cost", times(first.totalRecovery), `of ${money(first.cost)} on L1`) : null);
+    recovery ? fact("Whole fee / L1 cost", times(recovery.totalRecovery), `of ${money(recovery.cost)} on L1`) : null);
 }
 
 function checksOf({ offeredPricePerGas: offered, stages }) {
@@ -155,8 +134,9 @@ function barOf({ l1Fee, l2Fee, total, totalEth }, most) {
   }));
 }
 
-function otherRollups({ rules, at, reference, pubdata, without = {} }) {
+function otherRollups({ rules, at, pubdata }) {
   const priced = rules.filter(({ error }) => !error), unpriced = rules.filter(({ error }) => error);
+  const reference = priced.some(({ rule }) => rule === "linea") ? "linea" : priced[0].rule;
   const most = Math.max(1, ...priced.map(({ totalEth }) => (totalEth ? wei(totalEth) : 0)));
   const amount = (fee, token) => (token === "ETH" ? money(fee) : `${digits(wei(fee) / 1e18)} ${token}`);
   const inEth = ({ token, totalEth }) => (token === "ETH" || totalEth === null ? "" : ` = ${money(totalEth)}`);
@@ -165,12 +145,11 @@ function otherRollups({ rules, at, reference, pubdata, without = {} }) {
   const head = ["Rule", [key("size"), "Data and ", key("fixed"), "execution fee"], "Data fee (L1 part)", "Execution fee (L2 part)", "Total", `Relative to ${reference}`];
   const note = reference === "linea" ? "Linea's row is its rule at the L1 fees above; the fee of this transaction above is of the costs that you chose." : "";
   const whose = at ? `The same transaction under the rules of ${at}` : "The same transaction on other rollups";
-  const reasons = { ...without, ...Object.fromEntries(unpriced.map(({ rule, error }) => [rule, error])) };
   const sources = rules.map(({ rule, error, source, date, remarks = [] }) => [rule, [error ? source : `${source} (${date})`, ...remarks].join("; ")]);
   return [
     el("p", { className: "hint" }, note),
     scrolling("The other rollups", table(`${whose}, at the L1 fees above`, head, rows, "rules")),
-    details(`${Object.keys(reasons).length} rollups without a fee for this transaction`, table("Why there is no fee", null, Object.entries(reasons), "texts")),
+    details(`${unpriced.length} rollups without a fee for this transaction`, table("Why there is no fee", null, unpriced.map(({ rule, error }) => [rule, error]), "texts")),
     details("Parameters of each rule, and their sources", table(`Assumed: zkSync publishes ${pubdata} bytes of state for this transaction.`, null, sources, "texts")),
   ];
 }

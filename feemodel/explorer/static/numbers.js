@@ -1,7 +1,5 @@
 /** Numbers as text. Quantities of the server are hexadecimal text of any size. */
 
-import { $ } from "./dom.js";
-
 export const big = (quantity) => (quantity.startsWith("-") ? -BigInt(quantity.slice(1)) : BigInt(quantity));
 export const wei = (quantity) => Number(big(quantity));
 
@@ -37,12 +35,6 @@ export function inUnit(quantity, unit) {
 export function money(quantity) {
   const unit = unitFor(wei(quantity));
   return `${inUnit(quantity, unit)} ${unit.name}`;
-}
-
-/** An amount in the chosen currency; "" if no price was entered. */
-export function inCurrency(quantity) {
-  const price = $("rate").valueAsNumber;
-  return price > 0 ? `≈ ${digits((wei(quantity) / 1e18) * price, 3)} ${$("currency").value.trim().toUpperCase()}` : "";
 }
 
 /** An amount of wei as exact decimal text in ETH. */

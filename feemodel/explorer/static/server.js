@@ -34,9 +34,6 @@ function showAway(isAway) {
   document.body.classList.toggle("offline", isAway);
 }
 
-/** Choices of the page that are no parameters, but change how answers are shown. */
-const look = () => [...document.querySelectorAll("#rate, #currency, [name=y]:checked")].map(({ value }) => value);
-
 /**
  * Call methods whenever their parameters change, and show the answers in a card.
  *
@@ -44,7 +41,6 @@ const look = () => [...document.querySelectorAll("#rate, #currency, [name=y]:che
  * a call after the first one may also have failed, then its result is `{ error }`.
  */
 export function keepUpToDate(card, callsOf, show) {
-  const keyOf = (calls) => JSON.stringify(calls && [calls, look()]);
   let last = "null", isRunning = false;
   async function ask(calls) {
     const answers = await call(calls);
@@ -56,8 +52,8 @@ export function keepUpToDate(card, callsOf, show) {
     isRunning = true;
     card.ariaBusy = "true";
     try {
-      for (let calls = callsOf(); keyOf(calls) !== last; calls = callsOf()) {
-        last = keyOf(calls);
+      for (let calls = callsOf(); JSON.stringify(calls) !== last; calls = callsOf()) {
+        last = JSON.stringify(calls);
         if (calls) await ask(calls);
       }
     } catch (error) {
