@@ -45,25 +45,25 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 3_133,
-    "estimates": 950,
+    "cli": 3_109,
+    "estimates": 948,
     "ethereum": 2_455,
     "execution": 1_971,
     "explorer": 800,
     "io": 2_894,
-    "ledger": 3_629,
+    "ledger": 3_371,
     "linea": 2_184,
     "plots": 731,
     "rollups": 4_364,
-    "server": 2_294,
+    "server": 2_293,
     "simulation": 8_424,
     "sizes": 939,
     "top level": 1_954,
-    "package": 36_722,
-    "tests": 38_490,
+    "package": 36_437,
+    "tests": 38_403,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_167,
-    "modules": 212,
+    "modules": 211,
     "exported names": 208,
 }
 SLACK = 100  # a ceiling follows every reduction down

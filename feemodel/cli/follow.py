@@ -14,24 +14,15 @@ from feemodel import ledger
 from feemodel.cli import STDIN
 from feemodel.cli.ledger import described
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import FLAT, Genesis, Store, one_of, real, text, whole
+from feemodel.cli.parameters import FLAT, Genesis, Store, flag, one_of, real, text, whole
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._quantities import from_quantity
-from feemodel.ledger.files import read_genesis_chain_id
-from feemodel.ledger.follow import (
-    LINEA_MAINNET_ROLLUP,
-    Finality,
-    L1Finality,
-    advance,
-    follow,
-    immediate,
-    import_blocks,
-    never,
-)
+from feemodel.io.files import contents, parse_json, reading
+from feemodel.ledger.files import genesis_chain_id
+from feemodel.ledger.follow import follow, import_blocks
 from feemodel.progress import reporting
-from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
@@ -52,9 +43,12 @@ class Source:
         int | None, whole("later blocks that make a node's block final (default: what the node calls final)", "block")
     ] = None
     interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0
+    final: Annotated[bool, flag("mark the blocks of files final; those of a node always are")] = False
 
     def read(self) -> "Iterator[BlockChanges]":
         """Return the blocks of a file; none if the blocks come from a node, or if there is no source."""
+        if self.final and (self.genesis, self.blocks, self.trie_logs) == (None,) * 3:
+            raise InvalidInput("--final", "expected only with --genesis, --blocks or --trie-logs", self.final)
         given = [name for name in ("blocks", "trie_logs", "node") if getattr(self, name) is not None]
         if len(given) > 1:
             reason = f"expected either this or --{given[0].replace('_', '-')}"
@@ -64,32 +58,8 @@ class Source:
         return iter(()) if self.trie_logs is None else ledger.read_trie_logs(self.trie_logs)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """Rule that makes imported blocks final."""
-
-    finality: Annotated[
-        str,
-        one_of("when imported blocks are final: at once, as on L1, or by `finalize`", ("immediate", "l1", "never")),
-    ] = "never"
-    l1_node: Annotated[str | None, text(MEANINGS["l1_node"], "URL")] = None
-    contract: Annotated[str, text("the rollup's contract on L1", "HEX")] = LINEA_MAINNET_ROLLUP
-
-    def read(self, store: "ledger.Store") -> Finality:
-        """Return the rule as a function."""
-        from feemodel.io import Node
-
-        if (self.finality == "l1") != (self.l1_node is not None):
-            raise InvalidInput("--l1-node", "expected with --finality l1, and only with it", self.l1_node)
-        if self.l1_node is not None:
-            return L1Finality(store, Node(self.l1_node), contract=self.contract)
-        return immediate if self.finality == "immediate" else never
-
-
 @verb()
-def command(
-    *, store: Store, source: Annotated[Source, FLAT] = Source(), rule: Annotated[Rule, FLAT] = Rule()
-) -> Answer:
+def command(*, store: Store, source: Annotated[Source, FLAT] = Source()) -> Answer:
     """Import blocks of state changes into a ledger, from files or a node.
 
     A new ledger needs --genesis. From a node, new blocks are imported until the command is interrupted; while the node
@@ -104,7 +74,7 @@ def command(
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a block that is not completely imported is rolled back
     with ledger.Store(path, hashing=source.hashing, create=False) as opened:
-        _import(opened, source, blocks, rule.read(opened))
+        _import(opened, source, blocks)
         return described(opened, path)
 
 
@@ -117,27 +87,28 @@ def _create(path: Path, source: Source, blocks: "Iterator[BlockChanges]") -> Non
         part = Path(folder) / path.name
         with ledger.Store(part, hashing=source.hashing) as store:
             if source.genesis is not None:
-                ledger.import_genesis(store, ledger.read_genesis(source.genesis))
-                if (chain_id := read_genesis_chain_id(source.genesis)) is not None:
+                ledger.import_genesis(store, ledger.read_genesis(source.genesis), final=source.final)
+                with reading(source.genesis):
+                    chain_id = genesis_chain_id(parse_json(contents(source.genesis)))
+                if chain_id is not None:
                     store.set_chain_id(chain_id)
             elif first is not None:
-                ledger.import_block(store, first)
+                ledger.import_block(store, first, final=source.final)
         os.link(part, path)  # an error if another process has created the file
 
 
-def _import(store: "ledger.Store", source: Source, blocks: "Iterator[BlockChanges]", finality: Finality) -> None:
+def _import(store: "ledger.Store", source: Source, blocks: "Iterator[BlockChanges]") -> None:
     from feemodel.io import Node
 
     with reporting(True, None, "blocks") as report:
-        import_blocks(store, blocks, finality, lambda number: report(1))
+        import_blocks(store, blocks, final=source.final, progress=lambda number: report(1))
         if source.node is not None:
             with Node(source.node) as node:
                 store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
                 follow(
-                    store, node, finality, confirmations=source.confirmations, interval=source.interval,
+                    store, node, confirmations=source.confirmations, interval=source.interval,
                     wait=threading.Event().wait, on_failure=_say_failure, progress=lambda number: report(1),
                 )  # fmt: skip
-    advance(store, finality)
 
 
 def _say_failure(error: Exception, pause: float) -> None:

@@ -109,10 +109,15 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
 
 def _check_genesis(genesis: str, store: "Store") -> None:
     """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis file."""
+    from feemodel import ledger
     from feemodel.estimates.chain import read_genesis_document
-    from feemodel.ledger.genesis import genesis_root
+    from feemodel.ledger.files import parse_genesis
 
-    root, held = genesis_root(read_genesis_document(genesis), store.scheme.name), store.block(0).root
+    with (
+        tempfile.TemporaryDirectory(prefix="feemodel-") as folder,
+        ledger.Store(Path(folder) / "ledger.db", hashing=store.scheme.name) as own,
+    ):
+        root, held = ledger.import_genesis(own, parse_genesis(read_genesis_document(genesis))).root, store.block(0).root
     if root != held:
         reason = f"expected a ledger of {genesis} with the state root 0x{root.hex()} of block 0"
         raise InvalidInput("store", reason, f"{store.path}, where block 0 has the state root 0x{held.hex()}")

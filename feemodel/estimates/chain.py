@@ -22,9 +22,8 @@ from feemodel.execution._forks import FORKS
 from feemodel.execution._state import Account, Block, CallState
 from feemodel.io.files import opened, parse_json, reading
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount, import_genesis
 from feemodel.ledger.files import genesis_chain_id, parse_genesis
-from feemodel.ledger.genesis import import_genesis
 from feemodel.ledger.store import Store
 
 GENESIS, LEDGER = "development/genesis.json", "development/ledger.db"
@@ -228,7 +227,6 @@ def copy_development_ledger(path: str | Path) -> None:
 def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
     """Write a new ledger whose only block is a genesis block, already finalized."""
     with Store(path) as store:
-        import_genesis(store, parse_genesis(genesis))
-        store.finalize(0)
+        import_genesis(store, parse_genesis(genesis), final=True)
         if (chain_id := genesis_chain_id(genesis)) is not None:
             store.set_chain_id(chain_id)

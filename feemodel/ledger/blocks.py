@@ -10,15 +10,16 @@ block is imported in one database transaction.
 Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at 3f47bed.
 """
 
+import gc
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import WORD_SIZE, to_hex
+from feemodel.ethereum._quantities import ADDRESS_SIZE, WORD_SIZE, to_hex
 from feemodel.ledger.rows import Leaf
 from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
@@ -114,13 +115,14 @@ class _Work:
         return to_hex(self.change.address)
 
 
-def import_block(store: Store, block: BlockChanges) -> StoredBlock:
+def import_block(store: Store, block: BlockChanges, *, final: bool = False) -> StoredBlock:
     """Import a block into the store, and make the block the head.
 
     Parameters
     ----------
     store : ledger, open for writing.
     block : block that follows the head; block 0 in an empty store.
+    final : whether the block is final.
 
     Returns
     -------
@@ -149,8 +151,55 @@ def import_block(store: Store, block: BlockChanges) -> StoredBlock:
         except InvalidInput as error:
             raise InvalidInput(f"block {block.number}: {error.name}", error.reason, error.value) from None
         added = StoredBlock(block.number, block.hash, accounts.root)
-        store.save_block(added)
+        store.save_block(added, final=final)
     return added
+
+
+def import_genesis(
+    store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None, final: bool = False
+) -> StoredBlock:
+    """Import an allocation as block 0 of an empty store. The accounts must fit in memory, about 2 kB each.
+
+    Parameters
+    ----------
+    store : empty ledger, open for writing.
+    accounts : accounts in any order, each address once.
+    block_hash : hash of the genesis block [32 bytes], or `None` if unknown.
+    final : whether the block is final.
+
+    Returns
+    -------
+    Block 0, with its state root.
+
+    Raises
+    ------
+    InvalidInput : the store is not empty, an address occurs twice, or an address is not 20 bytes long.
+    UnreadableFile : the disk is full or fails.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
+    ...     print(block.number, store.account(0, bytes(20)).balance)
+    0 5
+    """
+    collects = gc.isenabled()
+    gc.disable()  # the collector would scan millions of objects, which have no cycles, again and again
+    try:
+        changes = tuple(
+            AccountChange(
+                address,
+                after=AccountFields(nonce, balance, keccak256(code) if code else EMPTY_KECCAK),
+                code=code or None,
+                storage=tuple(SlotChange(slot, 0, value) for slot, value in storage.items()),
+            )
+            for address, nonce, balance, code, storage in accounts
+        )
+        block = import_block(store, BlockChanges(0, changes, block_hash), final=final)
+    finally:
+        if collects:
+            gc.enable()
+    store.checkpoint()
+    return block
 
 
 def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | None = None) -> None:
@@ -166,7 +215,7 @@ def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | 
         raise InvalidInput("parentHash", reason, to_hex(parent_hash))
 
 
-def slot_edits(scheme: Scheme, storages: Sequence[Mapping[bytes, int]]) -> list[list[Edit]]:
+def _slot_edits(scheme: Scheme, storages: Sequence[Mapping[bytes, int]]) -> list[list[Edit]]:
     """Return the sorted edits of storage trees that set slots; a value of 0 removes the slot. Hashes are one batch."""
     words = {word for slots in storages for slot, value in slots.items() for word in (slot, value.to_bytes(WORD_SIZE))}
     hashes = dict(zip(words, scheme.word_hashes([*words]), strict=True))
@@ -179,14 +228,17 @@ def slot_edits(scheme: Scheme, storages: Sequence[Mapping[bytes, int]]) -> list[
 
 def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> None:
     _check_once("accounts", [change.address for change in changes])
+    for change in changes:
+        if len(change.address) != ADDRESS_SIZE:
+            raise InvalidInput("address", f"expected {ADDRESS_SIZE} bytes", to_hex(change.address))
     hkeys = store.scheme.account_keys([change.address for change in changes])
     floors = accounts.floors(hkeys)
     works = [_work(hkey, change, floors[hkey][1]) for hkey, change in sorted(zip(hkeys, changes, strict=True))]
     storages = [(work, *_checked_slots(store, work)) for work in works if work.change.storage]
     changed = [(work, floors, values) for work, floors, values in storages if values]
-    edits = slot_edits(store.scheme, [values for *_, values in changed])
+    edits = _slot_edits(store.scheme, [values for *_, values in changed])
     for work, _, _ in changed:
-        work.storage = store.storage(store.scheme.empty_root if work.kept is None else work.kept.storage_root)
+        work.storage = store.tree(store.scheme.empty_root if work.kept is None else work.kept.storage_root)
     store.update_trees([
         Change(work.storage, each, floors if work.kept else None)
         for (work, floors, _), each in zip(changed, edits, strict=True) if work.storage
@@ -214,7 +266,7 @@ def _checked_slots(store: Store, work: _Work) -> tuple[dict[bytes, tuple[int, Le
     storage = work.change.storage
     _check_once(f"{work.name} storage", [slot for slot, *_ in storage])
     hkeys = store.scheme.word_hashes([slot for slot, *_ in storage])
-    floors = store.storage(work.stored.storage_root if work.stored else store.scheme.empty_root).floors(hkeys)
+    floors = store.tree(work.stored.storage_root if work.stored else store.scheme.empty_root).floors(hkeys)
     values: dict[bytes, int] = {}
     for hkey, (slot, before, after) in zip(hkeys, storage, strict=True):
         leaf = floors[hkey][1]
@@ -266,14 +318,7 @@ def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
         if code is None:
             reason = "expected the code with this hash in the changes or the ledger"
             raise InvalidInput(f"{work.name} code", reason, to_hex(keccak))
-        code_hash, size = stored_code(store, code)[0], len(code)
+        code_hash, size = store.scheme.code_hash(code), len(code)
+        if code:
+            store.save_code(keccak, code)
     return AccountLeaf(after.nonce, after.balance, storage_root, code_hash, keccak, size)
-
-
-def stored_code(store: Store, code: bytes) -> tuple[bytes, bytes]:
-    """Store the code of an account; return its hash in the tree, and its Keccak-256."""
-    if not code:
-        return store.scheme.empty_code_hash, EMPTY_KECCAK
-    keccak = keccak256(code)
-    store.save_code(keccak, code)
-    return store.scheme.code_hash(code), keccak

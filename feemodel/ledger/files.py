@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
@@ -79,15 +79,6 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
     """
     with reading(path):
         yield from parse_genesis(parse_json(contents(path)))
-
-
-def read_genesis_chain_id(path: str | Path) -> int | None:
-    """Return the `chainId` in the `config` of a geth genesis file, or `None` if there is no `chainId`.
-
-    Raises `UnreadableFile` if the file is missing, its JSON is invalid, or its chain id is invalid.
-    """
-    with reading(path):
-        return genesis_chain_id(parse_json(contents(path)))
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -348,20 +339,17 @@ def parse_trie_log(data: bytes) -> BlockChanges:
     hash, although the slot's account exists after the block.
     """
     try:
-        items = rlp.decode(data)
-    except (RLPException, RecursionError) as error:
-        raise InvalidInput("trieLog", f"expected RLP ({error})", to_hex(data)) from None
-    if not isinstance(items, list) or len(items) < 2:
-        _refuse("expected a list of block hash, block number and accounts", items)
-    block_hash, number, *rest = items
-    entries = list(takewhile(lambda item: isinstance(item, list), rest))
-    if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
-        _refuse("expected accounts, then at most zkCompare and a timestamp", rest)
-    return BlockChanges(
-        number=_integer(number),
-        accounts=tuple(_logged_account(entry) for entry in entries),
-        hash=_sized(block_hash, WORD_SIZE),
-    )
+        items: Any = rlp.decode(data)
+        block_hash, number, *rest = items
+        entries = list(takewhile(lambda item: isinstance(item, list), rest))
+        if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
+            raise InvalidInput("trieLog", "expected accounts, then at most zkCompare and a timestamp", rest)
+        accounts = tuple(_logged_account(*entry) for entry in entries)
+        return BlockChanges(_integer(number), accounts, _sized(block_hash, WORD_SIZE))
+    except InvalidInput:
+        raise
+    except (RLPException, RecursionError, TypeError, ValueError):
+        raise InvalidInput("trieLog", "expected a trie log of Besu in RLP", to_hex(data)) from None
 
 
 def parse_trie_log_element(element: Any) -> BlockChanges:
@@ -381,27 +369,19 @@ def parse_trie_log_element(element: Any) -> BlockChanges:
     return block
 
 
-def _logged_account(entry: list[Any]) -> AccountChange:
-    if len(entry) != 4:
-        _refuse("expected account entries of four items", entry)
-    address, code, account, storage = entry
-    before = after = None
-    cleared = False
-    if account:
-        if not isinstance(account, list) or len(account) != 3:
-            _refuse("expected account changes of prior, new, cleared", account)
-        before, after, cleared = _logged_fields(account[0]), _logged_fields(account[1]), _flag(account[2])
-    gone = bool(account) and (cleared or after is None)
-    if storage and not isinstance(storage, list):
-        _refuse("expected a list of slot changes", storage)
-    slots = [_logged_slot(slot, gone) for slot in storage]
+def _logged_account(address: Any, code: Any, account: Any, storage: Any) -> AccountChange:
+    prior, new, cleared = account or (b"", b"", b"")
+    before, after, is_cleared = _logged_fields(prior), _logged_fields(new), _flag(cleared)
+    gone = bool(account) and (is_cleared or after is None)
+    slots = [_logged_slot(gone, *slot) for slot in storage]
+    _, new_code, _ = code or (b"", b"", b"")
     return AccountChange(
         address=_sized(address, ADDRESS_SIZE),
         before=before,
         after=after,
         same=not account,
-        cleared=cleared,
-        code=_logged_code(code),
+        cleared=is_cleared,
+        code=_bytes(new_code) or None,
         storage=tuple(slot for slot in slots if slot is not None),
     )
 
@@ -409,29 +389,13 @@ def _logged_account(entry: list[Any]) -> AccountChange:
 def _logged_fields(side: Any) -> AccountFields | None:
     if not side:
         return None
-    if not isinstance(side, list) or len(side) != 4:
-        _refuse("expected accounts of nonce, balance, storage root, code hash", side)
     nonce, balance, _, code_hash = side
     return AccountFields(_integer(nonce), _integer(balance), _sized(code_hash, WORD_SIZE))
 
 
-def _logged_code(code: Any) -> bytes | None:
-    if not code:
-        return None
-    if not isinstance(code, list) or len(code) != 3 or not isinstance(code[1], bytes):
-        _refuse("expected code changes of prior, new, cleared", code)
-    return code[1] or None
-
-
-def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
-    if not isinstance(entry, list) or len(entry) not in (4, 5):
-        _refuse("expected slot changes of hash, prior, new, cleared, slot", entry)
-    hashed, before, after = _sized(entry[0], WORD_SIZE), _integer(entry[1]), _integer(entry[2])
-    known = entry[4] if len(entry) == 5 else b""
-    if not isinstance(known, bytes) or len(known) > WORD_SIZE:
-        _refuse("expected a slot of at most 32 bytes", known)
-    slot = known.rjust(WORD_SIZE, b"\0")
-    if keccak256(slot) == hashed:  # if entry[4] is empty, the slot is 0 or unknown
+def _logged_slot(account_gone: bool, hashed: Any, prior: Any, new: Any, _: Any, known: Any = b"") -> SlotChange | None:
+    before, after, slot = _integer(prior), _integer(new), _bytes(known).rjust(WORD_SIZE, b"\0")
+    if keccak256(slot) == _sized(hashed, WORD_SIZE):  # if `known` is empty, the slot is 0 or unknown
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None
@@ -439,22 +403,24 @@ def _logged_slot(entry: Any, account_gone: bool) -> SlotChange | None:
 
 
 def _integer(item: Any) -> int:
-    if not isinstance(item, bytes) or len(item) > WORD_SIZE or item.startswith(b"\0"):
-        _refuse("expected an integer of at most 32 bytes without leading zeros", item)
+    if len(_bytes(item)) > WORD_SIZE or item.startswith(b"\0"):
+        raise InvalidInput("trieLog", "expected an integer of at most 32 bytes without leading zeros", item)
     return int.from_bytes(item)
 
 
 def _flag(item: Any) -> bool:
     if item not in (b"", b"\x01"):
-        _refuse("expected a flag, 0 or 1", item)
+        raise InvalidInput("trieLog", "expected a flag, 0 or 1", item)
     return bool(item)
 
 
 def _sized(item: Any, size: int) -> bytes:
-    if not isinstance(item, bytes) or len(item) != size:
-        _refuse(f"expected {size} bytes", item)
+    if len(_bytes(item)) != size:
+        raise InvalidInput("trieLog", f"expected {size} bytes", item)
     return bytes(item)
 
 
-def _refuse(reason: str, item: Any) -> NoReturn:
-    raise InvalidInput("trieLog", reason, item)
+def _bytes(item: Any) -> bytes:
+    if not isinstance(item, bytes):
+        raise InvalidInput("trieLog", "expected bytes", item)
+    return item

@@ -1,36 +1,19 @@
-"""Import blocks into the store in order, and mark final blocks.
+"""Import the final blocks of a node, or the blocks of a file, into the store in order."""
 
-Blocks come from a file or from a node; only blocks that are final on the node are imported. Depending on the finality
-rule, a block becomes final in the store as soon as it is imported, or when the rollup's contract on L1 has finalized
-the block.
-
-Source of the contract: `LineaRollup` of Consensys/linea-monorepo at cb180134. `LINEA_MAINNET_ROLLUP` is the address of
-the contract's mainnet proxy.
-"""
-
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._hashes import keccak256
-from feemodel.ethereum._quantities import WORD_SIZE, address_bytes, from_quantity, hash_bytes, to_hex, to_quantity
-from feemodel.ledger.blocks import AccountFields, BlockChanges, check_successor, import_block
+from feemodel.ethereum._quantities import from_quantity, hash_bytes, to_hex, to_quantity
+from feemodel.ledger.blocks import BlockChanges, check_successor, import_block
 from feemodel.ledger.files import parse_trie_log_element
-from feemodel.ledger.store import Store, StoredBlock
+from feemodel.ledger.store import Store
 from feemodel.ledger.traces import traced_block
 
-LINEA_MAINNET_ROLLUP = "0xd19d4B5d358258f05D7B411E21A1460D11B0876F"
-CURRENT_BLOCK = keccak256(b"currentL2BlockNumber()")[:4]
-STATE_ROOT = keccak256(b"stateRootHashes(uint256)")[:4]
 LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
 DOUBLINGS = 30
 METHOD_NOT_FOUND = -32601  # JSON-RPC 2.0
 BLOCKS_A_REQUEST = 100  # maximum number of trie logs in a request; a full block has a trie log of about 1 MB
-
-#: Function that takes the head and returns the number of the newest final block, or `None` if no block is final.
-Finality: TypeAlias = Callable[[StoredBlock], int | None]
 
 
 class Caller(Protocol):
@@ -43,51 +26,32 @@ class Caller(Protocol):
 def import_blocks(
     store: Store,
     blocks: Iterable[BlockChanges],
-    finality: Finality,
+    *,
+    final: bool,
     progress: Callable[[int], object] = lambda number: None,
 ) -> int:
-    """Import blocks that follow the head, and mark blocks that become final; return the number of imported blocks.
+    """Import blocks that follow the head; return the number of imported blocks.
 
-    A block that is already in the store is compared with the stored block and skipped. `progress` is called with the
-    number of each block.
+    A block that is already in the store is compared with the stored block by its hash, and skipped. `final` is whether
+    the blocks are final. `progress` is called with the number of each block.
 
-    Raises `InvalidInput` for a block that does not follow the head, does not match the state, or differs from the
+    Raises `InvalidInput` for a block that does not follow the head, does not match the state, or is not known to be the
     stored block with the same number. Blocks that were imported before an error stay in the store.
     """
     count = 0
     for block in blocks:
         head = store.head
         if head is not None and block.number <= head.number:
-            _check_repeated(store, block)
+            stored = store.block(block.number).hash
+            if stored is None or block.hash != stored:
+                shown = "unknown" if stored is None else to_hex(stored)
+                reason = f"expected the hash of block {block.number} of the ledger, {shown}"
+                raise InvalidInput("block hash", reason, block.hash and to_hex(block.hash))
         else:
-            import_block(store, block)
-            advance(store, finality)
+            import_block(store, block, final=final)
             count += 1
         progress(block.number)
     return count
-
-
-def _check_repeated(store: Store, block: BlockChanges) -> None:
-    """Raise `InvalidInput` if a block differs from the stored block with the same number.
-
-    Blocks are compared by hash if both hashes are known, and otherwise by the accounts and slots after the block.
-    """
-    held = store.block(block.number)
-    if held.hash is not None and block.hash is not None:
-        if block.hash != held.hash:
-            reason = f"expected {to_hex(held.hash)}, the hash of block {block.number} of the ledger"
-            raise InvalidInput("block hash", reason, to_hex(block.hash))
-        return
-    for change in block.accounts:
-        name = f"block {block.number}: {to_hex(change.address)}"
-        fields = AccountFields.of(store.account(block.number, change.address))
-        if not change.same and change.after != fields:
-            raise InvalidInput(name, f"expected the fields in the ledger, {fields}", change.after)
-        for slot, _, after in change.storage:
-            value = store.slot(block.number, change.address, slot)
-            if value != after:
-                where = f"{name} slot {to_hex(slot)}"
-                raise InvalidInput(where, f"expected the value in the ledger, {value:#x}", hex(after))
 
 
 def get_blocks(node: Caller, store: Store, *, confirmations: int | None = None) -> Iterator[BlockChanges]:
@@ -133,7 +97,6 @@ def _newest(node: Caller, confirmations: int | None) -> int:
 def follow(
     store: Store,
     node: Caller,
-    finality: Finality,
     *,
     confirmations: int | None,
     interval: float,
@@ -141,13 +104,12 @@ def follow(
     on_failure: Callable[[UpstreamError, float], object] | None = None,
     progress: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Import new blocks from a node repeatedly, until `wait` returns true.
+    """Import new final blocks from a node repeatedly, until `wait` returns true.
 
     Parameters
     ----------
     store : ledger, open for writing.
     node : node with the Shomei plug-in, or with the `debug` methods.
-    finality : rule that returns the newest final block.
     confirmations : number of later blocks that make a block final; `None` means the blocks that the node calls final.
     interval : pause between two requests for new blocks [s].
     wait : function that waits for the given time [s], and returns true to stop.
@@ -160,8 +122,7 @@ def follow(
     failures = 0
     while True:
         try:
-            import_blocks(store, get_blocks(node, store, confirmations=confirmations), finality, progress)
-            advance(store, finality)
+            import_blocks(store, get_blocks(node, store, confirmations=confirmations), final=True, progress=progress)
             failures, pause = 0, interval
         except UpstreamError as error:
             if on_failure is None:
@@ -178,64 +139,3 @@ def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
     if not isinstance(elements, list) or len(elements) != count:
         raise UpstreamError(f"shomei_getTrieLogsByRange: expected {count} trie logs from block {first} on")
     return map(parse_trie_log_element, elements)
-
-
-def advance(store: Store, finality: Finality) -> None:
-    """Mark all blocks of the store that are final according to a rule."""
-    head = store.head
-    final = finality(head) if head else None
-    if head is None or final is None:
-        return
-    held = min(final, head.number)  # the newest final block may not be imported yet
-    if store.finalized is None or held > store.finalized:
-        store.finalize(held)
-
-
-def immediate(head: StoredBlock) -> int | None:
-    """Return the head: every block is final as soon as it is imported."""
-    return head.number
-
-
-def never(head: StoredBlock) -> int | None:
-    """Return `None`: no block becomes final automatically."""
-    return None
-
-
-class L1Finality:
-    """Finality rule: a block is final when the rollup's contract has finalized the block in L1's `finalized` state.
-
-    If the contract has a state root for the block, the store must have the same state root.
-
-    Parameters
-    ----------
-    store : store whose blocks are marked as final.
-    node : node of L1.
-    contract : address of the rollup's contract.
-    interval : minimum time between two readings of the contract [s]; 6 s in production.
-    """
-
-    def __init__(
-        self, store: Store, node: Caller, *, contract: str = LINEA_MAINNET_ROLLUP, interval: float = 6.0
-    ) -> None:
-        self._store, self._node, self._interval = store, node, interval
-        self._contract = to_hex(address_bytes(contract, "contract"))
-        self._final: int | None = None
-        self._next = -math.inf
-
-    def __call__(self, head: StoredBlock) -> int | None:
-        """Return the number of the newest final block; read the contract at most once per interval."""
-        if time.monotonic() >= self._next:
-            final = int.from_bytes(self._word(CURRENT_BLOCK))
-            if final <= head.number:
-                self._check_root(final)
-            self._final, self._next = final, time.monotonic() + self._interval
-        return self._final
-
-    def _check_root(self, number: int) -> None:
-        expected, root = self._word(STATE_ROOT + number.to_bytes(WORD_SIZE)), self._store.block(number).root
-        if any(expected) and root != expected:
-            raise InvalidInput(f"block {number} state root", f"expected {to_hex(expected)} as on L1", to_hex(root))
-
-    def _word(self, data: bytes) -> bytes:
-        answer = self._node.call("eth_call", [{"to": self._contract, "data": to_hex(data)}, "finalized"])
-        return hash_bytes(answer, "eth_call")

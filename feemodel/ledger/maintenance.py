@@ -39,7 +39,7 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     Raises `InvalidInput` if the file exists or its folder is not writable, and `UnreadableFile` if the disk fails.
 
     >>> import tempfile
-    >>> from feemodel.ledger.genesis import import_genesis
+    >>> from feemodel.ledger import import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
     ...     block = import_genesis(store, [])
     ...     back_up(store, f"{folder}/copy.db") == block
@@ -268,7 +268,7 @@ class _Verification:
         if not 0 < node < len(nodes.digest) or not 0 < page < len(pages.digest) or nodes.height[node] != height:
             self._found(f"tree {count} has another top row")
             return
-        found = scheme.sub_root(nodes.digest[node].tobytes(), LEVELS * height)
+        found = scheme.sub_roots(nodes.digest[node].tobytes(), LEVELS * height)[0]
         if found != sub_root or scheme.digest(scheme.top(next_free, found)) != root:
             self._found(f"the tree {root.hex()} has another root")
         tail = int.from_bytes(scheme.tail_key[:8])  # the sorted index does not have the last leaf

@@ -13,9 +13,9 @@ Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of
 which checks proofs on L1.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn
 
@@ -45,7 +45,7 @@ from feemodel.ledger.scheme import (
     Scheme,
     account_hash,
 )
-from feemodel.ledger.store import SEARCHED_BLOCKS, Store
+from feemodel.ledger.store import Store
 from feemodel.ledger.tree import ProvenLeaf, Tree
 
 KEY_LIMIT = 1_024  # maximum number of slots, as in geth's eth_getProof (internal/ethapi/api.go, 2024)
@@ -63,8 +63,8 @@ def get_proof(
     store : ledger.
     address : 20 bytes, or hexadecimal text.
     storage_keys : slots, each as hexadecimal text of up to 32 bytes; order and duplicates are kept.
-    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the 32-byte hash of one
-        of the newest 8,192 final blocks.
+    block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the 32-byte hash of a
+        block.
     key_limit : maximum number of slots.
 
     Returns
@@ -79,11 +79,9 @@ def get_proof(
     LedgerDamaged : stored rows contradict their hashes.
 
     >>> import tempfile
-    >>> from feemodel.ledger.blocks import GenesisAccount
-    >>> from feemodel.ledger.genesis import import_genesis
+    >>> from feemodel.ledger.blocks import GenesisAccount, import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
-    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
-    ...     store.finalize(0)
+    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)], final=True)
     ...     proof = get_proof(store, "0x" + "00" * 20, ["0x1"], "finalized")
     >>> proof["accountProof"]["leafIndex"], len(proof["storageProofs"])
     (2, 1)
@@ -107,10 +105,10 @@ def proof_steps(
         raise LimitExceeded(f"storageKeys: at most {key_limit:,} per request, got {len(keys):,}")
     slots = [slot_bytes(key, f"storageKeys[{position}]") for position, key in enumerate(keys)]
     accounts = store.accounts(final_block(store, block))
-    proof = prove_account(accounts, store.storage, where, slots[:STEP])
+    proof = prove_account(accounts, store.tree, where, slots[:STEP])
     yield proof
     for start in range(STEP, len(slots), STEP):
-        more = prove_account(accounts, store.storage, where, slots[start : start + STEP])
+        more = prove_account(accounts, store.tree, where, slots[start : start + STEP])
         proof["storageProofs"] += more["storageProofs"]
         yield proof
 
@@ -120,14 +118,12 @@ def final_block(store: Store, block: str | bytes) -> int:
 
     Raises `InvalidInput` for an invalid parameter, and `NotFinalized` for a block that is unknown or not final.
     """
-    if isinstance(block, bytes):
-        found = store.number_of(hash_bytes(block, "block"))
-        if found is None:
-            raise NotFinalized(f"block {to_hex(block)} is not among the newest {SEARCHED_BLOCKS:,} final blocks")
-        return found
     finalized = store.finalized
     newest = "no block is final yet" if finalized is None else f"the newest final block is {finalized}"
-    if block == "finalized":
+    if isinstance(block, bytes):
+        number = store.number_of(hash_bytes(block, "block"))
+        block = to_hex(block)
+    elif block == "finalized":
         number = finalized
     elif block in HEAD_TAGS:
         number = head.number if (head := store.head) else None
@@ -146,7 +142,7 @@ def prove_account(
 ) -> dict[str, Any]:
     """Return the proof of an account and of its slots; the order and duplicates of the slots are kept.
 
-    The hashes of all paths and values are checked before the proof is returned.
+    The proof is checked as `check_proof` checks it before it is returned.
 
     Parameters
     ----------
@@ -158,59 +154,27 @@ def prove_account(
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
-    scheme = accounts.scheme
-    slot_proofs: list[tuple[list[ProvenLeaf], bytes]] = []
+    scheme, entries = accounts.scheme, list[KeyProof]()
     try:
-        (account_proof,) = _proven(accounts, [scheme.account_key(address)])
-        if len(account_proof) == 1 and slots:
-            root = AccountLeaf.from_bytes(account_proof[0].leaf.value).storage_root
-            slot_proofs = [*zip(_proven(storage(root), scheme.word_hashes(slots)), slots, strict=True)]
-    except (InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
-        accounts.rows.database.damaged(f"a row is malformed ({error})")
-    return {
-        "accountProof": _key_proof(account_proof, address),
-        "storageProofs": [_key_proof(proof, slot) for proof, slot in slot_proofs],
-    }
-
-
-def _proven(tree: Tree, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
-    """Return the proofs of keys, after a check of the values; the first and the last leaf of a tree have no value."""
-    proofs = tree.prove(hkeys)
-    held = [proven.leaf for proof in proofs for proven in proof if proven.leaf_index not in (HEAD, TAIL)]
-    if not all(_has_hash(tree.scheme, leaf.value, leaf.hval) for leaf in held):
-        tree.rows.database.damaged("a value does not match the hash in its leaf")
-    return proofs
-
-
-@lru_cache(2_048)  # a quarter of the time of the same proof
-def _has_hash(scheme: Scheme, value: bytes, hval: bytes) -> bool:
-    return (account_hash(scheme, value) if len(value) == ACCOUNT_SIZE else scheme.word_hash(value)) == hval
-
-
-def _key_proof(found: list[ProvenLeaf], key: bytes) -> dict[str, Any]:
-    """Return the proof of an address or slot: of the key's leaf or, for an absent key, of the two neighbours."""
-    if len(found) == 1:
-        return {"key": to_hex(key), "leafIndex": found[0].leaf_index, "proof": _leaf_proof(found[0])}
-    left, right = found
-    return {
-        "key": to_hex(key),
-        "leftProof": _leaf_proof(left),
-        "rightProof": _leaf_proof(right),
-        "leftLeafIndex": left.leaf_index,
-        "rightLeafIndex": right.leaf_index,
-    }
-
-
-def _leaf_proof(proven: ProvenLeaf) -> dict[str, Any]:
-    return {
-        "value": to_hex(proven.leaf.value),
-        "proofRelatedNodes": ["0x" + entry.hex() for entry in proven.related_nodes],  # `to_hex` would take longer
-    }
+        [leaves] = accounts.prove([scheme.account_key(address)])
+        account, roots = KeyProof("accountProof", address, leaves), [accounts.root] * len(leaves)
+        if len(leaves) == 1 and slots:
+            tree = storage(AccountLeaf.from_bytes(leaves[0].leaf.value).storage_root)
+            for slot, leaves in zip(slots, tree.prove(scheme.word_hashes(slots)), strict=True):
+                entries.append(KeyProof("storageProofs", slot, leaves))
+                roots += [tree.root] * len(leaves)
+        paths = zip((pair for entry in (account, *entries) for pair in entry.named_leaves()), roots, strict=True)
+        shown = [_Path(name, one.leaf_index, one.leaf, root) for (name, one), root in paths]
+        _check(scheme, account, entries, shown, accounts.root)
+    except (InvalidProof, InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
+        accounts.rows.database.damaged(f"a row contradicts the hash above it ({error})")
+    return {"accountProof": account.as_json(), "storageProofs": [entry.as_json() for entry in entries]}
 
 
 ENTRIES = DEPTH + 2  # entries of proofRelatedNodes: the top node, forty siblings, the leaf
 PRESENT = {"key", "leafIndex", "proof"}
 ABSENT = {"key", "leftProof", "rightProof", "leftLeafIndex", "rightLeafIndex"}
+SIDES = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -227,28 +191,37 @@ class Proven:
     storage: dict[str, int]
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """Leaf of a proof, before any check: index, value, and the 42 entries of its path."""
-
-    where: str
-    index: int
-    value: bytes
-    entries: list[bytes]
-
-
-class _Entry(NamedTuple):
+class KeyProof(NamedTuple):
     """Proof of one key: the leaf of the key or, for an absent key, the two neighbouring leaves."""
 
     where: str
     key: bytes
-    leaves: list[_Leaf]
+    leaves: list[ProvenLeaf]
+
+    def named_leaves(self) -> list[tuple[str, ProvenLeaf]]:
+        """Return the leaves with their names, for errors."""
+        names = ["proof"] if len(self.leaves) == 1 else [f"{side}Proof" for side in SIDES]
+        return [(f"{self.where}.{name}", leaf) for name, leaf in zip(names, self.leaves, strict=True)]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the proof as `rollup_getProof` has it."""
+        proofs = [
+            {"value": to_hex(one.leaf.value), "proofRelatedNodes": ["0x" + entry.hex() for entry in one.entries]}
+            for one in self.leaves  # `to_hex` of every entry would take longer
+        ]
+        key, (left, right) = to_hex(self.key), (self.leaves[0].leaf_index, self.leaves[-1].leaf_index)
+        if len(proofs) == 1:
+            return {"key": key, "leafIndex": left, "proof": proofs[0]}
+        return {
+            "key": key, "leftProof": proofs[0], "rightProof": proofs[1], "leftLeafIndex": left, "rightLeafIndex": right
+        }  # fmt: skip
 
 
 class _Path(NamedTuple):
-    """Path: the leaf as shown, the decoded leaf, and the root that results from hashing the path."""
+    """Path: its name, the index of the leaf, the decoded leaf, and the root that results from hashing the path."""
 
-    shown: _Leaf
+    where: str
+    leaf_index: int
     leaf: Leaf
     root: bytes
 
@@ -294,23 +267,23 @@ def check_proof(
     account_entry, slot_entries = _parsed(proof)
     if address is not None and account_entry.key != (wanted := address_bytes(address)):
         _refuse("accountProof.key", f"expected the requested address, {to_hex(wanted)}", to_hex(account_entry.key))
-    scheme = _generation([leaf for entry in (account_entry, *slot_entries) for leaf in entry.leaves])
     asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
-    account, values = _check(scheme, account_entry, slot_entries, state_root)
+    leaves = [pair for entry in (account_entry, *slot_entries) for pair in entry.named_leaves()]
+    scheme = _generation(leaves)
+    account, values = _check(scheme, account_entry, slot_entries, _hash_paths(scheme, leaves), state_root)
     _check_slots(scheme, asked, slot_entries, account)
     storage = dict.fromkeys(map(to_hex, asked), 0)
     return Proven(account, storage | {to_hex(slot): value for slot, value in values.items()} if account else storage)
 
 
 def _check(
-    scheme: Scheme, account_entry: _Entry, slot_entries: Sequence[_Entry], root: bytes
+    scheme: Scheme, account_entry: KeyProof, slot_entries: Sequence[KeyProof], paths: Iterable[_Path], root: bytes
 ) -> tuple[AccountLeaf | None, dict[bytes, int]]:
-    """Return the account and the slots that a proof shows; raise `InvalidProof` if it does not lead to the root."""
-    entries = [account_entry, *slot_entries]
-    paths = iter(_hash_paths(scheme, [leaf for entry in entries for leaf in entry.leaves]))
+    """Return the account and the slots that paths show; raise `InvalidProof` if the paths do not lead to the root."""
+    remaining = iter(paths)
 
-    def proven(entry: _Entry, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
-        return _checked([*islice(paths, len(entry.leaves))], root, hkey, hashed)
+    def proven(entry: KeyProof, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
+        return _checked([*islice(remaining, len(entry.leaves))], root, hkey, hashed)
 
     value = proven(account_entry, root, scheme.account_key(account_entry.key), partial(account_hash, scheme))
     if value is None:
@@ -324,7 +297,7 @@ def _check(
     return account, {slot: int.from_bytes(word or b"") for slot, word in words.items()}
 
 
-def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
+def _parsed(proof: Any) -> tuple[KeyProof, list[KeyProof]]:
     _check_fields("proof", proof, {"accountProof", "storageProofs"})
     slots = proof["storageProofs"]
     if not isinstance(slots, list):
@@ -335,7 +308,7 @@ def _parsed(proof: Any) -> tuple[_Entry, list[_Entry]]:
     )
 
 
-def _entry(where: str, entry: Any, key_size: int, value_size: int) -> _Entry:
+def _entry(where: str, entry: Any, key_size: int, value_size: int) -> KeyProof:
     if isinstance(entry, dict) and "leafIndex" in entry:
         _check_fields(where, entry, PRESENT)
         leaves = [_leaf(f"{where}.proof", entry["proof"], f"{where}.leafIndex", entry["leafIndex"], value_size)]
@@ -343,12 +316,12 @@ def _entry(where: str, entry: Any, key_size: int, value_size: int) -> _Entry:
         _check_fields(where, entry, ABSENT)
         leaves = [
             _leaf(f"{where}.{side}Proof", entry[f"{side}Proof"], f"{where}.{side}LeafIndex", index, value_size)
-            for side, index in (("left", entry["leftLeafIndex"]), ("right", entry["rightLeafIndex"]))
+            for side, index in zip(SIDES, (entry["leftLeafIndex"], entry["rightLeafIndex"]), strict=True)
         ]
-    return _Entry(where, _data(f"{where}.key", entry["key"], key_size), leaves)
+    return KeyProof(where, _data(f"{where}.key", entry["key"], key_size), leaves)
 
 
-def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) -> _Leaf:
+def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) -> ProvenLeaf:
     if isinstance(index, bool) or not isinstance(index, int) or index < 0 or index >> DEPTH:
         _refuse(index_name, f"expected an integer from 0 to 2**{DEPTH} - 1", index)
     _check_fields(where, proof, {"value", "proofRelatedNodes"})
@@ -358,7 +331,8 @@ def _leaf(where: str, proof: Any, index_name: str, index: Any, value_size: int) 
         _refuse(f"{where}.proofRelatedNodes", f"expected a list of {ENTRIES} nodes", shown)
     nodes = [_data(f"{where}.proofRelatedNodes[{position}]", entry) for position, entry in enumerate(entries)]
     size = WORD_SIZE if index in (HEAD, TAIL) else value_size  # the first and last leaf contain no account
-    return _Leaf(where, index, _data(f"{where}.value", proof["value"], size), nodes)
+    value = _data(f"{where}.value", proof["value"], size)
+    return ProvenLeaf(index, Leaf(NOTHING, HEAD, TAIL, NOTHING, value), nodes)  # decoded with the path
 
 
 def _check_fields(where: str, value: Any, names: set[str]) -> None:
@@ -380,65 +354,69 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
     return data
 
 
-def _generation(leaves: list[_Leaf]) -> Scheme:
+def _generation(leaves: Sequence[tuple[str, ProvenLeaf]]) -> Scheme:
     """Return the hash scheme that fits the size of the first top node; check the sizes of all other nodes."""
     by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
-    scheme = by_size.get(len(leaves[0].entries[0]))
+    where, first = leaves[0]
+    scheme = by_size.get(len(first.entries[0]))
     if scheme is None:
         sizes = " or ".join(f"{size}" for size in sorted(by_size))
-        _refuse(f"{leaves[0].where}.proofRelatedNodes[0]", f"expected {sizes} bytes", len(leaves[0].entries[0]))
+        _refuse(f"{where}.proofRelatedNodes[0]", f"expected {sizes} bytes", len(first.entries[0]))
     sizes_by_position = [scheme.top_size, *[2 * HASH_SIZE] * (DEPTH - 1), scheme.leaf_size, scheme.leaf_size]
-    for leaf in leaves:
+    for where, leaf in leaves:
         for position, (entry, size) in enumerate(zip(leaf.entries, sizes_by_position, strict=True)):
             empty_sibling = position == DEPTH and entry == NOTHING
             if len(entry) != size and not empty_sibling:
-                _refuse(f"{leaf.where}.proofRelatedNodes[{position}]", f"expected {size} bytes", len(entry))
+                _refuse(f"{where}.proofRelatedNodes[{position}]", f"expected {size} bytes", len(entry))
     return scheme
 
 
-def _hash_paths(scheme: Scheme, leaves: list[_Leaf]) -> list[_Path]:
+def _hash_paths(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]]) -> list[_Path]:
     """Hash the path of each leaf up to the root, in one batch for all paths."""
-    roots = _hashes(scheme, [(leaf, 0) for leaf in leaves])
-    nodes = _hashes(scheme, [(leaf, DEPTH + 1) for leaf in leaves])
-    beside = iter(_hashes(scheme, [(leaf, DEPTH) for leaf in leaves if leaf.entries[DEPTH] != NOTHING]))
-    inner = iter(_hashes(scheme, [(leaf, DEPTH - height) for leaf in leaves for height in range(1, DEPTH)]))
+    roots = _hashes(scheme, leaves, [0])
+    nodes = _hashes(scheme, leaves, [DEPTH + 1])
+    beside = iter(_hashes(scheme, [pair for pair in leaves if pair[1].entries[DEPTH] != NOTHING], [DEPTH]))
+    inner = iter(_hashes(scheme, leaves, range(DEPTH - 1, 0, -1)))
     siblings = [
-        [NOTHING if leaf.entries[DEPTH] == NOTHING else next(beside), *islice(inner, DEPTH - 1)] for leaf in leaves
+        [NOTHING if leaf.entries[DEPTH] == NOTHING else next(beside), *islice(inner, DEPTH - 1)] for _, leaf in leaves
     ]
     joined = b"".join(chain.from_iterable(siblings))
-    sub_roots = pieces(scheme.path_roots(b"".join(nodes), joined, [leaf.index for leaf in leaves]), HASH_SIZE)
-    return [_path(scheme, *path) for path in zip(leaves, roots, sub_roots, strict=True)]
+    sub_roots = scheme.path_roots(b"".join(nodes), joined, [leaf.leaf_index for _, leaf in leaves])
+    paths = []
+    for (where, leaf), root, sub_root in zip(leaves, roots, pieces(sub_roots, HASH_SIZE), strict=True):
+        if sub_root != (claimed := leaf.entries[0][-HASH_SIZE:]):
+            reason = f"expected the sub root computed from the path of leaf {leaf.leaf_index}, {to_hex(sub_root)}"
+            _refuse(f"{where}.proofRelatedNodes[0]", reason, to_hex(claimed))
+        paths.append(_path(scheme, where, leaf, root))
+    return paths
 
 
-def _hashes(scheme: Scheme, indices: list[tuple[_Leaf, int]]) -> list[bytes]:
-    """Return the hashes of entries of equal size; raises an error for an entry outside the hash's prime field."""
-    messages = [leaf.entries[position] for leaf, position in indices]
+def _hashes(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]], positions: Sequence[int]) -> list[bytes]:
+    """Return the hashes of the entries at positions of each path; refuses an entry outside the hash's prime field."""
+    messages = [leaf.entries[position] for _, leaf in leaves for position in positions]
     try:
         return scheme.hashes(b"".join(messages), len(messages))
     except InvalidInput:
-        for leaf, position in indices:
-            try:
-                scheme.digest(leaf.entries[position])
-            except InvalidInput as error:
-                raise InvalidProof(f"{leaf.where}.proofRelatedNodes[{position}]: {error}") from None
+        for where, leaf in leaves:
+            for position in positions:
+                try:
+                    scheme.digest(leaf.entries[position])
+                except InvalidInput as error:
+                    raise InvalidProof(f"{where}.proofRelatedNodes[{position}]: {error}") from None
         raise
 
 
-def _path(scheme: Scheme, leaf: _Leaf, root: bytes, sub_root: bytes) -> _Path:
-    top, encoded = leaf.entries[0], leaf.entries[DEPTH + 1]
-    claimed = top[-HASH_SIZE:]
-    nodes = f"{leaf.where}.proofRelatedNodes"
-    if sub_root != claimed:
-        reason = f"expected the sub root computed from the path of leaf {leaf.index}, {to_hex(sub_root)}"
-        _refuse(f"{nodes}[0]", reason, to_hex(claimed))
+def _path(scheme: Scheme, where: str, leaf: ProvenLeaf, root: bytes) -> _Path:
+    """Return a path with its leaf decoded, after a check of the leaf's index."""
+    top, encoded, nodes = leaf.entries[0], leaf.entries[DEPTH + 1], f"{where}.proofRelatedNodes"
     next_free = _number(scheme, f"{nodes}[0]", top[:-HASH_SIZE])
-    if leaf.index >= next_free:
-        _refuse(leaf.where, f"expected an index below the next free leaf index, {next_free}", leaf.index)
+    if leaf.leaf_index >= next_free:
+        _refuse(where, f"expected an index below the next free leaf index, {next_free}", leaf.leaf_index)
     half = (len(encoded) - 2 * HASH_SIZE) // 2
     previous = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half])
     following = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half])
     hkey, hval = pieces(encoded[2 * half :], HASH_SIZE)
-    return _Path(leaf, Leaf(hkey, previous, following, hval, leaf.value), root)
+    return _Path(where, leaf.leaf_index, Leaf(hkey, previous, following, hval, leaf.leaf.value), root)
 
 
 def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
@@ -450,18 +428,18 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 
 def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
     """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
-    for shown, leaf, found in paths:
-        where = shown.where
+    for where, index, leaf, found in paths:
         if found != root:
             _refuse(f"{where}.proofRelatedNodes[0]", f"expected a path to the root {to_hex(root)}", to_hex(found))
         try:
             # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
-            expected = leaf.value if shown.index in (HEAD, TAIL) else hashed(leaf.value)
+            expected = leaf.value if index in (HEAD, TAIL) else hashed(leaf.value)
         except InvalidInput as error:
             raise InvalidProof(f"{where}.value: {error}") from None
         if expected != leaf.hval:
             _refuse(f"{where}.value", f"expected a value with the hash {to_hex(leaf.hval)}", to_hex(leaf.value))
-    (before, left, _), (after, right, _) = paths[0], paths[-1]
+    before, after = paths[0], paths[-1]
+    left, right = before.leaf, after.leaf
     if left is right:
         if left.hkey != hkey:
             _refuse(before.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
@@ -470,14 +448,14 @@ def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[byt
         _refuse(before.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
     if not hkey < right.hkey:
         _refuse(after.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
-    if left.following != after.index:
-        _refuse(before.where, f"expected a leaf whose next leaf is {after.index}", left.following)
-    if right.previous != before.index:
-        _refuse(after.where, f"expected a leaf whose previous leaf is {before.index}", right.previous)
+    if left.following != after.leaf_index:
+        _refuse(before.where, f"expected a leaf whose next leaf is {after.leaf_index}", left.following)
+    if right.previous != before.leaf_index:
+        _refuse(after.where, f"expected a leaf whose previous leaf is {before.leaf_index}", right.previous)
     return None
 
 
-def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[_Entry], account: AccountLeaf | None) -> None:
+def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[KeyProof], account: AccountLeaf | None) -> None:
     """Check that each requested slot has one proof, in order; an account without storage may also have no proofs."""
     if not entries and (account is None or account.storage_root == scheme.empty_root):
         return

@@ -57,9 +57,8 @@ class Leaf:
 
 
 class Node(NamedTuple):
-    """Node: hashes of its children, pairs of hashes of each level, row numbers of its children, and its own hash."""
+    """Node: pairs of hashes of each level, from the children upwards; row numbers of its children; and its own hash."""
 
-    hashes: list[bytes]
     pairs: list[list[bytes]]
     rows: list[int]
     digest: bytes
@@ -88,7 +87,7 @@ class Rows:
     """The three tables of rows.
 
     The value of an account without code and storage is stored without its last four words, which are always the same.
-    The cache has rows by table and number, hashed nodes by height and number, and proven leaves by root and leaf index.
+    The cache has rows by table and number, nodes with the hashes within them by height and number, and checked roots.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
@@ -116,13 +115,13 @@ class Rows:
         return np.frombuffer(data, NODE)
 
     def node(self, number: int, height: int) -> Node:
-        """Return a node with all its hashes; see `nodes`."""
+        """Return a node with the hashes within it; see `nodes`."""
         node: Node | None = self.cache.get((height, number))
         if node is None:
             [row] = self.nodes(np.array([number]), height)
             levels = inner_levels(self.scheme, row["hash"].tobytes())
             pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
-            node = Node(pieces(levels[0], HASH_SIZE), pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
+            node = Node(pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
             self.keep({(height, number): node})
         return node
 

@@ -9,7 +9,7 @@ Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,13 +80,8 @@ class Scheme(Hash):
         hkeys, hvals = b"".join([leaf.hkey for leaf in leaves]), b"".join([leaf.hval for leaf in leaves])
         return self.digests(side_by_side(len(leaves), self.numbers(links.tobytes()), hkeys, hvals), self.leaf_size)
 
-    @lru_cache(1_024)  # noqa: B019 schemes are never deleted; this is a fifth of the time of a proof
-    def sub_root(self, digest: bytes, height: int) -> bytes:
-        """Return the sub root of a tree from the hash of the leftmost node at a height; all others are empty."""
-        return self.sub_roots(digest, height)[0]
-
     def sub_roots(self, digests: bytes, height: int) -> list[bytes]:
-        """Return the sub roots of trees, see `sub_root`, computed in one batch from the concatenated hashes."""
+        """Return the sub roots of trees from the hashes of their leftmost nodes at a height; all others are empty."""
         count, siblings = len(digests) // HASH_SIZE, b"".join(self.zeros[height:DEPTH])
         return pieces(self.path_roots(digests, siblings * count, [HEAD] * count), HASH_SIZE) if count else []
 

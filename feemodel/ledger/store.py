@@ -18,17 +18,17 @@ from feemodel.ledger.scheme import SCHEMES, AccountLeaf, scheme_of
 from feemodel.ledger.tree import Change, Tree, update_trees
 
 APPLICATION_ID = 0x6665656D  # the text "feem", in the header of the file
-FORMAT = 6
+FORMAT = 7
 SCHEMA = f"""{ROWS_SCHEMA}
 CREATE TABLE tree (root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, page INTEGER)
     STRICT, WITHOUT ROWID;
 CREATE TABLE code (keccak BLOB PRIMARY KEY, code BLOB) STRICT;
 CREATE TABLE block (number INTEGER PRIMARY KEY, hash BLOB, root BLOB) STRICT;
 CREATE TABLE chain (hashing TEXT, chain_id INTEGER, finalized INTEGER) STRICT;
+CREATE INDEX block_hash ON block (hash);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 """
-SEARCHED_BLOCKS = 8_192  # number of newest final blocks in which a hash is looked up; this takes two milliseconds
 MAX_CHAIN_ID = 2**63 - 1
 
 
@@ -88,7 +88,6 @@ class Store:
             self.database.close()
             raise
         self.rows = Rows(self.database, self.scheme)
-        self._genesis_root: bytes | None = None
 
     def close(self) -> None:
         """Close the file."""
@@ -132,40 +131,22 @@ class Store:
         return StoredBlock(*row)
 
     def number_of(self, block_hash: bytes) -> int | None:
-        """Return the number of the final block with this hash, or `None` if no such block is found.
-
-        Only the newest 8,192 final blocks are searched, because there is no index of hashes.
-        """
-        newest = self.finalized
-        if newest is None:
-            return None
-        query = "SELECT number FROM block WHERE number BETWEEN ? AND ? AND hash = ?"
-        row = self.database.one(query, (newest - SEARCHED_BLOCKS + 1, newest, block_hash))
+        """Return the number of the block with this hash, or `None` if the store has no such block."""
+        row = self.database.one("SELECT number FROM block WHERE hash = ?", (block_hash,))
         return None if row is None else int(row[0])
 
     def accounts(self, number: int) -> Tree:
         """Return the account tree of a block. Raises `NotFinalized` for a block that is not in the store."""
-        return self.storage(self.block(number).root)
-
-    def storage(self, root: bytes) -> Tree:
-        """Return the storage tree of an account by its storage root."""
-        return self._tree(root) or self.database.damaged(f"the tree {root.hex()} is missing")
+        return self.tree(self.block(number).root)
 
     def tree(self, root: bytes) -> Tree:
-        """Return the account tree or storage tree whose root is `root`.
-
-        Raises `InvalidInput` if no tree has this root.
-        """
-        tree = self._tree(root)
-        if tree is None:
-            raise InvalidInput("root", "expected the root of a stored tree", root.hex())
-        return tree
-
-    def _tree(self, root: bytes) -> Tree | None:
+        """Return the account tree or storage tree with this root; raises `LedgerDamaged` if it is missing."""
         if root == self.scheme.empty_root:
             return Tree(self.scheme.name, rows=self.rows)
         row = self.database.one("SELECT root, next_free, sub_root, node, page FROM tree WHERE root = ?", (root,))
-        return Tree(self.scheme.name, rows=self.rows, version=Version(*row)) if row else None
+        if row is None:
+            self.database.damaged(f"the tree {root.hex()} is missing")
+        return Tree(self.scheme.name, rows=self.rows, version=Version(*row))
 
     def account(self, number: int, address: bytes) -> AccountLeaf | None:
         """Return an account after a block, or `None` if the account does not exist."""
@@ -175,25 +156,13 @@ class Store:
     def slot(self, number: int, address: bytes, slot: bytes) -> int:
         """Return the value of a storage slot after a block, or 0 if the slot or its account does not exist."""
         account = self.account(number, address)
-        leaf = _leaf(self.storage(account.storage_root), self.scheme.word_hash(slot)) if account else None
+        leaf = _leaf(self.tree(account.storage_root), self.scheme.word_hash(slot)) if account else None
         return int.from_bytes(leaf.value) if leaf else 0
 
     def code(self, keccak_code_hash: bytes) -> bytes | None:
         """Return the code with this Keccak-256 hash, or `None` if the code is not in the store."""
         row = self.database.one("SELECT code FROM code WHERE keccak = ?", (keccak_code_hash,))
         return row[0] if row else None
-
-    def check_file(self) -> None:
-        """Check that the path still names the file that was opened, and that this file still contains the same chain.
-
-        Raises `UnreadableFile` if the file was replaced or now contains another chain.
-        """
-        self.database.check_file()
-        row = self.database.one("SELECT root FROM block WHERE number = 0")
-        root = row[0] if row else None
-        if self._genesis_root not in (None, root):
-            raise UnreadableFile(f"{self.path}: the file now contains another chain; open the ledger again")
-        self._genesis_root = root
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -219,9 +188,11 @@ class Store:
         """Store a contract's code. Call this method within a transaction."""
         self.database.one("INSERT OR IGNORE INTO code VALUES (?, ?)", (keccak_code_hash, code))
 
-    def save_block(self, block: StoredBlock) -> None:
+    def save_block(self, block: StoredBlock, *, final: bool = False) -> None:
         """Store a block and make it the head. Call this method within a transaction, after `update_trees`."""
         self.database.one("INSERT INTO block VALUES (?, ?, ?)", block)
+        if final:
+            self.database.one("UPDATE chain SET finalized = ?", (block.number,))
 
     def finalize(self, number: int) -> None:
         """Mark a block, and all blocks before it, as final.

@@ -40,7 +40,6 @@ from feemodel.ledger.rows import (
 from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, scheme_of
 
 PAGE_ENTRIES = 16  # maximum number of entries in a page
-NO_LEAF = None, NOTHING, NOTHING
 BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
 
 
@@ -53,7 +52,7 @@ class Edit(NamedTuple):
 
 
 class ProvenLeaf(NamedTuple):
-    """Leaf with the 42 entries of its proof.
+    """Leaf of a proof: its index, the leaf, and the 42 entries of its path.
 
     The entries are, in this order: the top node; the hashes of the two children of the sibling, for each level from 39
     to 1; the sibling leaf, or 32 zero bytes if the sibling leaf is empty; and the leaf itself.
@@ -61,7 +60,7 @@ class ProvenLeaf(NamedTuple):
 
     leaf_index: int
     leaf: Leaf
-    related_nodes: list[bytes]
+    entries: list[bytes]
 
 
 class Tree:
@@ -143,19 +142,34 @@ class Tree:
     def prove(self, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
         """Return the leaf of each key or, for an absent key, the two neighbouring leaves, with their paths.
 
-        Raises `LedgerDamaged` if the stored rows do not lead to the root, or contradict the keys.
+        Raises `LedgerDamaged` if the stored rows do not lead to the root. The values and keys are not checked.
         """
         self._check_top()
         indices = self._indices(sorted({*hkeys}))
-        first = self._paths({*indices.values()})
-        absent = {
-            hkey: first[index].leaf.following for hkey, index in indices.items() if first[index].leaf.hkey != hkey
+        proven = self._proven({*indices.values()})
+        following = {
+            hkey: proven[index].leaf.following for hkey, index in indices.items() if proven[index].leaf.hkey != hkey
         }
-        proven = first | self._paths({*absent.values()} - first.keys())
-        found = [[proven[indices[hkey]], *([proven[absent[hkey]]] if hkey in absent else [])] for hkey in hkeys]
-        if not all(map(_is_proof, hkeys, found)):
-            self.rows.database.damaged("the sorted index of a tree contradicts its leaves")
-        return found
+        proven |= self._proven({*following.values()} - proven.keys())
+        return [[proven[indices[hkey]], *([proven[following[hkey]]] if hkey in following else [])] for hkey in hkeys]
+
+    def _proven(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
+        scheme, rows = self.scheme, self.rows
+        top = [scheme.top(self.next_free, self.version.sub_root)]
+        top += scheme.empty_siblings[: DEPTH - LEVELS * height_of(self.next_free)]
+        paths = [(index, *self._path(index)) for index in indices]
+        numbers = [*{number for *_, numbers, _ in paths for number in numbers if number}]
+        leaves = dict(zip(numbers, rows.leaves(numbers), strict=True))
+        encoded = {number: scheme.leaf(leaf) for number, leaf in leaves.items()} | {0: NOTHING}
+        digests = scheme.hashes(b"".join(map(encoded.__getitem__, numbers)), len(numbers))
+        hashes = dict(zip(numbers, digests, strict=True)) | {0: NOTHING}
+        proven = {}
+        for index, entries, (left, right), pair in paths:
+            if hashes[left] + hashes[right] != pair:
+                rows.database.damaged(f"leaf {index} does not match the hash in its parent")
+            beside, own = (left, right) if index & 1 else (right, left)
+            proven[index] = ProvenLeaf(index, leaves[own], [*top, *entries, encoded[beside], encoded[own]])
+        return proven
 
     def _indices(self, hkeys: Sequence[bytes]) -> dict[bytes, int]:
         """Return, for each key in ascending order, the index of the leaf with this or the largest key before it."""
@@ -171,62 +185,30 @@ class Tree:
         return dict(zip(hkeys, numbers, strict=True))
 
     def _check_top(self) -> None:
-        root, next_free, sub_root, node, _ = self.version
-        height, scheme = height_of(next_free), self.scheme
-        found = scheme.sub_root(self.rows.node(node, height).digest, LEVELS * height)
-        if (found, scheme.digest(scheme.top(next_free, sub_root))) != (sub_root, root):
-            self.rows.database.damaged(f"the tree {root.hex()} has another root")
+        root, next_free, sub_root, number, _ = self.version
+        if (root, 0) not in self.rows.cache:
+            height, scheme = height_of(next_free), self.scheme
+            found = scheme.sub_roots(self.rows.node(number, height).digest, LEVELS * height)
+            if (found, scheme.digest(scheme.top(next_free, sub_root))) != ([sub_root], root):
+                self.rows.database.damaged(f"the tree {root.hex()} has another root")
+            self.rows.keep({(root, 0): True})
 
-    def _paths(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
-        """Return the leaves with their paths, all of whose hashes are checked; cached rows are not hashed again."""
-        cache, wanted = self.rows.cache, [*indices]
-        proven = {index: cache[self.root, index] for index in wanted if (self.root, index) in cache}
-        paths = [(index, *self._path(index)) for index in wanted if index not in proven]
-        if not paths:
-            return proven
-        leaves = self.rows.leaves([row for _, _, ends in paths for row, _ in ends if row])
-        encoded = [self.scheme.leaf(leaf) for leaf in leaves]
-        digests = self.scheme.hashes(b"".join(encoded), len(encoded))
-        rows = zip(leaves, encoded, digests, strict=True)
-        for index, entries, ends in paths:
-            (_, beside, digest), (leaf, own, own_digest) = (next(rows) if row else NO_LEAF for row, _ in ends)
-            if leaf is None or [digest, own_digest] != [digest for _, digest in ends]:
-                self.rows.database.damaged(f"leaf {index} does not match the hash in its parent")
-            proven[index] = ProvenLeaf(index, leaf, [*entries, beside, own])
-        self.rows.keep({(self.root, index): leaf for index, leaf in proven.items()})
-        return proven
-
-    def _path(self, index: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
-        """Return the entries of a proof above the leaves, and row number and hash of the sibling leaf and the leaf."""
-        if not 0 <= index < self.next_free:
-            self.rows.database.damaged(f"a key has leaf {index}, but the next free leaf is {self.next_free}")
-        top = height_of(self.next_free)
-        entries = [self.scheme.top(self.next_free, self.version.sub_root)]
-        entries += self.scheme.empty_siblings[: DEPTH - LEVELS * top]
-        node = self.rows.node(self.version.node, top)
-        ends: list[tuple[int, bytes]] = []
+    def _path(self, index: int) -> tuple[list[bytes], list[int], bytes]:
+        """Return the entries of a proof within the nodes, and the row numbers and hashes of the two lowest leaves."""
+        top, entries = height_of(self.next_free), list[bytes]()
+        node, numbers, pair = self.rows.node(self.version.node, top), [0, 0], b""
         for height in range(top, 0, -1):
             digit = index >> LEVELS * (height - 1) & CHILDREN - 1
             for level in range(LEVELS - 1, 0, -1):  # show the two hashes below a sibling within the node
                 entries.append(node.pairs[level - 1][digit >> level ^ 1])
-            beside = digit ^ 1
-            ends = [(node.rows[beside], node.hashes[beside]), (node.rows[digit], node.hashes[digit])]
+            numbers, pair = node.rows[digit & -2 : (digit | 1) + 1], node.pairs[0][digit >> 1]
             if height > 1:
-                (row, digest), (below, below_digest) = ends
-                other, node = self.rows.node(row, height - 1), self.rows.node(below, height - 1)
-                if other.digest != digest or node.digest != below_digest:
+                both = [self.rows.node(number, height - 1) for number in numbers]
+                if both[0].digest + both[1].digest != pair:
                     self.rows.database.damaged("a node does not match the hash in its parent")
-                entries += other.pairs[-1]
-        return entries, ends
-
-
-def _is_proof(hkey: bytes, found: list[ProvenLeaf]) -> bool:
-    """Return whether these are the leaf of the key, or two neighbouring leaves on either side of the key."""
-    left, right = found[0], found[-1]
-    if left is right:
-        return left.leaf.hkey == hkey
-    linked = left.leaf.following == right.leaf_index and right.leaf.previous == left.leaf_index
-    return linked and left.leaf.hkey < hkey < right.leaf.hkey
+                node = both[digit & 1]
+                entries += both[~digit & 1].pairs[-1]
+        return entries, numbers, pair
 
 
 class Change(NamedTuple):

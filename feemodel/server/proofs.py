@@ -32,7 +32,6 @@ class Ledger:
         """Return the open store; raises `UnreadableFile` if the file cannot be read."""
         if self._store is None:
             self._store = Store(self.path, read_only=True)
-        self._store.check_file()
         return self._store
 
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:  # noqa: N803

@@ -243,7 +243,7 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys, monkeypatch)
     started = answer(capsys, "follow", "--store", store, "--genesis", genesis)
     blocks = tmp_path / "blocks.jsonl"
     change = {"storage": {slot: ["0x7", "0x8"]}}
-    blocks.write_text(json.dumps({"number": "0x1", "accounts": {account: change}}) + "\n")
+    blocks.write_text(json.dumps({"number": "0x1", "hash": "0x" + "01" * 32, "accounts": {account: change}}) + "\n")
     grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks))
     marked = answer(capsys, "finalize", "--store", store, "--block", "1")
     written = answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--out", proof)
@@ -276,10 +276,8 @@ def test_blocks_are_final_by_the_rule_that_is_asked_for_and_looking_writes_nothi
         path.write_text(json.dumps({"number": hex(number), "accounts": {}}) + "\n")
     answer(capsys, "follow", "--store", store, "--genesis", str(genesis))
     assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[0]))["finalized"] is None
-    immediate = ("--finality", "immediate")
-    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]), *immediate)["finalized"] == 2
-    for rule in (("--finality", "l1"), ("--l1-node", "http://127.0.0.1:1")):
-        assert complaint(capsys, "follow", "--store", store, *rule)[1].startswith("--l1-node: expected with --finality")
+    assert answer(capsys, "follow", "--store", store, "--blocks", str(blocks[1]), "--final")["finalized"] == 2
+    assert complaint(capsys, "follow", "--store", store, "--final")[1].startswith("--final: expected only with")
     held = Path(store).read_bytes()
     for words in (["follow"], ["ledger", "verify"]):
         answer(capsys, *words, "--store", store)

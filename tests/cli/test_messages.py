@@ -166,8 +166,8 @@ simulate --out month.csv
   2 --out: expected a file name that ends in .nc, got 'month.csv'
 follow --store ledger.db
   3 --store ledger.db: file is not a database
-follow --store new.db --finality soon
-  2 --finality: expected one of immediate, l1, never, got 'soon' (feemodel follow --help)
+follow --store new.db --final
+  2 --final: expected only with --genesis, --blocks or --trie-logs, got True
 follow --store new.db --trie-logs a --blocks b
   2 --trie-logs: expected either this or --blocks, got 'a'
 follow --store new.db --genesis genesis.json

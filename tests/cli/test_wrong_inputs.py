@@ -56,7 +56,7 @@ def write_inputs(folder):
     rows = (f"{1_767_795_000 + 600 * place},270556984,1000000" for place in range(6))
     (folder / "hour.csv").write_text("\n".join(["time,base_fee,blob_base_fee", *rows, ""]))
     store = str(folder / "ledger.db")
-    assert main(["follow", "--store", store, "--genesis", str(folder / "genesis.json"), "--finality", "immediate"]) == 0
+    assert main(["follow", "--store", store, "--genesis", str(folder / "genesis.json"), "--final"]) == 0
     proof = ["--address", "0x" + "11" * 20, "--out", str(folder / "proof.json"), "--json"]
     assert main(["prove", "--store", store, *proof]) == 0
 

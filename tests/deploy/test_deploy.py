@@ -126,8 +126,6 @@ def test_the_unit_that_follows_has_options_that_are_there(capsys):
         ledger,
         "--node",
         "${FOLLOWED_NODE}",
-        "--finality",
-        "immediate",
     ]
     assert main(shlex.split(command)) == 3
     assert capsys.readouterr().err == (f"feemodel: --store {ledger}: no such ledger; --genesis FILE creates a ledger\n")

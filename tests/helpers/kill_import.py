@@ -26,7 +26,6 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
-from feemodel.ledger.follow import advance
 from feemodel.ledger.maintenance import back_up, verify
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
 
@@ -36,11 +35,6 @@ ROUNDS_A_FILE = 25
 MAX_TRANSACTIONS = 6  # that are over before the kill
 LONGEST_LIFE = 0.05  # s from then on
 GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
-
-
-def _two_behind(head):
-    """A rule of finality: two later blocks make a block final."""
-    return head.number - 2 if head.number >= 2 else None
 
 
 def next_block(store: Store) -> BlockChanges:
@@ -92,8 +86,8 @@ def import_until_killed(path: Path, signs: int, work: str) -> None:
     if store.head is None:
         import_genesis(store, GENESIS)
     while True:
-        import_block(store, next_block(store))
-        advance(store, _two_behind)
+        block = next_block(store)
+        import_block(store, block, final=block.number % 2 == 0)
         WORK[work](store)
 
 
@@ -158,13 +152,12 @@ def check_store(path: Path, witness: Store) -> int | None:
         while witness.head and witness.head.number < head.number:
             import_block(witness, next_block(witness))
         assert head == witness.block(head.number)
-        assert store.finalized in (None, *range(max(0, head.number - 3), head.number + 1))
+        assert store.finalized == (None if head.number < 2 else head.number - head.number % 2)
         assert verify(store).findings == []
         if store.finalized is not None:
             final, asked = store.finalized, to_hex(address(1 + head.number % ACCOUNTS))
             proof = get_proof(store, asked, ["0x0", "0x1"], "finalized")
             check_proof(proof, root=witness.block(final).root, address=asked, storage_keys=["0x0", "0x1"])
-        advance(store, _two_behind)  # each kill between a block and its finality would leave one block more behind
         return head.number
 
 

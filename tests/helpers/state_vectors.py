@@ -13,10 +13,9 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.ledger import plain_hashes
-from feemodel.ledger.blocks import GenesisAccount
+from feemodel.ledger.blocks import GenesisAccount, import_genesis
 from feemodel.ledger.files import parse_trie_log
-from feemodel.ledger.genesis import import_genesis
-from feemodel.ledger.proof import _key_proof, check_proof
+from feemodel.ledger.proof import KeyProof, check_proof
 from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
@@ -191,7 +190,7 @@ def _raw_proof(data: dict[str, Any]) -> Iterator[Case]:
     scheme, key = _scheme(data), from_hex(data["rawKey"])
     tree = scenario_trees(scheme, data["ops"])[""]
     (found,) = tree.prove([scheme.digest(key)])
-    proof = _key_proof(found, key)
+    proof = KeyProof("accountProof", key, found).as_json()
     yield _equal("proof, as JSON text", json.dumps(proof), json.dumps(data["proof"]))
 
 

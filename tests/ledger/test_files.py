@@ -14,7 +14,7 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import read_blocks, read_genesis, read_proof, read_trie_logs
 from feemodel.ledger.blocks import AccountFields, GenesisAccount, SlotChange
-from feemodel.ledger.files import parse_block, parse_genesis, parse_trie_log, read_genesis_chain_id
+from feemodel.ledger.files import parse_block, parse_genesis, parse_trie_log
 from feemodel.ledger.scheme import EMPTY_KECCAK
 from tests.helpers.ledger_blocks import address, slot
 
@@ -163,7 +163,6 @@ def test_files_of_the_ledger_may_be_gzipped_or_pipes(tmp_path):
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     for read, content in (
         (lambda path: list(read_genesis(path)), genesis),
-        (read_genesis_chain_id, genesis),
         (read_genesis_document, genesis),
         (lambda path: list(read_blocks(path)), json.dumps(BLOCK).encode() + b"\r\n"),
         (read_proof, json.dumps(proof).encode()),
@@ -249,13 +248,13 @@ def test_a_trie_log_with_everything_in_it():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ([address(1), b"", b""], "account entries of four items"),
+        ([address(1), b"", b""], "expected a trie log of Besu in RLP"),
         ([address(1)[1:], b"", b"", b""], "expected 20 bytes"),
-        ([address(1), b"", [side(1, 1), b""], b""], "account changes of prior, new, cleared"),
-        ([address(1), b"", [side(1, 1)[:3], b"", b""], b""], "accounts of nonce, balance"),
+        ([address(1), b"", [side(1, 1), b""], b""], "expected a trie log of Besu in RLP"),
+        ([address(1), b"", [side(1, 1)[:3], b"", b""], b""], "expected a trie log of Besu in RLP"),
         ([address(1), b"", [side(1, 1), b"", b"\x02"], b""], "expected a flag"),
-        ([address(1), b"\x60", b"", b""], "code changes of prior, new, cleared"),
-        ([address(1), b"", b"", [b"\x01"]], "slot changes of hash"),
+        ([address(1), b"\x60", b"", b""], "expected a trie log of Besu in RLP"),
+        ([address(1), b"", b"", [b"\x01"]], "expected a trie log of Besu in RLP"),
         (
             [address(1), b"", b"", [[keccak256(slot(5)), b"\x01", b"\x02", b""]]],
             "expected the slot number with the hash",

@@ -1,4 +1,4 @@
-"""Blocks from a node one after the other, and what makes them final."""
+"""Blocks from a node one after the other."""
 
 import json
 import signal
@@ -13,15 +13,9 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
-from feemodel.ledger.follow import (
-    L1Finality,
-    follow,
-    get_blocks,
-    immediate,
-    import_blocks,
-)
+from feemodel.ledger.follow import follow, get_blocks, import_blocks
 from feemodel.ledger.scheme import EMPTY_KECCAK
-from tests.helpers.ledger_blocks import address, block, block_hash, change, fields, touch
+from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
 
 
 def trie_log(number):
@@ -35,19 +29,16 @@ def trie_log(number):
 
 
 class FakeNode:
-    """A node with the plug-in whose chain has `blocks` blocks; L1's answers are words by the data of the call."""
+    """A node with the plug-in whose chain has `blocks` blocks."""
 
-    def __init__(self, blocks=0, words=None):
-        self.blocks, self.words, self.calls, self.changes = blocks, words or {}, [], {}
+    def __init__(self, blocks=0):
+        self.blocks, self.calls, self.changes = blocks, [], {}
         self.final, self.hashes = None, {}
 
     def call(self, method, params=()):
         self.calls.append((method, *params))
         if method == "eth_blockNumber":
             return hex(self.blocks)
-        if method == "eth_call":
-            assert params[1] == "finalized"
-            return self.words[params[0]["data"]]
         if method == "eth_getBlockByNumber":
             number = self.final if params[0] == "finalized" else int(params[0], 16)
             if number is None or number > self.blocks:
@@ -77,7 +68,7 @@ def test_a_store_follows_a_node_and_goes_on_where_it_stopped(store):
         node.blocks = 230
         return next(rounds)
 
-    follow(store, node, immediate, confirmations=0, interval=2.0, wait=wait)
+    follow(store, node, confirmations=0, interval=2.0, wait=wait)
     assert store.head.number == 230
     assert store.finalized == 230
     assert [store.account(number, address(1)).balance for number in (1, 5, 230)] == [1, 5, 230]
@@ -87,24 +78,24 @@ def test_a_store_follows_a_node_and_goes_on_where_it_stopped(store):
 
 def test_blocks_are_taken_when_they_are_confirmed(store):
     node = FakeNode(blocks=6)
-    assert import_blocks(store, get_blocks(node, store, confirmations=4), immediate) == 2
+    assert import_blocks(store, get_blocks(node, store, confirmations=4), final=True) == 2
     node.blocks = 3
-    assert import_blocks(store, get_blocks(node, store, confirmations=4), immediate) == 0
+    assert import_blocks(store, get_blocks(node, store, confirmations=4), final=True) == 0
 
 
 def test_only_blocks_that_the_node_calls_final_are_taken(store):
     node = FakeNode(blocks=6)
-    assert import_blocks(store, get_blocks(node, store), immediate) == 0
+    assert import_blocks(store, get_blocks(node, store), final=True) == 0
     node.final = 3
-    assert import_blocks(store, get_blocks(node, store), immediate) == 3
+    assert import_blocks(store, get_blocks(node, store), final=True) == 3
     assert store.head.number == 3
 
 
 def test_a_reorganisation_of_the_node_stops_the_import(store):
     node = FakeNode(blocks=3)
-    import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], immediate)
+    import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], final=True)
     with pytest.raises(InvalidInput, match=f"expected 0x{'00' * 32}, the hash of head 1 .*{to_hex(block_hash(1))}"):
-        import_blocks(store, get_blocks(node, store, confirmations=0), immediate)
+        import_blocks(store, get_blocks(node, store, confirmations=0), final=True)
     assert store.head.number == 1
 
 
@@ -112,7 +103,7 @@ def test_a_wrong_answer_of_the_node_is_refused(store):
     node = FakeNode(blocks=3)
     node.changes = {2: {"blockNumber": 3}}
     with pytest.raises(InvalidInput, match="expected 2, as in the trie log"):
-        import_blocks(store, get_blocks(node, store, confirmations=0), immediate)
+        import_blocks(store, get_blocks(node, store, confirmations=0), final=True)
     node = FakeNode(blocks=3)
     others = {"eth_blockNumber": "0x3", "eth_getBlockByNumber": None}
     node.call = lambda method, params=(): others.get(method, [])
@@ -122,55 +113,25 @@ def test_a_wrong_answer_of_the_node_is_refused(store):
 
 def test_following_needs_a_genesis(tmp_path):
     with Store(tmp_path / "empty.db") as store, pytest.raises(InvalidInput, match="a store with a genesis block"):
-        follow(store, FakeNode(), immediate, confirmations=0, interval=1, wait=lambda _: True)
+        follow(store, FakeNode(), confirmations=0, interval=1, wait=lambda _: True)
 
 
 def test_the_blocks_before_a_wrong_one_stay_imported(store):
     blocks = [block(1, parent_hash=None), block(2), block(4), block(5)]
     with pytest.raises(InvalidInput, match="expected 3, the successor of the head 2"):
-        import_blocks(store, blocks, immediate)
+        import_blocks(store, blocks, final=True)
     assert (store.head.number, store.finalized) == (2, 2)
 
 
 def test_a_node_that_was_rolled_back_below_the_head_is_told_from_a_slow_one(store):
     node = FakeNode(blocks=5)
-    follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
+    follow(store, node, confirmations=0, interval=0, wait=lambda interval: True)
     node.blocks = 3
-    follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
+    follow(store, node, confirmations=0, interval=0, wait=lambda interval: True)
     assert store.head.number == 5
     node.blocks, node.hashes = 6, {5: to_hex(bytes(32))}
     with pytest.raises(InvalidInput, match=r"the hash of head 5 of the ledger \(the chain was reorganised"):
-        follow(store, node, immediate, confirmations=0, interval=0, wait=lambda interval: True)
-
-
-CURRENT = "0x695378f5"  # currentL2BlockNumber()
-ROOT = "0x8be745d1"  # stateRootHashes(uint256)
-
-
-def word(number):
-    return to_hex(number.to_bytes(32))
-
-
-def test_l1_says_what_is_final(store):
-    root = store.head.root
-    words = {CURRENT: word(2), ROOT + word(2)[2:]: to_hex(root)}
-    node = FakeNode(words=words)
-    finality = L1Finality(store, node, contract="0x" + "12" * 20, interval=0)
-    import_blocks(store, [block(1, parent_hash=None)], finality)
-    assert store.finalized == 1, "L1 is ahead: all that the store holds is final"
-    import_blocks(store, [block(2), block(3)], finality)
-    assert store.finalized == 2
-    words[ROOT + word(2)[2:]] = word(5)
-    with pytest.raises(InvalidInput, match=r"block 2 state root: expected 0x0.*5 as on L1"):
-        import_blocks(store, [block(4)], finality)
-
-
-def test_l1_is_asked_at_most_once_in_the_interval(store):
-    node = FakeNode(words={CURRENT: word(0), ROOT + word(0)[2:]: word(0)})
-    finality = L1Finality(store, node, interval=3600)
-    for _ in range(3):
-        assert finality(store.head) == 0
-    assert len(node.calls) == 2
+        follow(store, node, confirmations=0, interval=0, wait=lambda interval: True)
 
 
 def test_a_node_that_goes_away_is_asked_again_later_and_later(store):
@@ -187,7 +148,7 @@ def test_a_node_that_goes_away_is_asked_again_later_and_later(store):
 
     answer = node.call
     follow(
-        store, node, immediate, confirmations=0, interval=2.0, wait=wait,
+        store, node, confirmations=0, interval=2.0, wait=wait,
         on_failure=lambda error, pause: told.append((str(error), pause)),
     )  # fmt: skip
 
@@ -203,23 +164,18 @@ def test_a_node_that_goes_away_ends_the_following_by_choice(store):
     node = FakeNode()
     node.call = fail
     with pytest.raises(UpstreamError, match="refused"):
-        follow(store, node, immediate, confirmations=0, interval=2.0, wait=lambda seconds: True)
+        follow(store, node, confirmations=0, interval=2.0, wait=lambda seconds: True)
 
 
 def test_blocks_that_are_there_are_compared_and_skipped(store):
     blocks = [block(1, change(1, None, fields(0, 1), storage=[(1, 0, 5)]), parent_hash=None), block(2)]
     numbers = []
-    assert import_blocks(store, blocks, immediate) == 2
-    assert import_blocks(store, [*blocks, block(3)], immediate, numbers.append) == 1
+    assert import_blocks(store, blocks, final=True) == 2
+    assert import_blocks(store, [*blocks, block(3)], final=True, progress=numbers.append) == 1
     assert numbers == [1, 2, 3]
-    for wrong, message in (
-        (block(2, hash=bytes(32)), "hash of block 2 of the ledger"),
-        (block(1, change(1, None, fields(0, 2)), hash=None, parent_hash=None), "expected the fields in the ledger"),
-        (block(1, touch(1, (1, 0, 6)), hash=None, parent_hash=None), "expected the value in the ledger, 0x5"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            import_blocks(store, [wrong], immediate)
-    assert import_blocks(store, [block(1, touch(1, (1, 0, 5)), hash=None, parent_hash=None)], immediate) == 0
+    for wrong in (block(2, hash=bytes(32)), block(1, hash=None)):
+        with pytest.raises(InvalidInput, match=f"hash of block {wrong.number} of the ledger"):
+            import_blocks(store, [wrong], final=True)
 
 
 def test_a_signal_to_stop_is_no_error(tmp_path):

@@ -202,7 +202,7 @@ def test_neighbours_must_be_neighbours(state):
 
     def leaf_proof(hkey):
         [[found]] = storage.prove([hkey])
-        nodes = [to_hex(node) for node in found.related_nodes]
+        nodes = [to_hex(node) for node in found.entries]
         return found.leaf_index, {"value": to_hex(found.leaf.value), "proofRelatedNodes": nodes}
 
     def shown(left, right):

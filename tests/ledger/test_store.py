@@ -12,6 +12,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
+from feemodel.ledger.store import StoredBlock
 from feemodel.ledger.tree import Change, Edit
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
 
@@ -189,7 +190,7 @@ def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
             key = POSEIDON2.account_key(address(80))
             edit = Edit(key, bytes(32), bytes(192))
             fast_store.update_trees([Change(accounts, [edit])])
-            fast_store.save_block((1, None, accounts.root))
+            fast_store.save_block(StoredBlock(1, None, accounts.root), final=False)
             assert reader.head.number == 0
         assert reader.head.number == 1
         with pytest.raises(UnreadableFile, match="readonly"):
@@ -233,7 +234,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     other.close()
     before = path.read_bytes()
     for read_only in (False, True):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 6"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 7"):
             Store(path, read_only=read_only)
     assert path.read_bytes() == before
     with pytest.raises(UnreadableFile, match="unable to open"):
@@ -261,7 +262,7 @@ def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
 def test_an_account_that_a_genesis_gives_twice_is_refused(tmp_path):
     accounts = [GenesisAccount(address(number), 0, number) for number in range(1, 20)]
     with Store(tmp_path / "ledger.db") as store:
-        with pytest.raises(InvalidInput, match=f"address: expected each account only once, got '{to_hex(address(3))}'"):
+        with pytest.raises(InvalidInput, match=f"accounts: expected each key only once, got '{to_hex(address(3))}'"):
             import_genesis(store, [*accounts, GenesisAccount(address(3), 1, 1)])
         assert store.head is None
         with pytest.raises(InvalidInput, match="address: expected 20 bytes, got '0x07'"):
@@ -270,7 +271,7 @@ def test_an_account_that_a_genesis_gives_twice_is_refused(tmp_path):
 
 
 def test_an_unknown_root_has_no_tree(fast_store):
-    with pytest.raises(InvalidInput, match="root of a stored tree"):
+    with pytest.raises(LedgerDamaged, match=r"the tree 0{64} is missing"):
         fast_store.tree(bytes(32))
 
 

@@ -150,12 +150,12 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
         tree.version = tree.version._replace(next_free=next_free)  # as if so many keys had come and gone
         if next_free > 2:
             node = tree.rows.nodes(np.zeros(1, np.int64), height_of(next_free))  # whose leftmost leaves are the ends
-            lower, digest = tree.version.node, tree.rows.node(tree.version.node, 1).digest
+            lower, digest = tree.version.node, scheme.digest(tree.rows.node(tree.version.node, 1).pairs[-1][0])
             for height in range(2, height_of(next_free) + 1):
                 node = tree.rows.nodes(np.zeros(1, np.int64), height)
                 node["row"][0, 0], node["hash"][0, 0] = lower, np.frombuffer(digest, np.uint8)
                 lower = int(tree.rows.add_nodes(height, node)[0])
-                digest = tree.rows.node(lower, height).digest
+                digest = scheme.digest(tree.rows.node(lower, height).pairs[-1][0])
             tree.version = tree.version._replace(node=lower)
         hkeys = [key_of(scheme, number) for number in range(40)]
         for hkey in hkeys[:30]:
@@ -163,13 +163,12 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
         for hkey in hkeys[:30:3]:
             tree.remove(hkey)
         assert [len(pair) for pair in indices(tree, hkeys)] == [2, 1, 1] * 10 + [2] * 10
-        for index in {index for pair in indices(tree, hkeys) for index in pair}:
-            [proven] = tree._paths([index]).values()
-            digest = scheme.digest(proven.related_nodes[-1])
-            for height, sibling in enumerate(reversed(proven.related_nodes[1:-1])):
+        for proven in (leaf for found in tree.prove(hkeys) for leaf in found):
+            index, digest = proven.leaf_index, scheme.digest(proven.entries[-1])
+            for height, sibling in enumerate(reversed(proven.entries[1:-1])):
                 beside = NOTHING if height == 0 and sibling == NOTHING else scheme.digest(sibling)
                 digest = scheme.node(*((beside, digest) if index >> height & 1 else (digest, beside)))
-            assert proven.related_nodes[0] == scheme.top(tree.next_free, digest)
+            assert proven.entries[0] == scheme.top(tree.next_free, digest)
         assert scheme.digest(scheme.top(tree.next_free, digest)) == tree.root
 
 
@@ -240,9 +239,9 @@ def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
     tree = Tree()
     for number in (1, 2):
         tree.put(key_of(POSEIDON2, number), NOTHING)
-    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].related_nodes[DEPTH] != NOTHING
+    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].entries[DEPTH] != NOTHING
     tree.remove(key_of(POSEIDON2, 1))
-    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].related_nodes[DEPTH] == NOTHING
+    assert tree.prove([key_of(POSEIDON2, 2)])[0][0].entries[DEPTH] == NOTHING
 
 
 @pytest.mark.parametrize("hkey", [NOTHING, POSEIDON2.tail_key, b"\xff" * 32])

@@ -461,7 +461,7 @@ def _proof_inputs(draw: Draw) -> Arguments:
     word = draw.rng.choice(keys) if draw.rng.random() < 0.5 else draw.rng.randbytes(32)
     (found,) = tree.prove([tree.scheme.word_hash(word)])
     leaf = draw.rng.choice(found)
-    return (hashing, leaf.leaf_index, tree.root.hex(), *(node.hex() for node in leaf.related_nodes))
+    return (hashing, leaf.leaf_index, tree.root.hex(), *(node.hex() for node in leaf.entries))
 
 
 CONSENSYS = {

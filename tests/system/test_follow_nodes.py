@@ -15,7 +15,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.io.node import NodeError
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis, read_genesis
-from feemodel.ledger.follow import follow, immediate
+from feemodel.ledger.follow import follow
 from feemodel.ledger.maintenance import verify
 from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hash
 from feemodel.ledger.traces import BEACON_ROOTS, HISTORY, QUEUES, ROOTS
@@ -138,7 +138,7 @@ def follows(peer, genesis, path, blocks):
     with Store(path) as store:
         first = peer.call("eth_getBlockByNumber", ["0x0", False])
         import_genesis(store, listed.values(), block_hash=from_hex(first["hash"]))
-        follow(store, peer, immediate, confirmations=None, interval=0, wait=lambda seconds: True)
+        follow(store, peer, confirmations=None, interval=0, wait=lambda seconds: True)
         assert store.head.number >= newest
         assert verify(store).findings == []
         oracle = Oracle(peer, store.scheme, {*listed, SENDER, miner, contract, lost, made, *RECIPIENTS[:2]})
@@ -177,7 +177,7 @@ def test_the_final_blocks_of_a_real_anvil(tmp_path):
         with Store(tmp_path / "other.db") as store:
             import_genesis(store, read_genesis(small), block_hash=bytes(32))
             with pytest.raises(InvalidInput, match=r"expected 0x0{64}, the hash of head 0 .*got '0x[0-9a-f]{64}'"):
-                follow(store, peer, immediate, confirmations=0, interval=0, wait=lambda seconds: True)
+                follow(store, peer, confirmations=0, interval=0, wait=lambda seconds: True)
 
 
 def test_the_final_blocks_of_a_real_geth(tmp_path):
