@@ -28,7 +28,6 @@ NOT_CALLED = {
     "feemodel.rollups._chain_files": {"chain_of", "read_chain", "read_chains"},
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"},
-    "feemodel.rollups.taiko": {"TaikoChain"},
     "feemodel.simulation.forecast.recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},

@@ -54,8 +54,8 @@ class Chains:
         """Return the rules to compare, and the reasons why other chains have none."""
         from feemodel.rollups._chain_files import read_chains
         from feemodel.rollups.chains import CHAINS
-        from feemodel.rollups.factors import Rule
-        from feemodel.rollups.tables import MEASURED, chosen_rules
+        from feemodel.rollups.rules import rules_at
+        from feemodel.rollups.tables import MEASURED
 
         own = {} if self.chains is None else read_chains(self.chains)
         given = given_parameters(self.set)
@@ -64,12 +64,11 @@ class Chains:
             if names is not None and chain not in names:
                 raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{chain}.…")
         rules: list[Rule] = []
-        without: Without = {}
-        for name, one in chosen_rules(names, self.at, {**CHAINS, **own}, given).items():
-            if not isinstance(one, Rule):
-                without[name] = one
-            elif missing := [column for column in one.columns if column not in MEASURED]:
-                without[name] = f"the rule needs {' and '.join(missing)}"
+        found, errors = rules_at(self.at, only=names, chains={**CHAINS, **own}, parameters=given)
+        without: Without = dict(errors)
+        for one in found:
+            if missing := [column for column in one.columns if column not in MEASURED]:
+                without[one.name] = f"the rule needs {' and '.join(missing)}"
             else:
                 rules.append(one)
         if not rules:

@@ -1,10 +1,9 @@
 """Fee rules of rollups: the fee of a transaction on each chain, today or on a given date.
 
 rule : the rule of one chain at a date
-rules_at : the rules of all chains at a date
+rules_at : the rules of all chains, or of some, at a date
 chains : the chains of the package, with dated parameters
 read_chains : chains from files of the user
-chains_table : the dated parameters of chains as a table
 measured_sizes : the transaction sizes that the rules need
 comparison : total fees of a set of transactions under each rule
 compare : the fee of each transaction under each rule, as a table
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from feemodel.rollups.rules import rules_at as rules_at
     from feemodel.rollups.sending import Now as Now
     from feemodel.rollups.sending import max_send as max_send
-    from feemodel.rollups.tables import chains_table as chains_table
     from feemodel.rollups.tables import compare as compare
     from feemodel.rollups.tables import comparison as comparison
     from feemodel.rollups.tables import measured_sizes as measured_sizes

@@ -20,13 +20,12 @@ The column `transaction_type` is optional. If a table has `transaction_type`, al
 3). A rule with a text in `no_set_code` also rejects transactions of type 4.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from feemodel.checks import EMPTY, choice, instance, mapping
+from feemodel.checks import EMPTY, choice, instance, mapping, sequence
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.rollups.arbitrum_l1_pricing import arbitrum_rule
 from feemodel.rollups.arbitrum_l2_pricing import arbitrum_bound
@@ -78,7 +77,7 @@ def rule(name: str | Chain, *, at: When | None = None, parameters: Mapping[str, 
 
     Parameters
     ----------
-    name : name of a chain (see `feemodel.rollups.chains_table`), or a `Chain` (see `feemodel.rollups.read_chains`). A
+    name : name of a chain (`feemodel chains` lists them), or a `Chain` (see `feemodel.rollups.read_chains`). A
         name of the form CHAIN/UPGRADE selects the parameters that applied at the end of the upgrade.
     at : date of the rule: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest. If `name` has
         the form CHAIN/UPGRADE, `at` must be `None`.
@@ -136,14 +135,16 @@ def parameters_of(name: str | Chain, *, at: When | None = None, parameters: Mapp
 def rules_at(
     at: When | None = None,
     *,
+    only: Sequence[str | Rule] | None = None,
     chains: Mapping[str, Chain] = CHAINS,
     parameters: Mapping[str, Mapping[str, Any]] = EMPTY,
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rules of all chains at a date, and an error for each chain that has no rule at this date.
+    """Return the rules of chains at a date, and an error for each chain that has no rule at this date.
 
     Parameters
     ----------
     at : date: ISO 8601, Unix seconds, `datetime` or `numpy.datetime64`; `None`: the newest rules.
+    only : names of chains, names of the form CHAIN/UPGRADE, or `Rule` objects; `None`: all chains.
     chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
     parameters : values that replace a chain's own values: chain name → parameter name → value.
 
@@ -153,7 +154,8 @@ def rules_at(
 
     Raises
     ------
-    InvalidInput : the date or `parameters` is not valid, or `parameters` names an unknown chain.
+    InvalidInput : the date or `parameters` is not valid, `parameters` or `only` names an unknown chain, `only` has a
+        rule twice, or none of its chains has a rule.
 
     >>> found, without = rules_at("2024-06-14")
     >>> [one.name for one in found][:3], without["scroll"].since
@@ -164,30 +166,26 @@ def rules_at(
     names = mapping("chains", chains)
     for name in mapping("parameters", parameters):
         choice("parameters", name, names)
-    found, without = [], {}
-    for name in dict.fromkeys((*(one for one in FIRST if one in names), *names)):
-        instance("chains", chains[name], Chain)
+    every = tuple(dict.fromkeys((*(one for one in FIRST if one in names), *names)))
+    found: list[Rule] = []
+    without: dict[str, InvalidInput] = {}
+    for one in every if only is None else sequence("rules", only):
+        if isinstance(one, Rule):
+            found.append(one)
+            continue
+        name, _, upgrade = one.partition("/") if isinstance(one, str) else ("", "", "")
         try:
-            found.append(rule(chains[name], at=at, parameters=parameters.get(name, EMPTY)))
+            own = instance("chains", chains[name], Chain) if name in chains and not upgrade else one
+            found.append(rule(own, at=at, parameters=parameters.get(name, EMPTY)))
         except InvalidInput as error:
-            without[name] = error
+            unknown = isinstance(error, UnknownParameter) or (error.name == "at" and not upgrade)
+            if only is not None and (name not in chains or not unknown):
+                raise
+            without[one] = error
+    if only is not None:
+        given = [*(one.name for one in found), *without]
+        if not given or len(set(given)) != len(given):
+            raise InvalidInput("rules", "expected at least one rule, and each rule only once", given)
+        if not found:
+            raise next(iter(without.values()))
     return tuple(found), without
-
-
-@cache
-def all_rules() -> Mapping[str, Rule]:
-    """Return all rules with known parameters by name: a rule for each upgrade, or for the chain if it has no upgrades.
-
-    >>> [name for name in all_rules() if name.startswith("scroll")]
-    ['scroll/curie', 'scroll/galileo', 'scroll/galileo-v2']
-    """
-    found = {}
-    for chain in (CHAINS[name] for name in dict.fromkeys((*FIRST, *CHAINS))):
-        upgrades = dict.fromkeys(row.values["upgrade"] for row in chain.rows if "upgrade" in row.values)
-        for name in [f"{chain.name}/{upgrade}" for upgrade in upgrades] or [chain.name]:
-            try:
-                one = rule(name)
-            except UnknownParameter:
-                continue
-            found[one.name] = one
-    return MappingProxyType(found)

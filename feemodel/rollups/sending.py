@@ -93,7 +93,7 @@ def max_send(
 
     Parameters
     ----------
-    name : name of a chain, see `feemodel.rollups.chains_table`; or a `Chain`.
+    name : name of a chain (`feemodel chains` lists them), or a `Chain`.
     balance_wei : balance of the sender [wei].
     call : call object with the fields `to`, `data`, `accessList`, `nonce` and `chainId`, but without `value`. If the
         chain supports transactions of type 4, the call may have an `authorizationList`; `gas_limit` must then include

@@ -15,22 +15,20 @@ from feemodel.checks import (
     check_indexes,
     check_table,
     choice,
-    instance,
-    mapping,
     real,
     sequence,
     whole,
     whole_scalar,
 )
-from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter
+from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import implausible
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
 from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
 from feemodel.ethereum.l1_table import l1_table
 from feemodel.quantities import BaseFee, BlobBaseFee, Byte, Gas, Timestamp, WholeNumber, quantity_of
-from feemodel.rollups.chains import CHAINS, Chain, When, shown, timestamp
+from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import TYPE_COLUMN, Rule
-from feemodel.rollups.rules import PUBDATA, rule, rules_at
+from feemodel.rollups.rules import PUBDATA, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, Codec, FastLz, compressed_sizes
 
 if TYPE_CHECKING:
@@ -210,7 +208,8 @@ def compare(
     [[8363200101, 83632000101]]
     """
     need("compare", "xarray")
-    asked = chosen_rules(rules, at, chains, parameters)
+    found, without = rules_at(at, only=rules, chains=chains, parameters=parameters)
+    asked = {one.name: one for one in found} | without
     table, samples = _table(transactions, asked), _samples(l1_fees)
     chosen = asked if rules is not None else with_columns(asked, table)
     shape = (len(next(iter(table.values()))), len(chosen), len(samples["base_fee"]))
@@ -273,7 +272,8 @@ def comparison(
             (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
     for name, fee in fees.items():
         _check_plausible(name, np.array([real(name, fee, unit="wei")]))
-    asked = chosen_rules(rules, at, CHAINS, EMPTY)
+    found, without = rules_at(at, only=rules)
+    asked = {one.name: one for one in found} | without
     table = _table(transactions, asked, ["length"])
     known = asked if rules is not None else with_columns(asked, table)
     chosen = [one for one in known.values() if isinstance(one, Rule)]
@@ -306,86 +306,6 @@ def _check_plausible(name: str, values: RealArray) -> None:
     blobs = np.where(values == 0, np.nan, values) if name == "blob_base_fee" else values  # 0: before blobs
     if (wrong := implausible(name, blobs)) is not None:
         raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
-
-
-def chains_table(chains: Mapping[str, Chain] = CHAINS) -> "pd.DataFrame":
-    """Return the dated parameters of chains as a table.
-
-    Parameters
-    ----------
-    chains : chains by name: the chains of the package, or the result of `feemodel.rollups.read_chains`.
-
-    Returns
-    -------
-    DataFrame : one row for each `Row` of each chain, with the columns `chain`, `family`, `token`, `since`, `values`,
-        `assumed`, `unknown`, `source`, `checked` and `note`, all text.
-
-    Raises
-    ------
-    InvalidInput : `chains` is not a mapping of `Chain` objects.
-    MissingExtra : pandas is not installed.
-
-    >>> chains_table().query("chain == 'soneium'").since.tolist()[:2]
-    ['2024-12-02T10:19:11', '2025-02-03T09:00:00']
-    """
-    need("chains_table", "pandas")
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "chain": one.name,
-            "family": one.family,
-            "token": one.token,
-            "since": row.since,
-            "values": ", ".join(f"{name}={shown(value)}" for name, value in row.values.items()),
-            "assumed": ", ".join(row.assumed),
-            "unknown": ", ".join(row.unknown),
-            "source": row.source,
-            "checked": row.checked,
-            "note": row.note,
-        }
-        for one in (instance("chains", one, Chain) for one in mapping("chains", chains).values())
-        for row in one.rows
-    )
-
-
-def chosen_rules(
-    rules: Sequence[str | Rule] | None,
-    at: When | None,
-    chains: Mapping[str, Chain],
-    parameters: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Rule | InvalidInput]:
-    """Return the asked rules, or those of all chains, by name; or the error that says why a chain has none."""
-    if rules is None:
-        found, without = rules_at(at, chains=chains, parameters=parameters)
-        return {**{one.name: one for one in found}, **without}
-    if at is not None:
-        timestamp("at", at)
-    mapping("chains", chains)
-    for name in mapping("parameters", parameters):
-        choice("parameters", name, chains)
-    chosen: list[tuple[str, Rule | InvalidInput]] = []
-    for one in sequence("rules", rules):
-        if isinstance(one, Rule):
-            chosen.append((one.name, one))
-            continue
-        name, _, upgrade = one.partition("/") if isinstance(one, str) else ("", "", "")
-        own = one if name not in chains or upgrade else chains[name]
-        try:
-            dated = rule(own, at=at, parameters=parameters.get(name, EMPTY))
-            chosen.append((dated.name, dated))
-        except InvalidInput as error:
-            unknown = isinstance(error, UnknownParameter) or (error.name == "at" and not upgrade)
-            if name not in chains or not unknown:
-                raise
-            chosen.append((one, error))
-    names = [name for name, _ in chosen]
-    if not chosen or len(set(names)) != len(names):
-        raise InvalidInput("rules", "expected at least one rule, and each rule only once", names)
-    errors = [one for _, one in chosen if isinstance(one, InvalidInput)]
-    if len(errors) == len(chosen):
-        raise errors[0]
-    return dict(chosen)
 
 
 def _table(transactions: Any, chosen: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, WholeArray]:

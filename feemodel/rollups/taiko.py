@@ -3,10 +3,9 @@
 Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Derivation.md; EIP-4396.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from feemodel.checks import check_fields, instance
+from feemodel.checks import instance
 from feemodel.ethereum.fee_market import moved_base_fee
 from feemodel.exact import maximum, minimum, require
 from feemodel.formula import formula
@@ -19,24 +18,10 @@ BASE_FEE_CHANGE_DENOMINATOR = 8
 MAX_TARGET_PERCENT = 95  # maximum of the adjusted target [% of the gas limit]
 BLOCK_TIME_TARGET = 2  # s
 GAS_LIMIT = 240_000_000  # gas limit of a block
+MIN_BASE_FEE, MAX_BASE_FEE = 10_000_000, 1_000_000_000  # of mainnet [wei / gas]
+INITIAL_BASE_FEE = 25_000_000  # wei / gas
 
 TargetedGasLimit = Annotated[Whole, Quantity("gas", "gas limit of the block", minimum=ELASTICITY)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaikoChain:
-    """Minimum and maximum base fee of a chain."""
-
-    name: str
-    min_base_fee: int  #: [wei / gas]
-    max_base_fee: int = 1_000_000_000  #: [wei / gas]
-    initial_base_fee: int = 25_000_000  #: [wei / gas]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-MAINNET = TaikoChain(name="taiko-mainnet", min_base_fee=10_000_000)
 
 
 @formula
@@ -59,13 +44,14 @@ def next_base_fee(
     gas_limit: TargetedGasLimit,
     block_time: Seconds,
     *,
-    chain: TaikoChain = MAINNET,
+    min_base_fee: BaseFee = MIN_BASE_FEE,
+    max_base_fee: BaseFee = MAX_BASE_FEE,
 ) -> BaseFee:
     """Return the base fee of the next block.
 
     The base fee changes by base_fee · |gas_used − adjusted| // target // 8, where target is gas_limit // 2, and
     adjusted is adjusted_target(gas_limit, block_time). If the base fee rises, it rises by at least 1 wei. The base fee
-    stays between the chain's minimum and maximum. All arguments are of the parent block; `block_time` is the time
+    stays between its minimum and maximum. All arguments are of the parent block; `block_time` is the time
     between the parent block and the block before it.
 
     The time between the parent block and the block before it was 2 s, and the parent block used three quarters of its
@@ -74,11 +60,10 @@ def next_base_fee(
     >>> next_base_fee(25_000_000, 180_000_000, 240_000_000, 2)
     26562500
     """
-    instance("chain", chain, TaikoChain)
     require("gas_used", "expected at most the gas limit", gas_used, gas_used <= gas_limit)
     target, adjusted = gas_limit // ELASTICITY, adjusted_target.core(gas_limit, block_time)
     moved = moved_base_fee.core(base_fee, gas_used, target, adjusted, BASE_FEE_CHANGE_DENOMINATOR)
-    return minimum(maximum(moved, chain.min_base_fee), chain.max_base_fee)
+    return minimum(maximum(moved, min_base_fee), max_base_fee)
 
 
 def taiko_rule(parameters: Parameters) -> Rule:
@@ -101,9 +86,9 @@ def taiko_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
 
     Each such block raises the base fee by a quarter, up to the chain's maximum. Any even gas limit gives this bound.
     """
-    chain = TaikoChain(name=parameters.chain.name, **parameters.known("min_base_fee", "max_base_fee"))
+    bounds = parameters.known("min_base_fee", "max_base_fee")
     for _ in range(blocks):
-        if base_fee >= chain.max_base_fee:
+        if base_fee >= bounds["max_base_fee"]:
             break
-        base_fee = next_base_fee.core(base_fee, GAS_LIMIT, GAS_LIMIT, 0, chain=chain)
+        base_fee = next_base_fee.core(base_fee, GAS_LIMIT, GAS_LIMIT, 0, **bounds)
     return base_fee

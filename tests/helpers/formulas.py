@@ -7,6 +7,7 @@ parameter that is no array needs its values in `CHOICES`.
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -18,16 +19,16 @@ from numpy.typing import ArrayLike
 import feemodel.ethereum
 import feemodel.linea
 import feemodel.rollups
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.linea import priority
-from feemodel.rollups import arbitrum, optimism, zksync
-from feemodel.rollups.rules import all_rules
+from feemodel.rollups import optimism, zksync
+from feemodel.rollups.chains import CHAINS
+from feemodel.rollups.rules import rule
 
 OPTIMISM_UPGRADES = [row.name for row in reversed(optimism.UPGRADES)]  # the last one fits every formula
 CHOICES: dict[str, list[Any]] = {
     "upgrade": OPTIMISM_UPGRADES,
     "feemodel.linea.priority.version": [*priority.VERSIONS],
-    "feemodel.rollups.arbitrum.version": [row.name for row in arbitrum.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],
     "model": [zksync.FeeModel(), zksync.FeeModel(compute_overhead_part=0.3)],
 }
@@ -105,8 +106,20 @@ def formulas() -> Iterator[Formula]:
                 raise AssertionError(f"{full_name}: tests/helpers/formulas.py needs values of {name} in CHOICES")
         for given in TOGETHER.get(short, [arrays]):
             yield Formula(full_name, function, given, choices)
-    for rule in all_rules().values():
-        yield Formula(f"rule {rule.name}", partial(_fees, rule), (*rule.columns, "base_fee", "blob_base_fee"))
+    for one in dated_rules().values():
+        yield Formula(f"rule {one.name}", partial(_fees, one), (*one.columns, "base_fee", "blob_base_fee"))
+
+
+def dated_rules() -> dict[str, Any]:
+    """The rules of every chain at the end of each of its upgrades, where the parameters are known."""
+    found = {}
+    for own in CHAINS.values():
+        upgrades = [row.values["upgrade"] for row in own.rows if "upgrade" in row.values]
+        for name in [f"{own.name}/{upgrade}" for upgrade in upgrades] or [own.name]:
+            with suppress(UnknownParameter):
+                one = rule(name)
+                found[one.name] = one
+    return found
 
 
 def _fees(rule: Any, *, base_fee: Any, blob_base_fee: Any, **columns: Any) -> Any:

@@ -641,8 +641,7 @@ def _taiko_inputs(draw: Draw) -> Arguments:
 
 
 def _taiko(fee: Any, used: Any, limit: Any, seconds: Any, least: str) -> Any:
-    chain = taiko.TaikoChain(name="own", min_base_fee=int(least))
-    return taiko.next_base_fee(fee, used, limit, seconds, chain=chain)
+    return taiko.next_base_fee(fee, used, limit, seconds, min_base_fee=int(least))
 
 
 def _batch_inputs(draw: Draw) -> Arguments:

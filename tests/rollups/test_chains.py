@@ -266,14 +266,6 @@ def test_a_rule_of_one_upgrade_has_no_date():
         rollups.rule("op-mainnet/jovian", at="2024-06-14")
 
 
-def test_the_table_has_every_row():
-    table = rollups.chains_table()
-
-    assert len(table) == sum(len(one.rows) for one in CHAINS.values())
-    assert set(table.chain) == set(CHAINS)
-    assert "da_footprint_gas_scalar" in table.query("chain == 'base'").unknown.iloc[-1]
-
-
 # Files
 
 #: A chain that no reference has: an OP Stack chain of one's own.

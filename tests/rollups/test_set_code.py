@@ -40,8 +40,9 @@ from feemodel.rollups import (
     sending,
 )
 from feemodel.rollups.chains import chain
-from feemodel.rollups.rules import all_rules, rule, rules_at
+from feemodel.rollups.rules import rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
+from tests.helpers.formulas import dated_rules
 from tests.helpers.replays import authority_of
 
 # Signed by viem 2.57.20, and byte for byte the same by ethers 6.17.0, with the keys 0x46… (sender) and 0x47…
@@ -216,13 +217,13 @@ def test_a_rule_without_it_says_why(name, reason):
 
 def test_every_rule_either_prices_it_or_says_why():
     table = measured_sizes([RAW])
-    for one in all_rules().values():
+    for one in dated_rules().values():
         if one.no_set_code is None:
             assert one.fees(table, **L1).l2.tolist() > [0]
         else:
             with pytest.raises(InvalidInput, match="has no fee rule for transactions of type 4"):
                 one.fees(table, **L1)
-    assert {one.name for one in all_rules().values() if one.no_set_code is None} == {
+    assert {one.name for one in dated_rules().values() if one.no_set_code is None} == {
         "op-mainnet/isthmus", "op-mainnet/jovian", "op-mainnet/karst", "base/isthmus", "base/jovian",
         "arbitrum-one", "scroll/curie", "scroll/galileo", "scroll/galileo-v2", "taiko", "celo/isthmus",
     }  # fmt: skip

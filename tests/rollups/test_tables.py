@@ -15,13 +15,14 @@ from feemodel.ethereum.fee_market import calldata_gas
 from feemodel.io.shipped import read_shipped_l1_fees, shipped_path
 from feemodel.rollups import optimism, rules
 from feemodel.rollups.tables import compare, comparison, measured_sizes
+from tests.helpers.formulas import dated_rules
 from tests.helpers.optional import optional
 
 pd = optional("pandas")
 pl = optional("polars")
 xr = optional("xarray")
 
-EVERY = tuple(rules.all_rules())
+EVERY = tuple(dated_rules())
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,11 @@ from feemodel.simulation.policies.execution import (
 class TaikoPricing(ExecutionPrice):
     """Taiko's L2 base fee by EIP-4396, with a minimum and a maximum. The base fee does not depend on L1 fees."""
 
-    base_fee: int = taiko.MAINNET.initial_base_fee  #: base fee of the first block [wei / gas]
+    base_fee: int = taiko.INITIAL_BASE_FEE  #: base fee of the first block [wei / gas]
     gas_limit: int = 240_000_000  #: gas limit of a block [gas]
     block_time: int = taiko.BLOCK_TIME_TARGET  #: time between L2 blocks [s]
-    min_base_fee: int = taiko.MAINNET.min_base_fee  #: minimum base fee [wei / gas]
-    max_base_fee: int = taiko.MAINNET.max_base_fee  #: maximum base fee [wei / gas]
+    min_base_fee: int = taiko.MIN_BASE_FEE  #: minimum base fee [wei / gas]
+    max_base_fee: int = taiko.MAX_BASE_FEE  #: maximum base fee [wei / gas]
 
     def __post_init__(self) -> None:
         check_fields(
