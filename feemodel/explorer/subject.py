@@ -211,29 +211,28 @@ def read_subject(subject: Any) -> Transaction:
 
 def compared(signed: Transaction, gas: int, moment: Moment, codec: str | Codec) -> list[dict[str, Any]]:
     """Return a row for each chain: the fee under its rule, or the reason why there is no fee."""
-    from feemodel.rollups.factors import Rule
-    from feemodel.rollups.tables import chosen_rules, comparison, measured_sizes, with_columns
+    from feemodel.rollups.rules import rules_at
+    from feemodel.rollups.tables import comparison, measured_sizes, with_columns
 
     table = measured_sizes([signed], gas=[gas], linea_codec=codec)
-    found = with_columns(chosen_rules(None, moment.at, CHAINS, {}), table)
-    rules = {name: one for name, one in found.items() if isinstance(one, Rule)}
-    rows = []
+    found, without = rules_at(moment.at)
+    priced, lacking = with_columns(found, table)
+    rules, rows = {one.name: one for one in priced}, []
     l1_fees = {"base_fee": moment.l1_base_fee, "blob_base_fee": moment.blob_base_fee}
-    for fee in comparison(table, **l1_fees, rules=[*rules.values()]):
+    for fee in comparison(table, **l1_fees, rules=priced):
         one = rules[fee.rule]
         fees = {"l1Fee": fee.l1_fee, "l2Fee": fee.l2_fee, "total": fee.total, "totalEth": fee.total_eth,
                 "dataFee": fee.l1_fee, "executionFee": fee.l2_fee, "priorityFee": 0}  # fmt: skip
         rows.append({
-            "rule": one.name, "token": one.token, "source": one.parameters.source, "date": one.parameters.since,
+            "rule": one.name, "token": fee.token, "source": one.parameters.source, "date": one.parameters.since,
             "remarks": list(one.remarks), "ratio": fee.ratio,
             **{name: None if amount is None else to_quantity(amount) for name, amount in fees.items()},
         })  # fmt: skip
-    refused = {name: one for name, one in found.items() if not isinstance(one, Rule)}
     return rows + [
         {"rule": name, "token": CHAINS[name.partition("/")[0]].token, "source": error.reason,
          "date": error.since if isinstance(error, UnknownParameter) else "",
          "error": error.brief if isinstance(error, UnknownParameter) else error.reason}
-        for name, error in refused.items()
+        for name, error in (lacking | without).items()
     ]  # fmt: skip
 
 

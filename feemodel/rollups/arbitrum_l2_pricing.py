@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from feemodel.checks import (
     INT64_MAX,
     UINT64_MAX,
-    check_limit,
     choice,
     flag,
     instance,
@@ -103,9 +102,6 @@ class PricingUpdate(NamedTuple):
     backlogs: tuple[int, ...]  #: backlog of each constraint [gas]
 
 
-MAX_TERMS = 1_000  # maximum number of terms of the series; the node uses 4
-
-
 class BaseFees(NamedTuple):
     """Base fees of a sequence of blocks."""
 
@@ -124,7 +120,7 @@ def _saturated_product(value: int, factor: int, limit: int = UINT64_MAX) -> int:
 
 
 @formula
-def approx_exp_basis_points(bips: Bips, accuracy: int = EXPONENTIAL_ACCURACY) -> Bips:
+def approx_exp_basis_points(bips: Bips) -> Bips:
     """Return `e**x` by its Taylor series with Horner's rule, as in the node; x and the result are in basis points.
 
     For a large x, four terms are not accurate: at 85,000 basis points, the series gives 365, but e^8.5 is 4,915.
@@ -132,28 +128,22 @@ def approx_exp_basis_points(bips: Bips, accuracy: int = EXPONENTIAL_ACCURACY) ->
     >>> approx_exp_basis_points(2_000), approx_exp_basis_points(-10_000), approx_exp_basis_points(85_000)
     (12214, 3692, 3654791)
     """
-    terms = whole_scalar("accuracy", accuracy, minimum=1)
-    check_limit(terms, "terms of the series", MAX_TERMS)
     size = maximum(bips, -bips)
-    value = BIPS + size // terms
-    for i in range(terms - 1, 0, -1):
+    value = BIPS + size // EXPONENTIAL_ACCURACY
+    for i in range(EXPONENTIAL_ACCURACY - 1, 0, -1):
         value = BIPS + minimum(value * size, UINT64_MAX) // (i * BIPS)
     return where(bips < 0, BIPS * BIPS // value, value)
 
 
-def constraint_exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
+def _exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     """Return the sum over all constraints of backlog · 10,000 // (window · target) [basis points].
 
     After a block of 32 million gas, the backlogs of all six constraints are 32 million if they were 0 before the block.
     The exponent is 592 + 150 + 33 + 7 + 1 + 0:
 
-    >>> constraint_exponent([32_000_000] * 6, DIA_CONSTRAINTS)
+    >>> _exponent([32_000_000] * 6, DIA_CONSTRAINTS)
     783
     """
-    return _exponent(_backlogs(backlogs, constraints), constraints)
-
-
-def _exponent(backlogs: Sequence[int], constraints: Sequence[GasConstraint]) -> int:
     total = 0
     for backlog, one in zip(backlogs, constraints, strict=True):
         scale = min(_saturated_product(one.window, one.target), INT64_MAX)

@@ -85,21 +85,6 @@ class Rule:
         """Notes on parameters that are assumed, or not confirmed since an upgrade."""
         return self.parameters.remarks(*self.read)
 
-    @property
-    def chain(self) -> str:
-        """Name of the chain."""
-        return self.parameters.chain.name
-
-    @property
-    def token(self) -> str:
-        """Token in which fees are paid."""
-        return self.parameters.chain.token
-
-    @property
-    def token_per_eth(self) -> float | None:
-        """Value of one ETH in the token; `None` if the value is not known."""
-        return self.parameters.token_per_eth
-
     def fees(self, transactions: Mapping[str, Any], *, base_fee: Whole, blob_base_fee: Whole) -> Fees:
         """Compute the exact fees of transactions at samples of L1 fees.
 

@@ -12,10 +12,9 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from feemodel.checks import (
-    flag,
     instance,
     mapping,
     sequence,
@@ -24,7 +23,18 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, require, where
 from feemodel.formula import formula
-from feemodel.quantities import Divisor, Gas, GasPrice, Quantity, Wei, WeiPerGas, Whole, WholeNumber
+from feemodel.quantities import (
+    BaseFee,
+    BlobBaseFee,
+    Divisor,
+    Gas,
+    GasPrice,
+    Quantity,
+    Wei,
+    WeiPerGas,
+    Whole,
+    WholeNumber,
+)
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
@@ -44,7 +54,6 @@ SAMPLES = 300  # number of L1 blocks in a mean
 LAG_SECONDS, LARGEST_GAP_SECONDS = 600, 900
 LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE = 10**9, 10**12  # price limits configured in deployed nodes [wei / gas]
 LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # price limits configured in deployed nodes [wei / gas]
-DATA_GAS_PER_WORD = 32
 
 
 class L1GasSample(NamedTuple):
@@ -58,8 +67,8 @@ class L1GasSample(NamedTuple):
 class L1Prices(NamedTuple):
     """Prices of L1 gas and of L1 data gas."""
 
-    l1_gas: int  #: [wei / gas]
-    l1_data_gas: int  #: [wei / gas]
+    l1_gas: Any  #: [wei / gas]
+    l1_data_gas: Any  #: [wei / gas]
 
 
 @formula
@@ -75,7 +84,7 @@ def fee(
 ) -> Wei:
     """Return the fee of a transaction, Σ gas · price in FRI, where the tip is added to the price of L2 gas.
 
-    L1 gas pays for messages to L1, L1 data gas for changes of state (see `data_gas`), L2 gas for execution and
+    L1 gas pays for messages to L1, L1 data gas for changes of state, L2 gas for execution and
     calldata. All prices can also be in wei; the fee is then in wei. 10 L1 gas, 20 L1 data gas and 30 L2 gas (with a tip
     of 3) cost 10 · 1 + 20 · 3 + 30 · (5 + 3):
 
@@ -83,27 +92,6 @@ def fee(
     310
     """
     return l1_gas * l1_gas_price + l1_data_gas * l1_data_gas_price + l2_gas * (l2_gas_price + tip)
-
-
-def data_gas(*, contracts: int, values: int, classes: int = 0, declares: bool = False, new_values: int = 0) -> int:
-    """Return the L1 data gas: 32 · (ℓ + 2(n − 1) + 2(m − 1) + 2D) + 32 · new_values [gas].
-
-    Parameters
-    ----------
-    contracts : n, the number of contracts that change, at least 1.
-    values : m, the number of storage values that change, at least 1.
-    classes : ℓ, the number of contracts whose contract class changes.
-    declares : D, whether the transaction declares a contract class; counts as 0 or 1.
-    new_values : number of storage slots that are written for the first time (since 0.13.4).
-
-    For two contracts and three values, of which one is new, the gas is 32 · (2 + 4) + 32 = 224:
-
-    >>> data_gas(contracts=2, values=3, new_values=1)
-    224
-    """
-    n, m = whole_scalar("contracts", contracts, minimum=1), whole_scalar("values", values, minimum=1)
-    words = whole_scalar("classes", classes) + 2 * (n - 1) + 2 * (m - 1) + 2 * int(flag("declares", declares))
-    return DATA_GAS_PER_WORD * (words + whole_scalar("new_values", new_values, maximum=m))
 
 
 @formula
@@ -148,18 +136,6 @@ def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallbac
         start, price = _pair("per_height", entry)
         found = price if start <= block else found
     return found
-
-
-def price_floor(min_gas_price: int, fee_actual_now: int | None) -> int:
-    """Return max(min_gas_price, fee_actual_now), where `fee_actual_now` is the median of the proposals.
-
-    If the median is `None`, the result is `min_gas_price`.
-
-    >>> price_floor(8 * 10**9, 5 * 10**9), price_floor(8 * 10**9, None)
-    (8000000000, 8000000000)
-    """
-    minimum = whole_scalar("min_gas_price", min_gas_price)
-    return minimum if fee_actual_now is None else max(minimum, whole_scalar("fee_actual", fee_actual_now))
 
 
 def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
@@ -253,12 +229,19 @@ def mean_l1_fees(
     return L1GasSample(old[-1].timestamp, base_fee, blob_base_fee)
 
 
+@formula
 def l1_prices(
-    base_fee: int, blob_base_fee: int, *, tip: int = L1_TIP, data_multiplier_ppt: int = DATA_MULTIPLIER_PPT,
-    l1_gas_bounds: tuple[int, int] = (LOWEST_L1_GAS_PRICE, HIGHEST_L1_GAS_PRICE),
-    data_gas_bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
-) -> L1Prices:  # fmt: skip
-    """Return the prices of L1 gas and L1 data gas for given mean fees of L1 [wei / gas].
+    base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
+    *,
+    tip: WeiPerGas = L1_TIP,
+    data_multiplier_ppt: WholeNumber = DATA_MULTIPLIER_PPT,
+    min_l1_gas_price: WeiPerGas = LOWEST_L1_GAS_PRICE,
+    max_l1_gas_price: WeiPerGas = HIGHEST_L1_GAS_PRICE,
+    min_l1_data_gas_price: WeiPerGas = LOWEST_DATA_GAS_PRICE,
+    max_l1_data_gas_price: WeiPerGas = HIGHEST_DATA_GAS_PRICE,
+) -> L1Prices:
+    """Return the prices of L1 gas and L1 data gas for given mean fees of L1.
 
     The price of L1 gas is base_fee + tip, and the price of L1 data gas is blob_base_fee · data_multiplier_ppt // 1000.
     Each price is limited to its bounds.
@@ -266,24 +249,9 @@ def l1_prices(
     >>> l1_prices(10**9, 10**8)
     L1Prices(l1_gas=2000000000, l1_data_gas=13500000)
     """
-    gas = whole_scalar("base_fee", base_fee, unit="wei") + whole_scalar("tip", tip, unit="wei")
-    share = whole_scalar("data_multiplier_ppt", data_multiplier_ppt)
-    blob_fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    l1_bounds, data_bounds = _pair("l1_gas_bounds", l1_gas_bounds), _pair("data_gas_bounds", data_gas_bounds)
-    return L1Prices(_within(gas, l1_bounds), _l1_data_gas_price(blob_fee, share, data_bounds))
-
-
-def _l1_data_gas_price(
-    blob_base_fee: Whole,
-    multiplier_ppt: int = DATA_MULTIPLIER_PPT,
-    bounds: tuple[int, int] = (LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE),
-) -> Whole:
-    return _within(blob_base_fee * multiplier_ppt // 1000, bounds)
-
-
-def _within(price: Whole, bounds: tuple[int, int]) -> Whole:
-    lowest, highest = bounds
-    return maximum(lowest, minimum(price, highest))
+    l1_gas = maximum(min_l1_gas_price, minimum(base_fee + tip, max_l1_gas_price))
+    data_gas = blob_base_fee * data_multiplier_ppt // 1000
+    return L1Prices(l1_gas, maximum(min_l1_data_gas_price, minimum(data_gas, max_l1_data_gas_price)))
 
 
 def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
@@ -346,7 +314,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
     terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
-        price = wei_to_fri.core(_l1_data_gas_price(blob_base_fee), terms["eth_to_fri_rate"])
+        price = wei_to_fri.core(l1_prices.core(base_fee, blob_base_fee).l1_data_gas, terms["eth_to_fri_rate"])
         return Factors(columns["l1_data_gas"], price, 1, columns["l2_gas"], terms["min_gas_price"])
 
     return Rule(parameters, ("l1_data_gas", "l2_gas"), tuple(terms), factors)

@@ -209,9 +209,9 @@ def compare(
     """
     need("compare", "xarray")
     found, without = rules_at(at, only=rules, chains=chains, parameters=parameters)
-    asked = {one.name: one for one in found} | without
-    table, samples = _table(transactions, asked), _samples(l1_fees)
-    chosen = asked if rules is not None else with_columns(asked, table)
+    table, samples = _table(transactions, found), _samples(l1_fees)
+    priced, lacking = (found, {}) if rules is not None else with_columns(found, table)
+    chosen = {one.name: one for one in priced} | lacking | without
     shape = (len(next(iter(table.values()))), len(chosen), len(samples["base_fee"]))
     if np.prod(shape, dtype=float) > LARGEST_CUBE:
         counts = " × ".join(f"{n:,}" for n in shape)
@@ -272,11 +272,10 @@ def comparison(
             (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
     for name, fee in fees.items():
         _check_plausible(name, np.array([real(name, fee, unit="wei")]))
-    found, without = rules_at(at, only=rules)
-    asked = {one.name: one for one in found} | without
-    table = _table(transactions, asked, ["length"])
-    known = asked if rules is not None else with_columns(asked, table)
-    chosen = [one for one in known.values() if isinstance(one, Rule)]
+    chosen, _ = rules_at(at, only=rules)
+    table = _table(transactions, chosen, ["length"])
+    if rules is None:
+        chosen, _ = with_columns(chosen, table)
     if "length" not in table:
         raise InvalidInput("transactions", "expected a column length", [*transactions])
     if not table["length"].all():
@@ -296,9 +295,11 @@ def _total(one: Rule, table: Mapping[str, WholeArray], fees: Mapping[str, int]) 
     shape = table["length"].shape
     parts = (np.broadcast_to(np.asarray(part, dtype=object), shape) for part in one.fees(table, **fees))
     l1_fee, l2_fee = (int(part.sum()) for part in parts)
-    total, per_eth = l1_fee + l2_fee, one.token_per_eth
+    total, per_eth = l1_fee + l2_fee, one.parameters.token_per_eth
     total_eth = None if per_eth is None else total if per_eth == 1.0 else round(total / per_eth)
-    return ComparisonRow(one.name, one.token, l1_fee, l2_fee, total, total_eth, total / table["length"].sum(), None)
+    return ComparisonRow(
+        one.name, one.parameters.chain.token, l1_fee, l2_fee, total, total_eth, total / table["length"].sum(), None
+    )
 
 
 def _check_plausible(name: str, values: RealArray) -> None:
@@ -308,9 +309,9 @@ def _check_plausible(name: str, values: RealArray) -> None:
         raise InvalidInput(name, f"expected {wrong.expected} on L1, in wei", wrong.value, (wrong.position,))
 
 
-def _table(transactions: Any, chosen: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, WholeArray]:
+def _table(transactions: Any, rules: Iterable[Rule], more: Sequence[str] = ()) -> dict[str, WholeArray]:
     """Return the columns that rules need, which are measured if the transactions have none."""
-    used = [name for one in chosen.values() if isinstance(one, Rule) for name in one.columns]
+    used = [name for one in rules for name in one.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
     transactions = as_table(transactions)
     if is_transaction_table(transactions):
@@ -332,20 +333,18 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_columns(
-    chosen: Mapping[str, Rule | InvalidInput], table: Mapping[str, WholeArray]
-) -> dict[str, Rule | InvalidInput]:
-    """Replace each rule that lacks columns, or does not carry a type, by the reason."""
-    complete = dict(chosen)
+    rules: Iterable[Rule], table: Mapping[str, WholeArray]
+) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
+    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type."""
+    lacking = {}
     has_set_code = TYPE_COLUMN in table and bool((table[TYPE_COLUMN] == SET_CODE).any())
-    for name, one in chosen.items():
-        if not isinstance(one, Rule):
-            continue
+    for one in rules:
         if missing := [column for column in one.columns if column not in table]:
-            complete[name] = InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table])
+            lacking[one.name] = InvalidInput("transactions", f"the rule needs {' and '.join(missing)}", [*table])
         elif has_set_code and one.no_set_code is not None:
             reason = f"no fee rule for transactions of type 4 (EIP-7702): {one.no_set_code}"
-            complete[name] = InvalidInput(TYPE_COLUMN, reason, SET_CODE)
-    return complete
+            lacking[one.name] = InvalidInput(TYPE_COLUMN, reason, SET_CODE)
+    return tuple(one for one in rules if one.name not in lacking), lacking
 
 
 def _samples(l1_fees: Any) -> dict[str, Any]:
@@ -384,13 +383,16 @@ def _dataset(
 
     names = [name.partition("/") for name in chosen]
     known = [one if isinstance(one, Rule) else None for one in chosen.values()]
-    per_eth = [None if one is None else one.token_per_eth for one in known]
+    per_eth = [None if one is None else one.parameters.token_per_eth for one in known]
     coordinates: dict[str, Any] = {
         "chain": [name for name, _, _ in names],
         "upgrade": ("chain", [upgrade for _, _, upgrade in names]),
         "token": (
             "chain",
-            [chains[name].token if one is None else one.token for (name, *_), one in zip(names, known, strict=True)],
+            [
+                (chains[name] if one is None else one.parameters.chain).token
+                for (name, *_), one in zip(names, known, strict=True)
+            ],
         ),
         "token_per_eth": ("chain", np.array([np.nan if one is None else one for one in per_eth])),
         "since": ("chain", ["" if one is None else one.parameters.since for one in known]),

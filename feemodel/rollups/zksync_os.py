@@ -10,12 +10,13 @@ repository has published tests with numbers, so the test vectors of this project
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from feemodel.checks import UINT256_MAX, choice, flag, instance, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.exact import maximum
 from feemodel.formula import formula
-from feemodel.quantities import WeiPerByte, WeiPerNative, Whole
+from feemodel.quantities import GasPrice, GasUsed, Quantity, WeiPerByte, WeiPerNative, Whole, WholeNumber
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 from feemodel.rollups.zksync import PUBDATA_MODES, l1_pubdata_price
@@ -26,6 +27,8 @@ NATIVE_PER_PUBDATA = BLOB_NATIVE // BLOB_PUBDATA  # 393
 DEFAULT_FILL_RATIO = Fraction(1, 2)  # fill ratio that is assumed before any blob is posted
 CHANGE_DENOMINATOR = 8  # the native price changes by at most an eighth per block
 PUBDATA_RISE_DENOMINATOR = 2  # the pubdata price rises by at most a half per block
+
+NativePrice = Annotated[Whole, Quantity("wei / native unit", "price of a native unit, above 0", minimum=1)]
 
 
 class BlockPrices(NamedTuple):
@@ -39,8 +42,8 @@ class BlockPrices(NamedTuple):
 class Charged(NamedTuple):
     """Gas charged for a transaction."""
 
-    native_per_gas: int  #: number of native units that a unit of gas pays for
-    gas_used: int  #: [gas]
+    native_per_gas: Any  #: number of native units that a unit of gas pays for
+    gas_used: Any  #: [gas]
 
 
 def block_prices(
@@ -129,26 +132,20 @@ def blob_pubdata_price(
     return (pubdata_price + NATIVE_PER_PUBDATA * native_price) * ratio.denominator // ratio.numerator
 
 
-def gas_used(evm_gas_used: int, native_used: int, *, gas_price: int, native_price: int) -> Charged:
+@formula
+def gas_used(
+    evm_gas_used: GasUsed, native_used: WholeNumber, *, gas_price: GasPrice, native_price: NativePrice
+) -> Charged:
     """Return the gas charged for a transaction: max(evm_gas_used, native_used // ⌈gas_price / native_price⌉).
 
-    Parameters
-    ----------
-    evm_gas_used : EVM gas used [gas].
-    native_used : native units of execution and pubdata; a byte of pubdata counts as pubdata_price / native_price units.
-    gas_price : gas price of the transaction [wei / gas].
-    native_price : native price of the block, at least 1 [wei / native unit].
+    `native_used` is the number of native units of execution and pubdata; a byte of pubdata counts as pubdata_price /
+    native_price units. `native_price` is that of the block.
 
     >>> gas_used(50_000, 1_000_000, gas_price=101, native_price=7)
     Charged(native_per_gas=15, gas_used=66666)
     """
-    price, native = (
-        whole_scalar("gas_price", gas_price, minimum=1),
-        whole_scalar("native_price", native_price, minimum=1),
-    )
-    per_gas = -(-price // native)
-    evm, used = whole_scalar("evm_gas_used", evm_gas_used, unit="gas"), whole_scalar("native_used", native_used)
-    return Charged(per_gas, max(evm, used // per_gas))
+    per_gas = -(-gas_price // native_price)
+    return Charged(per_gas, maximum(evm_gas_used, native_used // per_gas))
 
 
 def _above_zero(name: str, value: Fraction | int) -> Fraction:

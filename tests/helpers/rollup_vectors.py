@@ -414,12 +414,9 @@ def _l1_mean_prices(inputs: Inputs) -> dict[str, int] | None:
 
 
 def _l1_prices(inputs: Inputs) -> dict[str, int]:
-    prices = starknet.l1_prices(
-        inputs["mean_base_fee"], inputs["mean_blob_fee"], tip=inputs["tip"],
-        data_multiplier_ppt=inputs["data_multiplier_ppt"],
-        l1_gas_bounds=(inputs["min_l1_gas_price"], inputs["max_l1_gas_price"]),
-        data_gas_bounds=(inputs["min_l1_data_gas_price"], inputs["max_l1_data_gas_price"]),
-    )  # fmt: skip
+    bounds = ("min_l1_gas_price", "max_l1_gas_price", "min_l1_data_gas_price", "max_l1_data_gas_price")
+    terms = _only(inputs, "tip", "data_multiplier_ppt", *bounds)
+    prices = starknet.l1_prices(inputs["mean_base_fee"], inputs["mean_blob_fee"], **terms)
     return {"l1_gas_price": prices.l1_gas, "l1_data_gas_price": prices.l1_data_gas}
 
 
@@ -444,7 +441,7 @@ def _next_l2_gas_price_with_floor(inputs: Inputs) -> int:
         return int(inputs["override"])
     listed = [tuple(entry) for entry in inputs["per_height"]]
     least = starknet.min_gas_price_at(inputs["height"], listed, inputs["fallback_min"])
-    floor = starknet.price_floor(least, inputs["fee_actual"])
+    floor = max(least, inputs["fee_actual"] or 0)
     return starknet.next_l2_gas_price(
         inputs["price"], inputs["gas_used"], gas_target=inputs["gas_target"], min_gas_price=floor
     )

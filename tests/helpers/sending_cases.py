@@ -9,7 +9,7 @@ from feemodel.ethereum._hashes import Signature
 from feemodel.ethereum._transaction import Transaction
 from feemodel.rollups import Now, max_send, optimism, rule, sending, taiko, zksync_os
 from feemodel.rollups.arbitrum import poster_charge
-from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, constraint_base_fee, constraint_exponent
+from feemodel.rollups.arbitrum_l2_pricing import DIA_CONSTRAINTS, base_fees, update_pricing
 from feemodel.rollups.chains import chain
 from feemodel.rollups.sending import _blobs_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
@@ -87,7 +87,7 @@ def base_fee_after_block(name: str, parameters, ahead: int, rng) -> tuple[int, i
     fee = int(10 ** rng.uniform(5, 9))
     if name == "arbitrum-one":
         backlogs = [int(rng.integers(0, 10**9))] * len(DIA_CONSTRAINTS)
-        before = constraint_base_fee(constraint_exponent(backlogs, DIA_CONSTRAINTS), min_base_fee=20_000_000)
+        before = update_pricing(backlogs, 0, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000).base_fee
         path = base_fees([64_000_000] * (ahead + 1), [0] * (ahead + 1), backlogs=backlogs, base_fee=before)
         return before, int(path.base_fees[ahead])
     if name in ("zksync-os", *NO_BOUND):

@@ -94,7 +94,7 @@ def test_a_new_family_is_a_rule_and_a_row(monkeypatch):
     assert found.max_fee_per_gas == 16
     assert found.l1_fee > 97 * 1_000
     assert found.held == 16 * 21_000 + found.l1_fee
-    assert [one.chain for one in rules.rules_at(chains={"own": own})[0]] == ["own"]
+    assert [one.name for one in rules.rules_at(chains={"own": own})[0]] == ["own"]
 
 
 @given(

@@ -15,7 +15,12 @@ def test_the_rule_changes_with_arsia():
     after = rollups.rule("mantle", at="2026-04-23", parameters=GIVEN)
     fees = {"base_fee": FEES["l1_base_fee"], "blob_base_fee": FEES["blob_base_fee"]}
 
-    assert (before.name, after.name, after.token, after.token_per_eth) == ("mantle/limb", "mantle/arsia", "MNT", 3_114)
+    assert (before.name, after.name, after.parameters.chain.token, after.parameters.token_per_eth) == (
+        "mantle/limb",
+        "mantle/arsia",
+        "MNT",
+        3_114,
+    )
     gas = 4 * 20 + 16 * 90
     assert before.fees(row, **fees) == (
         mantle.before_arsia_l1_fee(gas, overhead=188, l1_base_fee=2 * 10**9, scalar=10_000, token_ratio=3_114),

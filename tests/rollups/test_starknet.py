@@ -63,7 +63,7 @@ def test_the_rule_needs_the_rate_and_the_amounts():
     row = {"l1_data_gas": 256, "l2_gas": 1_100_000}
     with pytest.raises(InvalidInput, match="missing the columns l1_data_gas, l2_gas for starknet"):
         known.fees({"gas": 21_000}, base_fee=1, blob_base_fee=1)
-    assert (known.token, known.token_per_eth) == ("STRK", 30_000)
+    assert (known.parameters.chain.token, known.parameters.token_per_eth) == ("STRK", 30_000)
     one = known.fees(row, base_fee=10**9, blob_base_fee=10**8)
     assert one == (256 * 30_000 * 13_500_000, 1_100_000 * 8 * 10**9)
     many = known.fees(row, base_fee=np.array([10**9]), blob_base_fee=np.array([10**8]))
@@ -79,7 +79,7 @@ def test_the_rule_needs_the_rate_and_the_amounts():
     lambda: starknet.next_l2_gas_price(-1, 0, **BLOCK), lambda: starknet.next_l2_gas_price(1, 0, gas_target=0,
                                                                                             min_gas_price=1),
     lambda: starknet.wei_to_fri(2**127, 4), lambda: starknet.fri_to_wei(5, 0),
-    lambda: starknet.data_gas(contracts=0, values=1), lambda: starknet.fee_actual({}, 10, window=10**9),
+    lambda: starknet.fee_actual({}, 10, window=10**9),
 ])  # fmt: skip
 def test_what_has_no_answer_is_refused(call):
     with pytest.raises(InvalidInput):

@@ -41,7 +41,7 @@ for name in without:
 fees = []
 for label, one in rows.items():
     paid = one.fees(transfer, base_fee=1_000_000_000, blob_base_fee=4_000_000)
-    rate = one.token_per_eth
+    rate = one.parameters.token_per_eth
     if rate is not None:
         fees.append((label, paid.l1 / rate, paid.l2 / rate))
 drawn = {label.partition(",")[0] for label, *_ in fees}
