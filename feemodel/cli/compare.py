@@ -118,7 +118,7 @@ def command(
         "l1BaseFeeWei": base_fee,
         "blobBaseFeeWei": blob_base_fee,
         "l1Fees": dated,
-        "rules": [row._asdict() | row.in_parts for row in rows],
+        "rules": [row._asdict() for row in rows],
         "said": said,
     }
     names = [one.name for one in rules]

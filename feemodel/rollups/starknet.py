@@ -122,19 +122,18 @@ def next_l2_gas_price(
     return minimum(where(price < min_gas_price, raised, moved), UINT128_MAX)
 
 
-def min_gas_price_at(height: int, per_height: Sequence[tuple[int, int]], fallback: int) -> int:
+def min_gas_price_at(height: int, per_height: Mapping[int, int], fallback: int) -> int:
     """Return the minimum price of L2 gas at a block height [FRI / gas].
 
-    `per_height` has pairs (block height, minimum price), in order of height; a minimum price applies from its height
-    on. At a block below the height of the first pair, the minimum price is `fallback`.
+    `per_height` has the minimum prices by the block height from which they apply, in order of height. At a block below
+    the first height, the minimum price is `fallback`.
 
-    >>> min_gas_price_at(300, [(100, 10), (500, 20)], 8)
+    >>> min_gas_price_at(300, {100: 10, 500: 20}, 8)
     10
     """
     block, found = whole_scalar("height", height), whole_scalar("fallback", fallback)
-    for entry in sequence("per_height", per_height, "pairs of height and price"):
-        start, price = _pair("per_height", entry)
-        found = price if start <= block else found
+    for start, price in mapping("per_height", per_height).items():
+        found = whole_scalar("per_height", price) if whole_scalar("per_height", start) <= block else found
     return found
 
 
@@ -252,12 +251,6 @@ def l1_prices(
     l1_gas = maximum(min_l1_gas_price, minimum(base_fee + tip, max_l1_gas_price))
     data_gas = blob_base_fee * data_multiplier_ppt // 1000
     return L1Prices(l1_gas, maximum(min_l1_data_gas_price, minimum(data_gas, max_l1_data_gas_price)))
-
-
-def _pair(name: str, value: tuple[int, int]) -> tuple[int, int]:
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise InvalidInput(name, "expected two numbers", value)
-    return whole_scalar(f"{name}[0]", value[0]), whole_scalar(f"{name}[1]", value[1])
 
 
 @formula

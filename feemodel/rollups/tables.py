@@ -64,11 +64,6 @@ class ComparisonRow(NamedTuple):
     per_byte: float  #: total / length of the signed transactions [wei of the token / byte]
     ratio: float | None  #: total_eth / total_eth of the reference rule; `None` without a token price [1]
 
-    @property
-    def in_parts(self) -> dict[str, int]:
-        """Total fee, divided into the components of RIP-7759; the priority fee is 0 [wei]."""
-        return {"execution_fee": self.l2_fee, "data_fee": self.l1_fee, "priority_fee": 0}
-
 
 def measured_sizes(
     signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
@@ -335,7 +330,11 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 def with_columns(
     rules: Iterable[Rule], table: Mapping[str, WholeArray]
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type."""
+    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type.
+
+    >>> [one.name for one in with_columns(rules_at()[0], {"gas": np.array([21_000])})[0]]
+    ['taiko']
+    """
     lacking = {}
     has_set_code = TYPE_COLUMN in table and bool((table[TYPE_COLUMN] == SET_CODE).any())
     for one in rules:

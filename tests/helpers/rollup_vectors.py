@@ -439,8 +439,7 @@ def _next_l2_gas_price(inputs: Inputs) -> int:
 def _next_l2_gas_price_with_floor(inputs: Inputs) -> int:
     if inputs.get("override") is not None:
         return int(inputs["override"])
-    listed = [tuple(entry) for entry in inputs["per_height"]]
-    least = starknet.min_gas_price_at(inputs["height"], listed, inputs["fallback_min"])
+    least = starknet.min_gas_price_at(inputs["height"], dict(inputs["per_height"]), inputs["fallback_min"])
     floor = max(least, inputs["fee_actual"] or 0)
     return starknet.next_l2_gas_price(
         inputs["price"], inputs["gas_used"], gas_target=inputs["gas_target"], min_gas_price=floor
@@ -544,7 +543,7 @@ MODELS: Mapping[tuple[str, str], Callable[[Inputs], Any]] = {
     ("starknet", "next_l2_gas_price"): _next_l2_gas_price,
     ("starknet", "next_l2_gas_price_with_floor"): _next_l2_gas_price_with_floor,
     ("starknet", "min_l2_gas_price_for_height"): lambda i: starknet.min_gas_price_at(
-        i["height"], [tuple(entry) for entry in i["per_height"]], i["fallback"]
+        i["height"], dict(i["per_height"]), i["fallback"]
     ),
     ("starknet", "fee_actual"): lambda i: starknet.fee_actual(
         {int(block): fee for block, fee in i["proposals"].items()}, i["height"], i["window_size"]

@@ -324,7 +324,6 @@ def test_a_chain_of_a_known_family_is_one_file(tmp_path, capsys):
     ("token_per_eth = 4.0", 'unknown = ["base_fee_scalar"]', "rows[0].unknown: expected no value for it"),
     ("token_per_eth = 4.0", 'assumed = ["gas_limit"]', "rows[0].assumed: expected a value for it"),
     ("token_per_eth = 4.0", '[[rows]]\nsince = 2025-01-01\nsource = "late"', "rows[1].since: expected rows ordered by"),
-    ("[[rows]]", "rows = [7]\n[own]", "chain.own: expected one of id"),
 ])  # fmt: skip
 def test_an_error_in_a_file_names_its_place(old, new, reason, tmp_path):
     assert old in OWN
