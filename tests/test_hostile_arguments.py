@@ -27,7 +27,7 @@ NOT_CALLED = {
     "feemodel.rollups.chains": {"Chain", "Parameter", "Row"},
     "feemodel.rollups._chain_files": {"chain_of", "read_chain", "read_chains"},
     "feemodel.rollups.factors": {"Rule"},
-    "feemodel.rollups.optimism": {"Upgrade"},
+    "feemodel.rollups.optimism": {"Upgrade"}, "feemodel.rollups.tables": {"with_columns"},
     "feemodel.simulation.forecast.recommend": {"Recommended", "Recommendation"},
     "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},

@@ -330,11 +330,7 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 def with_columns(
     rules: Iterable[Rule], table: Mapping[str, WholeArray]
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type.
-
-    >>> [one.name for one in with_columns(rules_at()[0], {"gas": np.array([21_000])})[0]]
-    ['taiko']
-    """
+    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type."""
     lacking = {}
     has_set_code = TYPE_COLUMN in table and bool((table[TYPE_COLUMN] == SET_CODE).any())
     for one in rules:
