@@ -218,7 +218,7 @@ def compared(signed: Transaction, gas: int, moment: Moment, codec: str | Codec) 
     found, without = rules_at(moment.at)
     priced, lacking = with_columns(found, table)
     rules, rows = {one.name: one for one in priced}, []
-    l1_fees = {"base_fee": moment.l1_base_fee, "blob_base_fee": moment.blob_base_fee}
+    l1_fees: dict[str, Any] = {"base_fee": moment.l1_base_fee, "blob_base_fee": moment.blob_base_fee}
     for fee in comparison(table, **l1_fees, rules=priced):
         one = rules[fee.rule]
         fees = {"l1Fee": fee.l1_fee, "l2Fee": fee.l2_fee, "total": fee.total, "totalEth": fee.total_eth,

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -151,7 +151,7 @@ class Lzss:
             done += len(chunk)
         return np.concatenate(measured)
 
-    def _raw_sizes(self, payloads: Sequence[bytes]) -> Sizes:
+    def _raw_sizes(self, payloads: Sequence[Any]) -> Sizes:
         longest = max(map(len, payloads))
         if longest > LONGEST_INPUT:
             raise LimitExceeded(

@@ -37,7 +37,7 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
     return view.tobytes()
 
 
-def payload_list(payloads: Iterable[Any], first: int = 0) -> list[bytes]:
+def payload_list(payloads: Iterable[Any], first: int = 0) -> list[Payload]:
     """Return payloads as a list of bytes. In error messages, the first payload has the index `first`."""
     chunk = list(payloads)
     if set(map(type, chunk)) <= {bytes}:  # the most frequent case
