@@ -45,13 +45,13 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 3_108,
+    "cli": 3_104,
     "estimates": 948,
     "ethereum": 2_455,
     "execution": 1_971,
     "explorer": 799,
     "io": 2_894,
-    "ledger": 3_371,
+    "ledger": 3_240,
     "linea": 2_184,
     "plots": 731,
     "rollups": 4_195,
@@ -59,12 +59,12 @@ CEILINGS = {
     "simulation": 8_424,
     "sizes": 939,
     "top level": 1_954,
-    "package": 36_266,
-    "tests": 38_403,
+    "package": 36_131,
+    "tests": 38_401,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_167,
     "modules": 211,
-    "exported names": 207,
+    "exported names": 206,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -36,8 +36,9 @@ class Source:
         str | None, one_of("hash function of a new ledger (default: poseidon2)", ("poseidon2", "mimc"))
     ] = None
     genesis: Genesis = None
-    blocks: Annotated[str | None, text("state changes, one JSON object per line; - for standard input", "FILE")] = None
-    trie_logs: Annotated[str | None, text("production trie logs, one JSON object per line", "FILE")] = None
+    blocks: Annotated[
+        str | None, text("state changes or trie logs, one JSON object per line; - for standard input", "FILE")
+    ] = None
     node: NodeUrl | None = None
     confirmations: Annotated[
         int | None, whole("later blocks that make a node's block final (default: what the node calls final)", "block")
@@ -47,15 +48,13 @@ class Source:
 
     def read(self) -> "Iterator[BlockChanges]":
         """Return the blocks of a file; none if the blocks come from a node, or if there is no source."""
-        if self.final and (self.genesis, self.blocks, self.trie_logs) == (None,) * 3:
-            raise InvalidInput("--final", "expected only with --genesis, --blocks or --trie-logs", self.final)
-        given = [name for name in ("blocks", "trie_logs", "node") if getattr(self, name) is not None]
-        if len(given) > 1:
-            reason = f"expected either this or --{given[0].replace('_', '-')}"
-            raise InvalidInput(given[1], reason, getattr(self, given[1]))
-        if self.blocks is not None:
-            return ledger.read_blocks("-" if self.blocks == STDIN else self.blocks)
-        return iter(()) if self.trie_logs is None else ledger.read_trie_logs(self.trie_logs)
+        if self.final and self.genesis is None and self.blocks is None:
+            raise InvalidInput("--final", "expected only with --genesis or --blocks", self.final)
+        if self.blocks is None:
+            return iter(())
+        if self.node is not None:
+            raise InvalidInput("--node", "expected either this or --blocks", self.node)
+        return ledger.read_blocks("-" if self.blocks == STDIN else self.blocks)
 
 
 @verb()

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from feemodel.ledger.files import read_blocks as read_blocks
     from feemodel.ledger.files import read_genesis as read_genesis
     from feemodel.ledger.files import read_proof as read_proof
-    from feemodel.ledger.files import read_trie_logs as read_trie_logs
     from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.ledger.proof import get_proof as get_proof
     from feemodel.ledger.store import Store as Store

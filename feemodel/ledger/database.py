@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from feemodel.errors import LedgerDamaged, UnreadableFile, unreadable
+from feemodel.errors import LedgerDamaged, UnreadableFile
 
 BUSY_SECONDS = 30.0  # maximum time that a writer waits for another writer [s]
 ADVICE = {
@@ -27,9 +27,6 @@ Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names, see `D
 class Database:
     """Connection to the file of a ledger.
 
-    A file in a folder without room or permission for SQLite's shared memory is opened as it is, without that memory;
-    a log of blocks that the file does not contain yet prevents this.
-
     Parameters
     ----------
     path : the file.
@@ -42,39 +39,13 @@ class Database:
         self.path = path
         if mode in ("ro", "rw") and not path.is_file():
             raise UnreadableFile(f"{path}: no such ledger")
-        self._connection = self._connected(mode)
+        with self._named_errors():
+            self._connection = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode={mode}",
+                uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory",
+            )  # fmt: skip
         if mode == "memory":
             weakref.finalize(self, self._connection.close)  # in-memory databases are never closed explicitly
-            return
-        self._file = self._identity()
-        if mode == "ro":
-            try:
-                self.one("SELECT count(*) FROM sqlite_master")
-            except UnreadableFile as error:
-                self._connection.close()
-                log = Path(f"{path}-wal")
-                if isinstance(error, LedgerDamaged) or (log.exists() and log.stat().st_size):
-                    raise
-                self._connection = self._connected("ro&immutable=1")
-
-    def _connected(self, mode: str) -> sqlite3.Connection:
-        address = f"{self.path.resolve().as_uri()}?mode={mode}"
-        with self._named_errors():
-            return sqlite3.connect(
-                address, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory"
-            )
-
-    def _identity(self) -> tuple[int, int]:
-        try:
-            found = self.path.stat()
-        except OSError as error:
-            raise unreadable(self.path, error) from None
-        return found.st_dev, found.st_ino
-
-    def check_file(self) -> None:
-        """Raise `UnreadableFile` if the path now names another file."""
-        if self._identity() != self._file:
-            raise UnreadableFile(f"{self.path}: the file was replaced after it was opened; open the ledger again")
 
     def close(self) -> None:
         """Close the file."""

@@ -22,7 +22,7 @@ Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed;
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import takewhile
 from pathlib import Path
@@ -32,7 +32,7 @@ from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
 from feemodel.checks import UINT256_MAX, flag
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import (
     ADDRESS_SIZE,
@@ -82,11 +82,12 @@ def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
-    """Read the blocks of a file of state changes, one block per line.
+    """Read the blocks of a file, one block per line.
 
     Parameters
     ----------
-    path : plain or gzipped text; "-" is standard input.
+    path : plain or gzipped text; "-" is standard input. Each line has the state changes of a block, or its trie log: an
+        element of the result of `shomei_getTrieLogsByRange`.
 
     Returns
     -------
@@ -103,30 +104,16 @@ def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
     ...     [block.number for block in read_blocks(path)]
     [1]
     """
-    return _read_lines(path, parse_block)
-
-
-def read_trie_logs(path: str | Path) -> Iterator[BlockChanges]:
-    """Read the blocks of a file of trie logs, one block per line.
-
-    Parameters
-    ----------
-    path : plain or gzipped text; each line is an element of the result of `shomei_getTrieLogsByRange`. "-" is standard
-        input.
-
-    Returns
-    -------
-    Iterator over the blocks, in the order of the file.
-
-    Raises
-    ------
-    UnreadableFile : the file is missing, or a line is not a valid trie log; the message names the file and the line.
-
-    >>> list(read_trie_logs("no such file.jsonl"))
-    Traceback (most recent call last):
-    feemodel.errors.UnreadableFile: no such file.jsonl: no such file
-    """
-    return _read_lines(path, parse_trie_log_element)
+    is_input = str(path) == "-"
+    name = "standard input" if is_input else path
+    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                with reading(f"{name}, line {number}"):
+                    value = parse_json(line)
+                    is_log = isinstance(value, dict) and "trieLog" in value
+                    block = parse_trie_log_element(value) if is_log else parse_block(value)
+                yield block
 
 
 def read_proof(path: str | Path) -> dict[str, Any]:
@@ -150,12 +137,10 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     """
     with reading(path):
         proof = parse_json(contents(path))
-    if isinstance(proof, dict) and "jsonrpc" in proof:
-        proof = proof.get("result", proof.get("error"))
-    if not isinstance(proof, dict) or "accountProof" not in proof:
-        raise UnreadableFile(
-            str(InvalidInput(str(path), "expected an object with accountProof and storageProofs", proof))
-        )
+        if isinstance(proof, dict) and "jsonrpc" in proof:
+            proof = proof.get("result", proof.get("error"))
+        if not isinstance(proof, dict) or "accountProof" not in proof:
+            raise InvalidInput("proof", "expected an object with accountProof and storageProofs", proof)
     return proof
 
 
@@ -305,25 +290,6 @@ def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> N
         raise InvalidInput(name, f"expected only the fields {', '.join(sorted(known))}", field)
 
 
-def _read_lines(path: str | Path, parse: Callable[[Any], BlockChanges]) -> Iterator[BlockChanges]:
-    """Parse each line of a file, except empty lines."""
-    is_input = str(path) == "-"
-    name = "standard input" if is_input else path
-    with reading(name), nullcontext(sys.stdin.buffer) if is_input else opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if line.strip():
-                yield _parsed_line(f"{name}, line {number}", line, parse)
-
-
-def _parsed_line(index: str, line: bytes, parse: Callable[[Any], BlockChanges]) -> BlockChanges:
-    try:
-        value = parse_json(line, index)
-    except InvalidInput as error:
-        raise UnreadableFile(str(error)) from None
-    with reading(index):
-        return parse(value)
-
-
 OPTIONAL_ITEMS = 2  # number of optional items after the accounts of a trie log: zkCompare and timestamp
 
 
@@ -361,8 +327,7 @@ def parse_trie_log_element(element: Any) -> BlockChanges:
         raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
     block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
     number = element["blockNumber"]
-    is_integer = isinstance(number, int) and not isinstance(number, bool)
-    if (number if is_integer else from_quantity(number, "blockNumber")) != block.number:
+    if from_number(number, "blockNumber", maximum=UINT256_MAX) != block.number:
         raise InvalidInput("blockNumber", f"expected {block.number}, as in the trie log", number)
     if hash_bytes(element["blockHash"], "blockHash") != block.hash:
         raise InvalidInput("blockHash", "expected the hash in the trie log", element["blockHash"])

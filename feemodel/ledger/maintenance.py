@@ -8,24 +8,22 @@ and indices below each row shows whether the sorted index of every version has t
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
-from feemodel.ledger.hashing import pieces
-from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
 CHUNK = 20_000  # number of rows that are hashed at a time
-SQLITE_FINDINGS = 20
 
-T = TypeVar("T")
 Hashes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 
@@ -66,13 +64,6 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     return head
 
 
-class Verified(NamedTuple):
-    """Result of verification: the number of checked rows, and a line for each fault."""
-
-    rows: int
-    findings: list[str]
-
-
 class _Table(NamedTuple):
     """What is known of the rows of a table, by row number; number 0 is empty.
 
@@ -85,10 +76,8 @@ class _Table(NamedTuple):
     places: Words
 
 
-def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> Verified:
-    """Check all rows of a ledger.
-
-    Damage is reported, not raised; the tables after a table that cannot be read are not checked.
+def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> int:
+    """Check all rows of a ledger; return their number. Raises `LedgerDamaged` for the first damaged row.
 
     Parameters
     ----------
@@ -99,74 +88,66 @@ def verify(store: Store, progress: Callable[[str, int], object] = lambda table, 
     >>> from feemodel.ledger import import_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
     ...     block = import_genesis(store, [])
-    ...     verify(store).findings
-    []
+    ...     verify(store)
+    5
     """
-    verification = _Verification(store, progress)
     try:
-        verification.run()
-    except LedgerDamaged as error:
-        verification.findings.append(str(error))
+        return _Verification(store, progress).run()
     except (InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
-        verification.findings.append(f"{store.path}: a row is malformed ({error})")
-    return Verified(verification.rows, verification.findings)
+        store.database.damaged(f"a row is malformed ({error})")
 
 
 class _Verification:
     def __init__(self, store: Store, progress: Callable[[str, int], object]) -> None:
         self._store, self._scheme, self._progress = store, store.scheme, progress
-        self.findings: list[str] = []
-        self.rows = 0
+        self._damaged, self._rows = store.database.damaged, 0
 
-    def run(self) -> None:
-        for (line,) in self._store.database.all(f"PRAGMA integrity_check({SQLITE_FINDINGS})"):
+    def run(self) -> int:
+        for (line,) in self._store.database.all("PRAGMA integrity_check(1)"):
             if line != "ok":
-                self._found(f"SQLite: {line}")
-        roots, codes = {self._scheme.empty_root}, {EMPTY_KECCAK}
-        for count, (keccak, code) in self._each("code", "keccak, code", order="keccak"):
+                self._damaged(f"SQLite: {line}")
+        codes, roots = {EMPTY_KECCAK}, {self._scheme.empty_root}
+        for keccak, code in self._each("code", "keccak, code", "keccak"):
             codes.add(keccak)
             if keccak256(code) != keccak:
-                self._found(f"code {count} has another Keccak-256 hash")
+                self._damaged(f"code {keccak.hex()} has another Keccak-256 hash")
         leaves, used_roots, used_codes = self._leaves()
         nodes, pages = self._nodes(leaves), self._pages()
-        for count, row in self._each("tree", "root, next_free, sub_root, node, page", order="root"):
+        for row in self._each("tree", "root, next_free, sub_root, node, page", "root"):
             roots.add(row[0])
-            self._tree(count, Version(*row), nodes, pages)
-        finalized, number = self._store.finalized, -1
-        for number, (stored, root) in self._each("block", "number, root", order="number", first=0):
+            self._tree(Version(*row), nodes, pages)
+        finalized, count = self._store.finalized, 0
+        for number, root in self._each("block", "number, root", "number"):
             used_roots.add(root)
-            if stored != number:
-                self._found(f"block {number} is missing")
-        if finalized is not None and finalized > number:
-            self._found(f"block {finalized} is final, and the head is {number if number >= 0 else 'missing'}")
+            if number != count:
+                self._damaged(f"block {count} is missing")
+            count += 1
+        if finalized is not None and finalized >= count:
+            self._damaged(f"block {finalized} is final, but missing")
         for missing in used_roots - roots:
-            self._found(f"the tree {missing.hex()} is missing")
+            self._damaged(f"the tree {missing.hex()} is missing")
         for missing in used_codes - codes:
-            self._found(f"code {missing.hex()} of an account is missing")
+            self._damaged(f"code {missing.hex()} of an account is missing")
+        return self._rows
 
-    def _found(self, what: str) -> None:
-        self.findings.append(f"{self._store.path}: {what}")
-
-    def _each(self, table: str, columns: str, *, order: str, first: int = 1) -> Iterator[tuple[int, Any]]:
-        """Yield each row of a table with its place."""
-        for place, rows in self._batches(table, columns, order, first):
-            yield from enumerate(rows, place)
+    def _each(self, table: str, columns: str, order: str) -> Iterator[Any]:
+        """Yield each row of a table."""
+        count = 0
+        for rows in self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}", size=CHUNK):
+            yield from rows
+            count += len(rows)
+            self._rows += len(rows)
+            self._progress(table, count)
 
     def _chunks(self, table: str, columns: str) -> Iterator[tuple[int, list[Any]]]:
         """Yield rows that are numbered 1, 2, 3, …, in batches, each with the number of its first row."""
-        for first, rows in self._batches(table, f"{columns}, id", "id", 1):
-            for number, row in enumerate(rows, first):
+        rows, first = self._each(table, f"{columns}, id", "id"), 1
+        while chunk := list(islice(rows, CHUNK)):
+            for number, row in enumerate(chunk, first):
                 if row[-1] != number:
-                    raise LedgerDamaged(f"{self._store.path}: {table} {number} is missing")
-            yield first, rows
-
-    def _batches(self, table: str, columns: str, order: str, first: int) -> Iterator[tuple[int, list[Any]]]:
-        place = first
-        for rows in self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}", size=CHUNK):
-            yield place, rows
-            place += len(rows)
-            self.rows += len(rows)
-            self._progress(table, place - first)
+                    self._damaged(f"{table} {number} is missing")
+            yield first, chunk
+            first += len(chunk)
 
     def _empty(self, table: str) -> _Table:
         count = self._store.rows.next_number(table)
@@ -176,67 +157,49 @@ class _Verification:
     def _leaves(self) -> tuple[_Table, set[bytes], set[bytes]]:
         """Check the hash of each value; return the leaves, and the storage roots and codes of accounts."""
         table, roots, codes = self._empty("leaf"), set[bytes](), set[bytes]()
+        ends = bytes(HASH_SIZE), self._scheme.tail_key
         for first, rows in self._chunks("leaf", LEAF_COLUMNS):
             leaves = [self._store.rows.leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
-            table.digest[at] = _as_hashes(
-                _hashes(lambda some: pieces(self._scheme.leaf_hashes(some), HASH_SIZE), leaves)
-            )
+            table.digest[at] = np.frombuffer(self._scheme.leaf_hashes(leaves), np.uint8).reshape(-1, HASH_SIZE)
             table.keys[at] = [int.from_bytes(leaf.hkey[:8]) for leaf in leaves]
-            for leaf in leaves:
-                if len(leaf.value) == ACCOUNT_SIZE:
-                    account = AccountLeaf.from_bytes(leaf.value)
-                    roots.add(account.storage_root)
-                    codes.add(account.keccak_code_hash)
-            self._values(first, leaves)
+            held = [leaf for leaf in leaves if leaf.hkey not in ends]
+            accounts = [leaf for leaf in held if len(leaf.value) == ACCOUNT_SIZE]
+            words = [leaf for leaf in held if len(leaf.value) == WORD_SIZE]
+            found = account_hashes(self._scheme, [leaf.value for leaf in accounts])
+            found += self._scheme.word_hashes([leaf.value for leaf in words])
+            if len(found) < len(held) or found != [leaf.hval for leaf in (*accounts, *words)]:
+                self._damaged(f"a value of the leaves {first} to {first + len(leaves) - 1} has another hash")
+            for leaf in accounts:
+                account = AccountLeaf.from_bytes(leaf.value)
+                roots.add(account.storage_root)
+                codes.add(account.keccak_code_hash)
         return table, roots, codes
-
-    def _values(self, first: int, leaves: list[Leaf]) -> None:
-        kinds: tuple[tuple[int, Callable[[list[bytes]], list[bytes]]], ...] = (
-            (ACCOUNT_SIZE, lambda values: account_hashes(self._scheme, values)),
-            (WORD_SIZE, self._scheme.word_hashes),
-        )
-        ends = (bytes(HASH_SIZE), self._scheme.tail_key)
-        held = [(number, leaf) for number, leaf in enumerate(leaves, first) if leaf.hkey not in ends]
-        for size, hashed in kinds:
-            chosen = [(number, leaf) for number, leaf in held if len(leaf.value) == size]
-            for (number, leaf), digest in zip(chosen, _hashes(hashed, [leaf.value for _, leaf in chosen]), strict=True):
-                if leaf.hval != digest:
-                    self._found(f"the value of leaf {number} has another hash")
-        for number, leaf in held:
-            if len(leaf.value) not in (ACCOUNT_SIZE, WORD_SIZE):
-                self._found(f"the value of leaf {number} has {len(leaf.value)} bytes")
 
     def _nodes(self, leaves: _Table) -> _Table:
         """Check each node against the hashes and heights of the rows below it."""
         table = self._empty("node")
-        zeros = _as_hashes(self._scheme.zeros[::LEVELS])
+        zeros = np.frombuffer(b"".join(self._scheme.zeros[::LEVELS]), np.uint8).reshape(-1, HASH_SIZE)
         for first, rows in self._chunks("node", "height, children"):
             height, nodes = np.array([row[0] for row in rows]), np.frombuffer(b"".join(row[1] for row in rows), NODE)
-            at, children = slice(first, first + len(rows)), nodes["row"].astype(np.int64)
-            for place in np.flatnonzero((height < 1) | (height > DEPTH // LEVELS)):
-                self._found(f"node {first + place} has another height")
-            table.height[at] = height = height.clip(1, DEPTH // LEVELS)
-            hashes = nodes["hash"]
-            try:
-                table.digest[at] = node_hashes(self._scheme, hashes.tobytes())
-            except InvalidInput:
-                self._found(f"a node after {first - 1} is out of the hash's field")
+            if (height < 1).any() or (height > DEPTH // LEVELS).any():
+                self._damaged(f"a node after {first - 1} has another height")
+            at, children, hashes = slice(first, first + len(rows)), nodes["row"].astype(np.int64), nodes["hash"]
+            table.height[at], table.digest[at] = height, node_hashes(self._scheme, hashes.tobytes())
             for below, chosen in ((leaves, height == 1), (table, height > 1)):
-                rows_below = children[chosen]
-                inside = np.where(rows_below < len(below.digest), rows_below, 0)
-                expected = np.where(inside[..., None] > 0, below.digest[inside], zeros[height[chosen] - 1][:, None, :])
-                wrong = (expected != hashes[chosen]).any(axis=(1, 2)) | (inside != rows_below).any(axis=1)
-                wrong |= ((below.height[inside] != height[chosen][:, None] - 1) & (inside > 0)).any(axis=1)
+                rows_below, level = children[chosen], height[chosen] - 1
+                expected = np.where(
+                    rows_below[..., None] > 0, below.digest[rows_below], zeros[level][:, None, :]
+                )  # fmt: skip
+                wrong = (expected != hashes[chosen]).any(axis=(1, 2))
+                wrong |= ((below.height[rows_below] != level[:, None]) & (rows_below > 0)).any(axis=1)
                 numbers = np.flatnonzero(chosen) + first
-                for number in numbers[wrong]:
-                    self._found(f"node {number} has another hash than a row below it")
-                offset = (
-                    np.arange(CHILDREN, dtype=np.uint64) << (LEVELS * (height[chosen] - 1)).astype(np.uint64)[:, None]
-                )
-                keys = below.keys[inside]
+                if wrong.any():
+                    self._damaged(f"node {numbers[wrong][0]} has another hash than a row below it")
+                offset = np.arange(CHILDREN, dtype=np.uint64) << (LEVELS * level).astype(np.uint64)[:, None]
+                keys = below.keys[rows_below]
                 table.keys[numbers] = keys.sum(axis=1)
-                table.places[numbers] = (below.places[inside] + keys * offset).sum(axis=1)
+                table.places[numbers] = (below.places[rows_below] + keys * offset).sum(axis=1)
         return table
 
     def _pages(self) -> _Table:
@@ -246,46 +209,29 @@ class _Verification:
             for number, (height, data, _) in enumerate(rows, first):
                 entries = np.frombuffer(data, ENTRY)
                 keys, below = entries["hkey"].tolist(), entries["number"].tolist()
-                table.digest[number] = np.frombuffer(keys[0], np.uint8)
-                table.height[number] = height
-                inside = not height or max(below) < number
-                if keys != sorted({*keys}) or not inside:
-                    self._found(f"page {number} is not in order")
-                elif height:
+                table.digest[number], table.height[number] = np.frombuffer(keys[0], np.uint8), height
+                if keys != sorted({*keys}) or (height and max(below) >= number):
+                    self._damaged(f"page {number} is not in order")
+                if height:
                     table.keys[number], table.places[number] = table.keys[below].sum(), table.places[below].sum()
                     if (table.height[below] != height - 1).any() or table.digest[below].tobytes() != b"".join(keys):
-                        self._found(f"page {number} has another key than a page below it")
+                        self._damaged(f"page {number} has another key than a page below it")
                 else:
                     words = np.array([int.from_bytes(key[:8]) for key in keys], dtype=np.uint64)
                     table.keys[number] = words.sum()
                     table.places[number] = (words * np.array(below, dtype=np.uint64)).sum()
         return table
 
-    def _tree(self, count: int, version: Version, nodes: _Table, pages: _Table) -> None:
+    def _tree(self, version: Version, nodes: _Table, pages: _Table) -> None:
         """Check a version against its top rows."""
         root, next_free, sub_root, node, page = version
         height, scheme = height_of(next_free), self._scheme
-        if not 0 < node < len(nodes.digest) or not 0 < page < len(pages.digest) or nodes.height[node] != height:
-            self._found(f"tree {count} has another top row")
-            return
-        found = scheme.sub_roots(nodes.digest[node].tobytes(), LEVELS * height)[0]
-        if found != sub_root or scheme.digest(scheme.top(next_free, found)) != root:
-            self._found(f"the tree {root.hex()} has another root")
+        [found] = scheme.sub_roots(nodes.digest[node].tobytes(), LEVELS * height)
+        if nodes.height[node] != height or (found, scheme.digest(scheme.top(next_free, found))) != (sub_root, root):
+            self._damaged(f"the tree {root.hex()} has another root")
         tail = int.from_bytes(scheme.tail_key[:8])  # the sorted index does not have the last leaf
         listed = [
             (int(words[page]) + tail * factor) % 2**64 for words, factor in ((pages.keys, 1), (pages.places, TAIL))
         ]
         if [int(nodes.keys[node]), int(nodes.places[node])] != listed:
-            self._found(f"the sorted index of the tree {root.hex()} does not have the keys of its leaves")
-
-
-def _as_hashes(hashes: Any) -> Hashes:
-    return np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, HASH_SIZE)
-
-
-def _hashes(hashed: Callable[[list[T]], list[bytes]], values: list[T]) -> list[bytes]:
-    """Return the hashes of values; 32 zero bytes for a value that is not in the field of the hash function."""
-    try:
-        return hashed(values)
-    except InvalidInput:
-        return [_hashes(hashed, [value])[0] for value in values] if len(values) > 1 else [bytes(HASH_SIZE)]
+            self._damaged(f"the sorted index of the tree {root.hex()} does not have the keys of its leaves")

@@ -167,9 +167,9 @@ simulate --out month.csv
 follow --store ledger.db
   3 --store ledger.db: file is not a database
 follow --store new.db --final
-  2 --final: expected only with --genesis, --blocks or --trie-logs, got True
-follow --store new.db --trie-logs a --blocks b
-  2 --trie-logs: expected either this or --blocks, got 'a'
+  2 --final: expected only with --genesis or --blocks, got True
+follow --store new.db --node http://x --blocks b
+  2 --node: expected either this or --blocks, got 'http://x'
 follow --store new.db --genesis genesis.json
   3 --genesis genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
 ledger info --store missing.db

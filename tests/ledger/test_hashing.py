@@ -167,7 +167,7 @@ def test_a_batch_on_all_cores_is_as_its_messages_one_by_one(hash_):
         assert digests[place * 32 : (place + 1) * 32] == poseidon2_digest(data[place * 64 : (place + 1) * 64])
 
     wrong = data[:-4] + hash_.order.to_bytes(4)
-    with pytest.raises(InvalidInput, match=rf"data\[{IN_LANES - 1}, 15\]"):
+    with pytest.raises(InvalidInput, match="expected elements below the order"):
         hash_.digests(wrong, 64)
 
 
@@ -215,9 +215,9 @@ def test_a_path_out_of_the_field_is_refused(hash_):
 def test_elements_out_of_the_field_are_refused(hash_):
     for bad in (hash_.order, 2 ** (8 * hash_.element_size) - 1):
         element = bad.to_bytes(hash_.element_size)
-        with pytest.raises(InvalidInput, match=f"got {bad}"):
+        with pytest.raises(InvalidInput, match="expected elements below the order"):
             hash_.digest(bytes(32 - len(element)) + element)
-        with pytest.raises(InvalidInput, match=rf"data\[2, {32 // hash_.element_size - 1}\]"):
+        with pytest.raises(InvalidInput, match="expected elements below the order"):
             hash_.digests(bytes(96 - len(element)) + element, 32)
 
 
