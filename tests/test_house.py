@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 3_104,
+    "cli": 3_011,
     "estimates": 948,
     "ethereum": 2_455,
     "execution": 1_971,
     "explorer": 799,
-    "io": 2_894,
+    "io": 2_831,
     "ledger": 3_240,
     "linea": 2_184,
     "plots": 731,
@@ -59,8 +59,8 @@ CEILINGS = {
     "simulation": 8_424,
     "sizes": 939,
     "top level": 1_954,
-    "package": 36_131,
-    "tests": 38_401,
+    "package": 35_975,
+    "tests": 38_306,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_167,
     "modules": 211,

@@ -156,7 +156,8 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
         command, bound, _ = verb.app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         _check_names(name, tokens, verb.app)
-        raise UsageError(f"{_one_line(error)} (feemodel {name} --help)") from None
+        said = error.__cause__ if isinstance(error.__cause__, InvalidInput) else str(error).rstrip(".")
+        raise UsageError(f"{said} (feemodel {name} --help)") from None
     parsed.append(bound)
     if sys.stderr.isatty():
         say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
@@ -202,25 +203,6 @@ def _check_names(verb: str, words: Sequence[str], app: "App") -> None:
             close = get_close_matches(name, known, 1, 0.7)
             said = f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}"
             raise UsageError(f"{said} (feemodel {verb} --help)")
-
-
-def _one_line(error: Exception) -> str:
-    """Return the message of a parser's error, as the other messages are written."""
-    from cyclopts import MissingArgumentError, RepeatArgumentError, UnknownOptionError, UnusedCliTokensError
-
-    match error:
-        case UnknownOptionError():
-            return str(error).removeprefix("Unknown option: ").rstrip(".") + ": unknown option"
-        case MissingArgumentError() if error.argument is not None:
-            return f"{error.argument.name}: {'required' if error.keyword is None else 'expected a value'}"
-        case RepeatArgumentError():
-            return f"{error.token.keyword}: expected only once"
-        case UnusedCliTokensError():
-            return f"unrecognized arguments: {' '.join(error.unused_tokens or ())}"
-        case _:
-            if isinstance(error.__cause__, InvalidInput):
-                return str(error.__cause__)
-            return str(error).rstrip(".")
 
 
 def _failed(code: int, error: object) -> int:

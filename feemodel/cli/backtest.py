@@ -1,7 +1,6 @@
 """`feemodel backtest`: fees and posting costs on real or simulated L1 fees."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import DATASETS, Answer
@@ -19,7 +18,7 @@ from feemodel.cli.parameters import (
     whole,
 )
 from feemodel.cli.paths import Scenario, measured, path_notes
-from feemodel.cli.subjects import measured_workload, read_transaction_file
+from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import FixedCost
@@ -27,7 +26,7 @@ from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.surfaces import Submission, Workload
+from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
     import xarray
@@ -40,11 +39,8 @@ OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_boun
 class Traffic:
     """Transactions, drawn at random over the time of the L1 fees; their pricing and posting."""
 
-    transactions: Annotated[
-        str | None, text("file of transactions, or a table with gas_used and the column of --size", "FILE")
-    ] = None
+    transactions: Annotated[str | None, text("file of transactions (default: those in the package)", "FILE")] = None
     columns: Columns = ()  # type: ignore[assignment]
-    size: Annotated[str, text("column with the compressed size", "COLUMN")] = "zstd"
     arrival_rate: ArrivalRate = Demand().rate
     seed: Seed = 1
     tip: Annotated[int | None, whole("L1 tip (default: of the file, or 100000000)", "wei / gas")] = None
@@ -66,23 +62,13 @@ class Traffic:
         submission = Submission() if self.tip is None else Submission(tip=self.tip)
         rule = PricingRule(**{name: getattr(self, name) for name in OF_RULE}, tip=float(submission.tip))
         posting = Posting(submission=submission, deadline=self.deadline, stream_ratio=self.stream_ratio)
+        workload = shipped_workload()
+        if self.transactions is not None:
+            workload = read_workload(self.transactions, sizing.read(), read_columns(self.columns), packed=sizing.packed)
         return history, {
-            "workload": self._workload(sizing), "rule": rule, "posting": posting, "arrival_rate": self.arrival_rate,
+            "workload": workload, "rule": rule, "posting": posting, "arrival_rate": self.arrival_rate,
             "rng": self.seed,
         }  # fmt: skip
-
-    def _workload(self, sizing: Sizing) -> Workload:
-        """Return the transactions in the package, or transactions from a file with compressed sizes or payloads."""
-        path, columns = self.transactions, read_columns(self.columns)
-        if (workload := measured_workload(path, self.size, columns=columns)) is not None:
-            return workload
-        assert path is not None  # the package has sizes
-        read = read_transaction_file(path, columns, gas_used=True)
-        workload = Workload.from_transactions(
-            read.table, codec=sizing.read(), packed=sizing.packed, name=Path(path).name
-        )
-        left_out = [said for said in read.said if said.startswith("left out")]
-        return replace(workload, name="; ".join([workload.name, *left_out]))
 
 
 @verb(out=DATASETS, what="every day of every path")

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_gwei
-from feemodel.cli.parameters import Preset
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.linea.parameters import DEFAULT_PRESET, LineaPreset, linea_preset
+from feemodel.linea.parameters import LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 
 if TYPE_CHECKING:
@@ -20,14 +19,14 @@ NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, 
 
 
 @verb(out=TABLES, figure=True)
-def command(*, preset: Preset = DEFAULT_PRESET) -> Answer:
+def command() -> Answer:
     """Price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure."""
     import numpy as np
 
     from feemodel.io.shipped import MONTH, read_shipped_l1_fees, read_shipped_transactions
     from feemodel.simulation.surfaces import Submission, Workload
 
-    costs = linea_preset(preset)
+    costs = linea_preset()
     l1_fees, submission = read_shipped_l1_fees(), Submission()
     known = read_shipped_transactions().dropna(subset=["gas_used"])
     real = Workload("real", known["zstd"].to_numpy(np.int64), known["gas_used"].to_numpy(np.int64))

@@ -3,14 +3,11 @@
 from typing import Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei, shown
-from feemodel.cli.parameters import FLAT, Gas, Genesis, Pricing, Sizing, Subject, flag, whole
+from feemodel.cli.parameters import FLAT, Gas, Pricing, Sizing, Subject, flag, whole
 from feemodel.cli.subjects import estimated_gas, read_subject
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput
-from feemodel.ethereum._transaction import Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
-from feemodel.quantities import MEANINGS
 
 
 @verb(out=TABLES)
@@ -20,24 +17,17 @@ def command(
     *,
     gas: Gas | None = None,
     gas_used: Annotated[int | None, whole("gas used, for the check after execution", "gas", minimum=1)] = None,
-    genesis: Genesis = None,
-    intact: Annotated[bool, flag(MEANINGS["intact"])] = False,
     check: Annotated[bool, flag("exit with 1 if a check of the node would reject the transaction")] = False,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
     """Explain one transaction or call: size, gas, parts of the fee, and the checks of a node."""
-    if intact and genesis is None:
-        raise InvalidInput("--intact", "expected --genesis too", intact)
-    if genesis is not None and gas is not None:
-        raise InvalidInput("gas", "not valid with --genesis, because the call is executed", gas)
     preset, form = pricing.read()
     codec, one = sizing.read(), read_subject(subject)
-    limit, used = (gas, None) if genesis is None else _executed(one, genesis, intact=intact)
-    estimated = estimated_gas(one, limit)
+    estimated = estimated_gas(one, gas)
     amounts = {"estimated": estimated, "limit": estimated if one.gas_limit is None else one.gas_limit}
-    if (used := gas_used or used) is not None:
-        amounts["used"] = used
+    if gas_used is not None:
+        amounts["used"] = gas_used
     answer = explain(
         one, amounts, form=form, checks=node_checks(preset), codec=codec, packed=sizing.packed,
     )  # fmt: skip
@@ -45,23 +35,11 @@ def command(
         "RIP-7759, in wei: execution fee {executionFee:,} (base, fixed), data fee {dataFee:,} (size), priority fee "
         "{priorityFee:,}.".format(**answer["transactionFee"])
     ]
-    if used is None:
+    if gas_used is None:
         notes.append("The check after execution needs --gas-used.")
     parts = [{"part": part, "wei_per_gas": fee, "wei": fee * estimated} for part, fee in answer["feePerGas"].items()]
     refused = not all(stage["accepted"] for stage in answer["stages"])
     return Answer(answer, _tables(answer), notes, file=parts, code=1 if check and refused else 0)
-
-
-def _executed(one: Transaction, genesis: str, *, intact: bool) -> tuple[int, int]:
-    """Execute a call on the state of a genesis; return the gas limit, and the gas used as in a receipt [gas]."""
-    from feemodel.estimates.chain import genesis_chain, read_genesis_document
-    from feemodel.execution import estimate_gas
-
-    if one.type is not None:
-        raise InvalidInput("--genesis", "expected a call, not a signed transaction", genesis)
-    state = genesis_chain(read_genesis_document(genesis)).call_state
-    found = estimate_gas(one, state, search="intact" if intact else "besu")
-    return found.gas_limit, found.gas_used
 
 
 def _tables(answer: dict[str, Any]) -> list[Table]:

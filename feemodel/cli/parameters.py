@@ -125,7 +125,6 @@ Gas: TypeAlias = Annotated[int, number(quantities.GasAboveZero)]
 Preset: TypeAlias = Annotated[str, one_of(MEANINGS["preset"], LINEA_PRESETS)]
 Seed: TypeAlias = Annotated[int, whole("seed of the random numbers")]
 Paths: TypeAlias = Annotated[int, whole("number of sample paths", minimum=1)]
-BlockHours: TypeAlias = Annotated[float, real("mean length of the blocks of the bootstrap", "h", above=0)]
 ArrivalRate: TypeAlias = Annotated[float, real("transactions", "1 / s", above=0)]
 LossProbability: TypeAlias = Annotated[float, real("maximum probability of a loss")]
 SpecFile: TypeAlias = Annotated[str, text("description of the experiment; data/specs/ has examples", "SPEC.toml")]
@@ -263,19 +262,24 @@ class History:
             raise UnreadableFile(f"{self.l1}: {error}") from None
 
 
-def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, str] | None:
-    """Parse the values of an option for column names; return a mapping from names of this package to names in the file.
+def assigned(option: str, texts: Iterable[str], form: str) -> dict[str, str]:
+    """Parse the values `NAME=VALUE` of an option, each name once; the error shows the `form`.
 
-    >>> read_columns(["base_fee=fee:gwei,time=t"])
+    >>> assigned("--columns", ["base_fee=fee:gwei", "time=t"], "FIELD=NAME")
     {'base_fee': 'fee:gwei', 'time': 't'}
     """
-    columns: dict[str, str] = {}
-    for part in (part for given in texts for part in given.split(",")):
-        ours, equals, theirs = part.partition("=")
-        if not (ours and equals and theirs) or ours in columns:
-            raise InvalidInput(option, "expected FIELD=NAME, each FIELD once", part)
-        columns[ours] = theirs
-    return columns or None
+    found: dict[str, str] = {}
+    for given in texts:
+        name, _, value = given.partition("=")
+        if not (name and value) or name in found:
+            raise InvalidInput(option, f"expected {form}, each once", given)
+        found[name] = value
+    return found
+
+
+def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, str] | None:
+    """Return a mapping from names of this package to names in a file; `None` without any."""
+    return assigned(option, texts, "FIELD=NAME") or None
 
 
 def given_parameters(texts: Iterable[str], chain: str | None = None) -> dict[str, dict[str, Any]]:
@@ -286,13 +290,11 @@ def given_parameters(texts: Iterable[str], chain: str | None = None) -> dict[str
     """
     from feemodel.rollups.chains import parse_parameter
 
+    form = "CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000" if chain is None else "PARAMETER=VALUE"
     found: dict[str, dict[str, Any]] = {}
-    for given in texts:
-        left, equals, value = given.partition("=")
-        own, dot, name = left.partition(".") if chain is None else (chain, ".", left)
-        if not (dot and equals):
-            example = ("CHAIN.", "mode.") if chain is None else ("", "")
-            reason = "expected {}PARAMETER=VALUE, such as {}base_fee_scalar=20000".format(*example)
-            raise InvalidInput("--set", reason, given)
+    for left, value in assigned("--set", texts, form).items():
+        own, _, name = left.partition(".") if chain is None else (chain, "", left)
+        if not name:
+            raise InvalidInput("--set", f"expected {form}", left)
         found.setdefault(own, {})[name] = parse_parameter(name, value)
     return found

@@ -1,14 +1,13 @@
 """`feemodel report`: price every transaction and function of a project on every chain, and check a limit on fees."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from feemodel.cli.compare import Chains, fee_cells, folded, l1_sentence
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, L1Fees, Sizing, one_of, text, whole
 from feemodel.cli.verb import verb
-from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum._transaction import SET_CODE
-from feemodel.io.reports import STATISTICS, Use, read_project
+from feemodel.io.reports import STATISTICS, read_project
 
 
 @verb(out=TABLES)
@@ -63,7 +62,7 @@ def command(
         "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "l1Fees": dated,
         "uses": [
             {"kind": use.kind, "name": use.name, "gasUsed": use.gas_used, "source": use.source,
-             "transaction": _sent(use), "fees": each}
+             "fees": each}
             for use, each in zip(uses, fees, strict=True)
         ],
         "without": {name: str(why) for name, why in without.items()}, "said": said,
@@ -79,26 +78,3 @@ def command(
         for use, each in zip(uses, paid, strict=True)
     ]  # fmt: skip
     return Answer(data, tables, notes, file=rows, code=1 if count else 0)
-
-
-def _sent(use: Use) -> dict[str, Any]:
-    """Return the transaction with the field names of JSON-RPC, as `feemodel compare` reads it from a file."""
-    one = use.transaction
-    fields: dict[str, Any] = {
-        "type": one.type, "chainId": one.chain_id, "nonce": one.nonce, "from": one.sender(), "to": one.to,
-        "value": one.value, "input": one.data, "gas": one.gas_limit, "gasUsed": use.gas_used,
-    }  # fmt: skip
-    if one.max_fee or one.max_priority_fee:
-        fields |= {"maxFeePerGas": one.max_fee, "maxPriorityFeePerGas": one.max_priority_fee}
-    else:
-        fields["gasPrice"] = one.gas_price
-    found: dict[str, Any] = {
-        name: to_hex(value) if isinstance(value, bytes) else to_quantity(value)
-        for name, value in fields.items()
-        if value is not None
-    }
-    accesses = [
-        {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
-        for address, keys in one.access_list or ()
-    ]
-    return {"to": None} | found | ({"accessList": accesses} if accesses else {})

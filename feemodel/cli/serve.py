@@ -4,12 +4,12 @@ import inspect
 import os
 import tempfile
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from feemodel._extras import need
 from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import flag, text
 from feemodel.cli.verb import Verb, verb
@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from feemodel.server.loaded import Loaded
     from feemodel.server.settings import Settings
 
-PACKAGES = ("uvicorn", "httptools", "starlette", "aiohttp", "msgspec", "prometheus_client")
-
 
 def __getattr__(name: str) -> Verb:
     """Return the command, whose options are the settings of the server."""
     if name != "command":
         raise AttributeError(name)
-    for package in PACKAGES:
-        if find_spec(package) is None:
-            raise ModuleNotFoundError(name=package)
+    need("serve", "uvicorn")
     serve.__signature__ = inspect.Signature(_options())  # type: ignore[attr-defined]
     return verb()(serve)
 

@@ -2,20 +2,22 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli import STDIN, UsageError
-from feemodel.cli.parameters import check_known
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, intrinsic_gas, parse_transaction
 from feemodel.ethereum._transaction_table import RAW, assumptions, columns_of, is_known, transactions_of
-from feemodel.io.files import PathLike, contents, parse_json, reading
+from feemodel.io.files import contents, parse_json, reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from feemodel.simulation.surfaces import Workload
+    from feemodel.sizes._codecs import Codec
 
 
 def is_file(subject: str) -> bool:
@@ -113,25 +115,27 @@ def priced_rows(table: "pd.DataFrame", *, set_code: bool = False) -> list[bool]:
     return [is_missing(kind) or kind != kind or read_type("type", kind, maximum=MAX_TYPE) in priced for kind in kinds]
 
 
-def measured_workload(
-    path: PathLike | None, size: str, gas: str = "gas_used", columns: Mapping[str, str] | None = None
-) -> "Workload | None":
-    """Return the measured sizes and the gas of the transactions in a file; `None` for a file that has no sizes.
+def read_workload(
+    path: str, codec: "Codec", columns: Mapping[str, str] | None = None, *, packed: bool = False
+) -> "Workload":
+    """Return the sizes and the gas of the transactions of a file; transactions without gas used are left out."""
+    from feemodel.simulation.surfaces import Workload
 
-    Without a path, return those of the transactions in the package, by the columns `size` and `gas`.
-    """
+    read = read_transaction_file(path, columns, gas_used=True)
+    left_out = [said for said in read.said if said.startswith("left out")]
+    workload = Workload.from_transactions(read.table, codec=codec, packed=packed, name=Path(path).name)
+    return replace(workload, name="; ".join([workload.name, *left_out]))
+
+
+def shipped_workload() -> "Workload":
+    """Return the sizes by zstd and the gas used of the transactions in the package."""
     import numpy as np
 
     from feemodel.io.shipped import read_shipped_transactions
-    from feemodel.io.transactions import read_measured
     from feemodel.simulation.surfaces import Workload
 
-    if path is not None:
-        measured = read_measured(path, size, gas=gas, columns=columns)
-        return None if measured is None else Workload(**measured)
     table = read_shipped_transactions()
-    for name, column in (("size", size), ("gas", gas)):
-        check_known(name, column, [*map(str, table)])
-    known = table.dropna(subset=[size, gas])
-    name = f"real Linea transactions in the package, {len(known):,} of {len(table):,} that have {size} and {gas}"
-    return Workload(name, *(known[one].to_numpy(np.int64) for one in (size, gas, "timestamp", "calldata_bytes")))
+    known = table.dropna(subset=["gas_used"])
+    name = f"real Linea transactions in the package, {len(known):,} of {len(table):,} that have gas_used"
+    columns = ("zstd", "gas_used", "timestamp", "calldata_bytes")
+    return Workload(name, *(known[column].to_numpy(np.int64) for column in columns))

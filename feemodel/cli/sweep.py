@@ -14,17 +14,17 @@ from msgspec import Meta
 import feemodel
 from feemodel.cli.output import DATASETS, Answer, Table
 from feemodel.cli.parameters import Resume, SpecFile, Workers, check_known
-from feemodel.cli.subjects import measured_workload
+from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import parse
 from feemodel.io.files import read_toml
 from feemodel.linea.from_l1 import priority_fee_from_l1
+from feemodel.sizes._codecs import Zstd
 
 if TYPE_CHECKING:
     from feemodel.simulation.samples import Samples
     from feemodel.simulation.statistics import Over
-    from feemodel.simulation.surfaces import Workload
 
 FORMULAS: dict[str, Callable[..., Any]] = {
     "priority_fee": feemodel.priority_fee,
@@ -66,14 +66,6 @@ class Draws(msgspec.Struct, forbid_unknown_fields=True):
     rng: Annotated[int, Meta(ge=0)] | None = None
 
 
-class Transactions(msgspec.Struct, forbid_unknown_fields=True):
-    """The transactions of a file, or of the package, and the columns of their size and gas."""
-
-    file: str = SHIPPED
-    compressed_size: str = "compressed_size"
-    gas: str = "gas"
-
-
 class Spec(msgspec.Struct, forbid_unknown_fields=True):
     """Contents of a file that describes a sweep."""
 
@@ -81,7 +73,7 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
     over: list[str] = []
     quantile: list[float] = []
     above: list[float] = []
-    transactions: Transactions | None = None
+    transactions: str | None = None
     grid: dict[str, Any] = {}
     monte_carlo: Draws | None = None
     sobol: Draws | None = None
@@ -155,7 +147,8 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> Sweep:
         for name, value in spec.grid.items()
     }
     if spec.transactions is not None:
-        axes["transactions"] = _transactions(spec.transactions, folder)
+        path = folder / spec.transactions
+        axes["transactions"] = shipped_workload() if spec.transactions == SHIPPED else read_workload(str(path), Zstd())
     parts = [grid(**axes)] if axes else []
     for draw, asked in ((monte_carlo, spec.monte_carlo), (sobol, spec.sobol)):
         if asked is not None:
@@ -187,12 +180,3 @@ def _distribution(name: str, value: Any) -> Any:
         return known[asked](**shape)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InvalidInput(name, f"expected parameters of scipy.stats.{asked} ({error})", shape) from None
-
-
-def _transactions(asked: Transactions, folder: Path) -> "Workload":
-    """Return the sizes and the gas of the transactions in a file, or of those in the package."""
-    path = None if asked.file == SHIPPED else folder / asked.file
-    workload = measured_workload(path, asked.compressed_size, asked.gas)
-    if workload is None:
-        raise UnreadableFile(f"{path}: expected CSV or Parquet with a column {asked.compressed_size}")
-    return workload

@@ -1,7 +1,6 @@
 """Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,10 +9,10 @@ from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction_fields import FIELD_NAMES, FIELD_OF
+from feemodel.ethereum._transaction_fields import FIELD_OF
 from feemodel.io.files import PathLike, column_names, container_of, contents, json_objects, reading
 from feemodel.io.formats import read_table, table_of_objects
-from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Column, Schema, in_order
+from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Schema, in_order
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
@@ -136,65 +135,3 @@ def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
 
 def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
     raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))
-
-
-def read_measured(
-    path: PathLike, size: str, *, gas: str = "gas_used", columns: Mapping[str, str] | None = None
-) -> dict[str, Any] | None:
-    """Read measured sizes and gas from a CSV or Parquet file; return keyword arguments for a workload, or `None`.
-
-    The result is `None` if the file has no sizes. Rows without a size or without gas are left out. The name of the
-    workload states how many rows were left out.
-
-    Parameters
-    ----------
-    path : the file. The columns `timestamp` [s] and `calldata_bytes` [byte] are read too, if the file has them.
-    size : name of the column with compressed sizes [byte].
-    gas : name of the column with gas [gas].
-    columns : column of the table → column of the file, with the unit if the file does not use the unit of the table.
-
-    Raises `UnreadableFile` for a value that is not a whole number, and if no row has both a size and gas. Raises
-    `InvalidInput` if the file has neither the column of sizes nor data that could be measured.
-    """
-    with reading(path):
-        container = container_of(path)
-        if container not in ("csv", "parquet"):
-            return None
-        names = column_names(path, container)
-        if (columns or {}).get(size, size) not in names:
-            if gas in names and not columns and {*PAYLOADS, "input", *FIELD_NAMES["input"]}.isdisjoint(names):
-                raise InvalidInput("size", f"expected one of the columns {', '.join(names)}", size)
-            return None
-        schema = Schema(
-            "measured transactions",
-            (
-                Column(size, "whole", "bytes", "compressed size", "nullable"),
-                Column(gas, "whole", "gas", "of the transaction", "nullable"),
-                Column("timestamp", "time", "s", "since 1970", "optional"),
-                Column("calldata_bytes", "whole", "bytes", "of the input", "optional"),
-            ),
-        )
-        table = read_table(path, schema, columns)
-        known, reasons = _with_values(table, (size, gas))
-    found: dict[str, Any] = {
-        "name": "; ".join([Path(path).name, *reasons]),
-        "compressed_size": known[size].to_numpy(np.int64),
-        "gas": known[gas].to_numpy(np.int64),
-    }
-    for name, column in (("timestamp", "timestamp"), ("calldata", "calldata_bytes")):
-        if known[column].notna().all():
-            found[name] = known[column].to_numpy(np.int64)
-    return found
-
-
-def _with_values(table: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with values in all named columns and, for each column, a note on the omitted rows."""
-    reasons = []
-    for name in names:
-        missing = table[name].isna()
-        if missing.all():
-            raise InvalidInput(name, "expected a value in at least one row", None)
-        if missing.any():
-            reasons.append(f"left out: {int(missing.sum()):,} of {len(table):,} rows without {name}")
-            table = table[~missing]
-    return table, reasons

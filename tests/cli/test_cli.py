@@ -18,15 +18,11 @@ from feemodel import _extras as extras
 from feemodel._extras import install_command
 from feemodel.cli import VERBS, main
 from feemodel.cli.verb import verb
-from feemodel.ethereum._quantities import to_hex
-from feemodel.execution import estimate_gas
 from feemodel.io import read_blocks
 from feemodel.rollups.chains import CHAINS
 from feemodel.sizes._codecs import CODECS
 from tests.conftest import ROOT
 from tests.helpers import node_server
-from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, development_state, encoded
-from tests.helpers.execution_engines import HAS_NATIVE
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
 RAW = (
@@ -93,27 +89,6 @@ def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, mo
 
     assert from_file == from_stdin == answer(capsys, "explain", json.dumps(CALL))
     assert from_file["offeredPricePerGas"] is None
-
-
-def test_explain_executes_on_a_genesis(capsys):
-    """An ERC-20 transfer on the development chain: the gas limit is estimated, the gas used is that of a receipt."""
-    to, data = to_hex(ALDER), to_hex(encoded("transfer(address,uint256)", bytes(19) + b"\x01", UNIT))
-    call = {"from": to_hex(HOLDERS[0]), "to": to, "data": data}
-    estimate = estimate_gas(call, development_state())
-
-    gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS))["gas"]
-    assert gas == {"estimated": estimate.gas_limit, "limit": estimate.gas_limit, "used": estimate.gas_used}
-
-    if HAS_NATIVE:
-        gas = answer(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--intact")["gas"]
-        assert gas["estimated"] == estimate_gas(call, development_state(), search="intact").gas_limit
-
-    code, words = complaint(capsys, "explain", json.dumps(call), "--intact")
-    assert (code, words) == (2, "--intact: expected --genesis too, got True")
-    code, words = complaint(capsys, "explain", json.dumps(call), "--genesis", str(GENESIS), "--gas", "30000")
-    assert (code, words.startswith("--gas: not valid with --genesis")) == (2, True)
-    code, words = complaint(capsys, "explain", RAW, "--genesis", str(GENESIS))
-    assert (code, words.startswith("--genesis: expected a call, not a signed transaction")) == (2, True)
 
 
 def test_explain_can_answer_by_its_exit_code(capsys):
@@ -325,8 +300,8 @@ def test_fetch_adds_the_tips_at_a_percentile(tmp_path, capsys):
 
 
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "msgspec", None)
-    said = f"serve needs the package msgspec: {install_command('msgspec')}"
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    said = f"serve needs the package uvicorn: {install_command('uvicorn')}"
 
     assert complaint(capsys, "serve", "--port", "0") == (2, said)
 

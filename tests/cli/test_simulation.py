@@ -12,6 +12,7 @@ from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
+from tests.cli.test_cli import RAW
 
 QUICK = ["--hours", "12", "--arrival-rate", "0.3"]
 
@@ -84,17 +85,17 @@ def test_days_land_in_a_file(tmp_path, capsys):
 
 
 def test_own_transactions_and_fees_can_be_read(tmp_path, capsys):
-    fees, transactions = tmp_path / "fees.csv", tmp_path / "transactions.csv"
+    fees, transactions = tmp_path / "fees.csv", tmp_path / "transactions.txt"
     fees.write_text(
         "block_number,timestamp,base_fee_per_gas,excess_blob_gas\n"
         + "".join(f"{i},{1_767_800_000 + 12 * i},{10**9},180000000\n" for i in range(200))
     )
-    transactions.write_text("gas_used,calldata_bytes,mine\n21000,0,100\n")
-    files = ["--l1", str(fees), "--transactions", str(transactions), "--size", "mine"]
+    transactions.write_text(RAW)
+    files = ["--l1", str(fees), "--transactions", str(transactions)]
     found = answer(capsys, "backtest", *files)
 
     assert found["assumed"]["l1_fees"] == "fees.csv"
-    assert found["assumed"]["workload"] == "transactions.csv"
+    assert found["assumed"]["workload"].startswith("transactions.txt (zstd; assumed: gas limits")
 
 
 def test_calibrate_prints_a_margin_with_its_interval(capsys):

@@ -12,6 +12,7 @@ from feemodel.cli.sweep import parse_sweep_spec
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io.files import read_toml
 from feemodel.simulation.sweep import sweep
+from tests.cli.test_cli import RAW
 from tests.conftest import ROOT
 
 
@@ -27,28 +28,13 @@ def test_the_specs_that_ship_run(name):
     assert (mean > 0).all()
 
 
-def test_a_transaction_without_a_whole_size_is_named(tmp_path):
-    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n10.5,5\n")
-    table = {"file": "mine.csv", "compressed_size": "bytes"}
-    with pytest.raises(UnreadableFile, match=r"row 3: bytes: expected a whole number, got '10\.5'"):
-        parse_sweep_spec({"formula": "priority_fee", "transactions": table}, tmp_path)
-
-
-def test_a_transaction_without_a_size_is_left_out_and_counted(tmp_path):
-    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n,5\n")
-    table = {"file": "mine.csv", "compressed_size": "bytes", "gas": "gas"}
-    sizes = parse_sweep_spec({"formula": "priority_fee", "transactions": table}, tmp_path).samples["compressed_size"]
-
-    assert sizes.attrs["from"] == "2 mine.csv; left out: 1 of 3 rows without bytes"
-
-
 def test_a_spec_says_what_the_calls_say(tmp_path):
-    (tmp_path / "mine.csv").write_text("bytes,gas\n128,21000\n200,46000\n")
+    (tmp_path / "mine.txt").write_text(f"{RAW}\n{RAW}\n")
     spec = parse_sweep_spec(
         {
             "formula": "priority_fee_from_l1",
             "over": ["sample"],
-            "transactions": {"file": "mine.csv", "compressed_size": "bytes"},
+            "transactions": "mine.txt",
             "grid": {
                 "margin": {"from": 1.0, "to": 2.0, "count": 3},
                 "fixed_cost": {"from": 1, "to": 100, "count": 3, "spacing": "log"},
@@ -66,7 +52,8 @@ def test_a_spec_says_what_the_calls_say(tmp_path):
 
     assert [*samples] == ["base_fee", "blob_base_fee", "margin", "fixed_cost", "compressed_size", "gas"]
     assert samples["base_fee"].dims == ("sample",)
-    assert samples["compressed_size"].values.tolist() == [128, 200]
+    assert samples["gas"].values.tolist() == [21_000] * 2
+    assert samples["compressed_size"].attrs["from"].startswith("2 mine.txt (zstd; assumed: ")
     assert samples["margin"].values.tolist() == [1.0, 1.5, 2.0]
     assert samples["fixed_cost"].values.tolist() == [1, 10, 100]
     assert spec.reduce.dims == ("sample",)
@@ -138,9 +125,7 @@ def drawn(**shape):
         (FEE | {"sobol": {"count": 8, "inputs": {"gas": {"distribution": "norm", "scale": "a"}}}}, "gas"),
         (FEE | {"monte_carlo": {"count": 1e9, "inputs": {"gas": [1, 2]}}}, "count: expected `int`"),
         (FEE | {"monte_carlo": {"count": 8, "inputs": {"gas": {"distribution": "norm", "loc": [1, 2]}}}}, "gas"),
-        (FEE | {"transactions": {"compressed_size": ["zstd"], "gas": "gas_used"}}, "compressed_size"),
-        (FEE | {"transactions": {"file": 5}}, "file"),
-        (FEE | {"transactions": {"compressed_size": "zst", "gas": "gas_used"}}, "did you mean zstd"),
+        (FEE | {"transactions": 5}, "transactions: expected `str | null`, got 5"),
     ],
 )
 def test_what_is_wrong_with_a_spec_is_named(spec, named, tmp_path):

@@ -1,7 +1,6 @@
 """Tables that users bring: every verb and function that takes transactions takes them."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -246,43 +245,6 @@ def test_verbs_take_own_names(capsys, tmp_path):
     assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
     code, _, error = run(capsys, "sizes", own_csv(tmp_path / "mine.csv"), "--columns", "nonce")
     assert (code, "expected FIELD=NAME" in error) == (2, True)
-
-
-SIZED = "zstd,gas_used,calldata_bytes\n100,21000,0\n200,50000,68\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("200,", "10.5,", r"row 2: zstd: expected a whole number, got '10\.5'"),
-        ("50000", "-1", "row 2: gas_used: expected a whole number, got '-1'"),
-    ],
-)
-def test_a_row_of_sizes_is_neither_dropped_nor_cut(capsys, tmp_path, old, new, message):
-    path = tmp_path / "sizes.csv"
-    path.write_text(SIZED.replace(old, new))
-    code, _, error = run(capsys, "backtest", "--transactions", path)
-    assert code == 3
-    assert re.search(message, error)
-
-
-@pytest.mark.parametrize(("old", "new", "column"), [("200,", ",", "zstd"), ("50000", "", "gas_used")])
-def test_rows_without_size_or_gas_are_left_out_and_counted(capsys, tmp_path, old, new, column):
-    path = tmp_path / "sizes.csv"
-    path.write_text(SIZED.replace(old, new))
-    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--arrival-rate", "0.01")
-    assert code == 0
-    assert f"workload: sizes.csv; left out: 1 of 2 rows without {column}\n" in out
-
-
-def test_the_shipped_transactions_are_read_as_a_file(capsys):
-    path = shipped_path("linea_transactions.csv")
-    code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "24", "--json")
-    own = run(capsys, "backtest", "--hours", "24", "--json")
-    assert code == 0
-    found = json.loads(out)
-    assert found["assumed"]["workload"] == f"{path.name}; left out: 1,089 of 2,282 rows without gas_used"
-    assert found["recovery"] == json.loads(own[1])["recovery"]
 
 
 def test_the_shipped_l1_fees_are_read_as_a_file(capsys):

@@ -115,21 +115,6 @@ def test_a_broadcast_of_several_chains_has_the_transactions_of_each(tmp_path):
     assert said == [f"assumed: {path}: gas limits in place of gas used, 3 transactions have no receipt"]
 
 
-@pytest.mark.parametrize("name", [BROADCAST, FORGE, HARDHAT])
-def test_fees_are_those_of_compare_for_the_same_transaction(name, capsys, tmp_path):
-    code, answer = answered(capsys, name)
-    assert code == 0
-    for place, use in enumerate(answer["uses"]):
-        file = tmp_path / f"{place}.json"
-        file.write_text(json.dumps(use["transaction"]) + "\n" + json.dumps(use["transaction"]) + "\n")
-        assert main(["compare", str(file), *FEES, "--json"]) == 0
-        compared = {row["rule"]: row for row in json.loads(capsys.readouterr().out)["rules"]}
-        assert compared.keys() == {fee["rule"] for fee in use["fees"]}
-        for fee in use["fees"]:
-            row = compared[fee["rule"]]
-            assert (2 * fee["l1_fee"], 2 * fee["l2_fee"]) == (row["l1_fee"], row["l2_fee"])
-
-
 @pytest.mark.parametrize(
     ("limit", "code"),
     [
