@@ -29,7 +29,6 @@ NOT_CALLED = {
     "feemodel.rollups.factors": {"Rule"},
     "feemodel.rollups.optimism": {"Upgrade"}, "feemodel.rollups.tables": {"with_columns"},
     "feemodel.simulation.forecast.recommend": {"Recommended", "Recommendation"},
-    "feemodel.simulation.l1_demand": {"DemandModel"},
     "feemodel.simulation.posting": {"PriceCap"},
     "feemodel.simulation.statistics": {"Over"},
     "feemodel.simulation.scenarios": {"check_block_seconds", "check_scenario"},

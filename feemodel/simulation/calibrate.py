@@ -1,9 +1,4 @@
-"""Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval.
-
-The confidence interval of `calibrate` covers only the random error from drawing paths. To show how much the margin
-depends on the history of L1 fees, `calibrate_histories` resamples the history in blocks of several lengths, and
-calibrates the margin on each resampled history.
-"""
+"""Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +20,6 @@ from feemodel.checks import (
     real_scalar,
     sequence,
     share,
-    whole_scalar,
 )
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
@@ -36,12 +30,9 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import PathJob, path_job
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.run import Where, in_order
-from feemodel.simulation.scenarios import Rng, bootstrap, check_scenario, generator_of
+from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Workload
 
-DAY = 86_400.0  # seconds
-MAX_HISTORIES = 10_000  # maximum number of resampled histories
-BLOCKS = (DAY, 3 * DAY)  # blocks of one day keep the daily cycle; blocks of three days also keep high-fee periods
 MAX_PATHS = 1 << 24
 
 
@@ -254,121 +245,6 @@ def calibration(
     elif high is None:
         reason = f"the interval has no upper end up to a margin of {highest:g}"
     return Calibration(margin, low, high, bound, level, paths, losing, reason, tuple(margins))
-
-
-def calibrate_histories(
-    workload: Workload,
-    history: "xr.Dataset",
-    rule: "PricingRule | None" = None,
-    posting: "Posting | None" = None,
-    *,
-    loss_probability: float,
-    arrival_rate: float,
-    rng: Rng,
-    histories: int = 40,
-    paths: int = 200,
-    horizon: float = DAY,
-    block_seconds: "Sequence[float]" = BLOCKS,
-    vary: Literal["estimate_margin", "margin"] = "estimate_margin",
-    counted: Literal["data_fees", "total_fees"] = "data_fees",
-    confidence: float = 0.95,
-    highest: float = MAX_MARGIN,
-    executor: "Where" = None,
-    workers: int | None = None,
-    progress: Progress = None,
-) -> xr.Dataset:
-    """Calibrate the margin on a history of L1 fees and on resampled histories, for several block lengths.
-
-    A resampled history is drawn from the history by a circular block bootstrap, and is as long as the history. Paths
-    are drawn from each resampled history by another bootstrap, with the block length that resampled the history. The
-    margins of the resampled histories differ because the paths are random and because the history is short.
-
-    Parameters
-    ----------
-    workload : sizes [byte] and gas [gas] of transactions.
-    history : scenario of one path.
-    rule : pricing rule: how costs are announced; `None` means the published defaults.
-    posting : posting policy: when and how bytes are posted to L1; `None` means that full blobs are posted.
-    loss_probability : maximum probability of a loss, between 0 and 1 [1].
-    arrival_rate : mean number of transactions per second [1 / s].
-    rng : seed, SeedSequence or Generator.
-    histories : number of resampled histories.
-    paths : number of paths drawn from the history, and from each resampled history.
-    horizon : length of a path [s].
-    block_seconds : lengths of bootstrap blocks; the result has a confidence interval for each length [s].
-    vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
-    counted : fees that are compared with the cost of posting: "total_fees", or "data_fees", the part that depends on
-        size.
-    confidence : confidence level of the intervals [1].
-    highest : largest margin to try [1].
-    executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
-    workers : number of threads or processes; the result does not depend on this number.
-    progress : `True` for a progress bar, or a function that is called after each calibration.
-
-    Returns
-    -------
-    Dataset. Over `block_seconds`: `margin`, the margin on the history itself; `low` and `high`, the ends of the
-    confidence interval of the margin from the resampled histories. Over `block_seconds` and `history`: `drawn_margin`,
-    the margin on each resampled history; NaN if no margin up to `highest` is large enough. The attributes `low` and
-    `high` are the smallest lower end and the largest upper end of the confidence intervals.
-
-    Raises
-    ------
-    InvalidInput : `block_seconds` is empty, or `calibrate` or `bootstrap` rejects an argument.
-    LimitExceeded : more than 10,000 histories, or more paths or transactions than `calibrate` allows.
-
-    >>> from feemodel.simulation.scenarios import replay
-    >>> steady = replay({"timestamp": 600 * np.arange(300), "base_fee": np.full(300, 7e7),
-    ...                  "blob_base_fee": np.full(300, 4e6)}, source="by hand")
-    >>> transfers = Workload("transfers", np.array([128]), np.array([21_000]))
-    >>> found = calibrate_histories(transfers, steady, PricingRule(lower_bound=None), loss_probability=0.5,
-    ...     arrival_rate=0.5, rng=1, histories=2, paths=4, horizon=7_200.0, block_seconds=[7_200.0])
-    >>> dict(found.sizes), bool(abs(found.drawn_margin / found.margin - 1).max() < 0.1)  # constant fees
-    ({'block_seconds': 1, 'history': 2}, True)
-    """
-    check_scenario("history", history)
-    count, level = whole_scalar("histories", histories, minimum=2), share("confidence", confidence)
-    check_limit(count, "histories", MAX_HISTORIES)
-    lengths = [real_scalar("block_seconds", length, unit="s") for length in sequence("block_seconds", block_seconds)]
-    if not lengths:
-        raise InvalidInput("block_seconds", "expected at least one block length", block_seconds)
-    margins = np.empty((len(lengths), 1 + count))
-    streams = generator_of(rng).spawn(len(lengths))
-    with reporting(progress, margins.size, "calibrations") as advance:
-        for index, (length, stream) in enumerate(zip(lengths, streams, strict=True)):
-            drawn = bootstrap(history, paths=count, block_seconds=length, method="circular", rng=stream)
-            for number in range(1 + count):
-                source = history if number == 0 else drawn.isel(path=[number - 1])
-                fees = bootstrap(source, paths=paths, block_seconds=length, horizon=horizon, rng=stream)
-                found = calibrate(
-                    workload,
-                    fees,
-                    rule,
-                    posting,
-                    loss_probability=loss_probability,
-                    arrival_rate=arrival_rate,
-                    rng=stream,
-                    vary=vary,
-                    counted=counted,
-                    highest=highest,
-                    executor=executor,
-                    workers=workers,
-                )
-                margins[index, number] = np.nan if found.margin is None else found.margin
-                advance(1)
-    # If no margin is large enough for a resampled history, the quantiles treat its margin as infinite.
-    ordered = np.sort(np.where(np.isnan(margins[:, 1:]), np.inf, margins[:, 1:]), axis=1)
-    tail = (1.0 - level) / 2.0
-    low, high = (np.quantile(ordered, level_of, axis=1, method="inverted_cdf") for level_of in (tail, 1.0 - tail))
-    columns = {"margin": margins[:, 0], "low": low, "high": high}
-    attributes = {"low": float(low.min()), "high": float(high.max()), "confidence": level}
-    attributes |= {"loss_probability": loss_probability, "paths": paths, "l1_fees": history.attrs["source"]}
-    return described_dataset(
-        {name: ("block_seconds", values, "1") for name, values in columns.items()}
-        | {"drawn_margin": (("block_seconds", "history"), margins[:, 1:], "1")},
-        {"block_seconds": ("block_seconds", lengths, "s"), "history": np.arange(count)},
-        attributes,
-    )
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:

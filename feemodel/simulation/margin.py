@@ -13,11 +13,12 @@ from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.progress import Progress, reporting
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.calibrate import DAY, calibrate
+from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap
 from feemodel.simulation.surfaces import Submission, Workload
 
+DAY = 86_400.0  # seconds
 FINALIZATION_GAS = 66_500  # L1 gas of finalization for each blob of Linea, January 2026, from public chain data
 
 

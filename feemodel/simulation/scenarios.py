@@ -3,7 +3,7 @@
 A scenario is a Dataset over `path` and `step`. The variables of a scenario are `base_fee` and `blob_base_fee`
 [wei / gas], and, if known, `tip` [wei / gas], `gas_used_ratio` and `blob_gas_used_ratio` [1]. The coordinate `elapsed`
 (step) is the start of each step [s]. A step lasts until the next step starts; the last step is as long as the median
-step. `feemodel.simulation.l1_demand` simulates scenarios.
+step.
 """
 
 from collections.abc import Mapping
@@ -365,21 +365,6 @@ def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
     if TIP in found:
         return np.asarray(found[TIP].to_numpy(), np.float64)
     return np.full((found.sizes["path"], found.sizes["step"]), real_scalar("otherwise", otherwise))
-
-
-def autocorrelation(values: NDArray[Any], lag: int) -> RealArray:
-    """Return the autocorrelation of each row at a lag of `lag` columns; NaN if the row is too short.
-
-    >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
-    array([-0.8])
-    """
-    rows, columns = np.asarray(real("values", values, minimum=None)), whole_scalar("lag", lag)
-    if rows.ndim != 2 or not rows.size:
-        raise InvalidInput("values", "expected rows of at least one number", rows.shape)
-    if columns >= rows.shape[1] or columns < 1:
-        return np.full(len(rows), np.nan)
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    return np.asarray((centred[:, columns:] * centred[:, :-columns]).sum(axis=1) / (centred**2).sum(axis=1))
 
 
 def _checked_starts(name: str, found: xr.Dataset) -> RealArray:

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from feemodel.simulation.scenarios import autocorrelation, step_seconds
+from feemodel.simulation.scenarios import step_seconds
+from models.l1_demand import autocorrelation
 
 FEES = ("base_fee", "blob_base_fee")
 LAGS = {"10 min": 600, "1 h": 3_600, "6 h": 21_600, "12 h": 43_200, "1 day": 86_400, "1 week": 604_800}  # [s]

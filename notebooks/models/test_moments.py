@@ -3,8 +3,8 @@
 import pytest
 
 from feemodel.io import read_shipped_l1_fees
-from feemodel.simulation import l1_demand
 from feemodel.simulation.scenarios import duration, replay
+from models import l1_demand
 from models.moments import compare_moments
 
 

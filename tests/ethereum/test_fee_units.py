@@ -14,7 +14,6 @@ from feemodel.cli import main
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
 from feemodel.ethereum._fee_units import implausible
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
-from feemodel.simulation import l1_demand
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.fixed import Fixed
@@ -161,14 +160,12 @@ def test_a_gap_of_a_month_is_said_by_every_result():
     assert found.attrs["assumed"] == backtest(WORKLOAD, found, arrival_rate=0.01, rng=1).attrs["l1_fees_assumed"]
     drawn = bootstrap(found, paths=1, block_seconds=86_400.0, rng=1)
     assert f"rows 600 s apart, also over gaps: {said}" == drawn.attrs["assumed"]
-    assert said in l1_demand.fit(found).source
 
 
 def test_without_gaps_nothing_is_said():
     found = replay(history(0), source="without")
     assert (found.attrs["gaps"], found.attrs["assumed"]) == ("none", "nothing")
     assert replay(read_shipped_l1_fees()).attrs["gaps"] == "none"
-    assert l1_demand.fit(found).source == "without"
 
 
 @pytest.mark.parametrize(("missed", "gaps"), [(0, "none"), (3, "none"), (4, "none"), (5, "1 of more than 60 s")])

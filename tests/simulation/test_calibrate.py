@@ -14,7 +14,7 @@ from feemodel import backtest, calibrate
 from feemodel.errors import InvalidInput
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.simulation.announced import CalldataPressure, PricingRule
-from feemodel.simulation.calibrate import calibrate_histories, calibration
+from feemodel.simulation.calibrate import calibration
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 
@@ -174,16 +174,3 @@ def test_the_loss_curve_falls_from_all_paths_to_none(found):
     expected = binomtest(found.losing, 40).proportion_ci(0.95, "exact")
     assert (curve["low"][1].item(), curve["high"][1].item()) == pytest.approx(expected)
     assert (np.diff(found.loss_curve()["loss_probability"]) <= 0).all()
-
-
-def test_the_historys_shortness_widens_the_interval(real, found):
-    """The dearest days make the margin: histories that miss or repeat them differ more than paths of one do."""
-    history = replay(read_shipped_l1_fees(), source="the shipped month")
-    drawn = calibrate_histories(
-        real, history, RULE, loss_probability=0.1, arrival_rate=0.1, rng=5, histories=8, paths=30, horizon=DAY / 2,
-        block_seconds=[DAY, 3 * DAY], workers=1,
-    )  # fmt: skip
-
-    assert (drawn["low"] <= drawn["high"]).all()
-    assert drawn.attrs["low"] == drawn["low"].min() < drawn.attrs["high"] == drawn["high"].max()
-    assert drawn["drawn_margin"].shape == (2, 8)

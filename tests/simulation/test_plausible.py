@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.simulation import l1_demand, samples
+from feemodel.simulation import samples
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.demand import Demand
@@ -54,10 +54,6 @@ SLIPS = {
         "block_seconds: .*in seconds; 24 h = 86,400",
     ),
     "days of a drawn path": (lambda: Bootstrap(paths=2, horizon=30.0), "horizon: .*in seconds"),
-    "hours of a simulated path": (
-        lambda: l1_demand.simulate(model(), paths=1, horizon=24.0, timestamp=1_770_000_000, rng=1),
-        "horizon: .*in seconds; 24 h = 86,400",
-    ),
     "hours of a finalization": (
         lambda: Costs(finalization_gas=1.0, finalize_seconds=6.0),
         "finalize_seconds: .*in s",
@@ -97,11 +93,6 @@ SLIPS = {
         "rate: .*per second; 125,280 per day = 1.45",
     ),
 }
-
-
-def model():
-    history = replay({"timestamp": 1_770_000_000 + 600 * np.arange(1_200), **WAVE})
-    return l1_demand.fit(history)
 
 
 @pytest.mark.parametrize("slip", SLIPS)

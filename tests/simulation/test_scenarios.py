@@ -1,22 +1,16 @@
-"""L1 scenarios: replays, block bootstraps, and paths on which the real rules follow simulated demand."""
+"""L1 scenarios: replays and block bootstraps."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy.signal import lfilter
-from scipy.special import ndtri
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io import read_l1_fees, read_shipped_l1_fees
-from feemodel.simulation import l1_demand
-from feemodel.simulation.l1_demand import drive
 from feemodel.simulation.scenarios import (
-    autocorrelation,
     bootstrap,
     check_scenario,
     duration,
@@ -31,11 +25,6 @@ HOUR, DAY = 3_600, 86_400  # seconds
 @pytest.fixture(scope="module")
 def history():
     return replay(read_shipped_l1_fees(), source="the shipped month")
-
-
-@pytest.fixture(scope="module")
-def model(history):
-    return l1_demand.fit(history)
 
 
 def test_a_replay_is_the_history(history):
@@ -127,12 +116,9 @@ def test_stationary_blocks_have_the_mean_length_asked_for(staircase):
     assert begins.mean() == pytest.approx(1 / 36 * (1 - 1 / 500), rel=0.05)
 
 
-def test_more_paths_leave_the_first_ones_as_they_are(history, model):
+def test_more_paths_leave_the_first_ones_as_they_are(history):
     few, many = (bootstrap(history, paths=n, block_seconds=DAY, horizon=DAY, rng=5) for n in (2, 4))
     assert few["base_fee"].equals(many["base_fee"].isel(path=[0, 1]))
-
-    few, many = (l1_demand.simulate(model, paths=n, horizon=HOUR, timestamp=JANUARY_2026, rng=5) for n in (1, 2))
-    assert few["blob_base_fee"].equals(many["blob_base_fee"].isel(path=[0]))
 
 
 def test_a_horizon_is_the_length_of_a_path(history):
@@ -161,76 +147,6 @@ def test_a_bootstrap_needs_one_path(history):
     many = bootstrap(history, paths=2, block_seconds=DAY, rng=1)
     with pytest.raises(InvalidInput, match="expected a history of one path, got 2"):
         bootstrap(many, paths=1, block_seconds=DAY, rng=1)
-
-
-@pytest.mark.parametrize("rules", MAINNET.rows, ids=lambda rules: rules.name)
-@pytest.mark.parametrize("start", [7, 70_000_000, 45_000_000_000])
-def test_driven_paths_follow_the_rules_of_l1_exactly(rules, start):
-    """Each block of the kernel, against the formulas in whole numbers."""
-    rng, count, limit = np.random.default_rng(3), 20_000, 60_000_000
-    demand = start * np.exp(rng.standard_normal(count).cumsum() * 0.05 + rng.standard_normal(count))
-    blobs = np.minimum(rng.negative_binomial(1.56, 0.3, count), rules.maximum)
-    target, most = rules.target * GAS_PER_BLOB, rules.maximum * GAS_PER_BLOB
-    excess = round(rules.update_fraction * np.log(max(1, start / 16)))
-    base_fees, excesses, used = drive(
-        demand, blobs, start, excess, limit, target, most, rules.update_fraction, rules.reserve
-    )
-
-    assert used.max() <= limit
-    assert next_base_fee(base_fees[:-1], used[:-1], limit).tolist() == base_fees[1:].tolist()
-    following = next_excess_blob_gas(excesses[:-1], blobs[:-1] * GAS_PER_BLOB, base_fees[:-1], rules.timestamp)
-    assert following.tolist() == excesses[1:].tolist()
-
-
-def test_the_base_fee_comes_to_the_demand_price():
-    """At a steady demand the fee settles where half the gas is used, which is what the demand price means."""
-    base_fees, _, used = drive(np.full(500, 3e9), np.zeros(500, np.int64), 10**6, 0, 60_000_000, 1, 2, 3, False)
-
-    assert base_fees[-1] == pytest.approx(3e9, rel=1e-6)
-    assert used[-1] == pytest.approx(30_000_000, rel=1e-6)
-
-
-def test_scarce_blobs_cost_the_reserve():
-    """Far fewer blobs than the target, a steady base fee: the blob base fee hovers about a sixteenth of it."""
-    row, rng = MAINNET.rows[-1], np.random.default_rng(1)
-    blobs = np.minimum(rng.negative_binomial(1.56, 1.56 / (1.56 + 4.81), 40_000), row.maximum)
-    rules = (row.target * GAS_PER_BLOB, row.maximum * GAS_PER_BLOB, row.update_fraction, row.reserve)
-    base_fees, excesses, _ = drive(np.full(40_000, 8e8), blobs, 800_000_000, 0, 60_000_000, *rules)
-    reserve_bound = base_fees[30_000:] > 16 * np.exp(excesses[30_000:] / row.update_fraction)
-
-    # Excess must rest in the mean: p · u / 3 = (1 − p) · (14 − u) at u = 4.81 blobs
-    assert reserve_bound.mean() == pytest.approx((14 - 4.81) / (14 - 4.81 + 4.81 / 3), abs=0.01)
-    assert np.median(np.exp(excesses[30_000:] / row.update_fraction)) == pytest.approx(8e8 / 16, rel=0.1)
-
-
-def test_the_fitted_demand_is_the_observed_distribution(history, model):
-    levels = np.array([0.05, 0.5, 0.95])
-    observed = np.quantile(history["base_fee"].to_numpy(), levels)
-
-    assert model.price(ndtri(levels)) == pytest.approx(observed, rel=0.02)
-    assert model.cycle.index(max(model.cycle)) == 15  # UTC: the American morning
-    assert model.price(np.array([5.0, 6.0]))[1] > model.price(np.array([5.0, 6.0]))[0] > observed[-1]  # the tail
-
-
-def test_demand_for_more_blobs_than_the_target_is_refused_once_it_has_no_price(model):
-    with pytest.raises(InvalidInput, match="numerator"):
-        l1_demand.simulate(
-            replace(model, blobs_per_block=60.0), paths=1, horizon=10 * DAY, timestamp=JANUARY_2026, rng=1
-        )
-
-
-def test_a_demand_model_needs_days_of_history(history):
-    with pytest.raises(InvalidInput, match="expected at least 8 days"):
-        l1_demand.fit(history.isel(step=slice(0, 500)))
-    with pytest.raises(InvalidInput, match="expected one path with datetimes"):
-        l1_demand.fit(bootstrap(history, paths=1, block_seconds=DAY, rng=1))
-
-
-def test_autocorrelation_is_that_of_a_known_process():
-    values = lfilter([1.0], [1.0, -0.8], np.random.default_rng(1).standard_normal((1, 200_000)), axis=1)
-
-    assert autocorrelation(values, 3)[0] == pytest.approx(0.8**3, abs=0.01)
-    assert np.isnan(autocorrelation(values[:, :10], 10)[0])
 
 
 @pytest.mark.parametrize("column", ["tip", "gas_used_ratio", "blob_gas_used_ratio"])

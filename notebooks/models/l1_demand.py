@@ -45,7 +45,6 @@ from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,
     Rng,
-    autocorrelation,
     check_scenario,
     check_scenario_size,
     duration,
@@ -315,6 +314,21 @@ def _ornstein_uhlenbeck(blocks: int, time: float, stream: Generator) -> RealArra
     shocks = stream.standard_normal(blocks) * math.sqrt(1 - decay**2)
     shocks[0] /= math.sqrt(1 - decay**2)
     return np.asarray(lfilter([1.0], [1.0, -decay], shocks))
+
+
+def autocorrelation(values: RealArray, lag: int) -> RealArray:
+    """Return the autocorrelation of each row at a lag of `lag` columns; NaN if the row is too short.
+
+    >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
+    array([-0.8])
+    """
+    rows, columns = np.asarray(real("values", values, minimum=None)), whole_scalar("lag", lag)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidInput("values", "expected rows of at least one number", rows.shape)
+    if columns >= rows.shape[1] or columns < 1:
+        return np.full(len(rows), np.nan)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return np.asarray((centred[:, columns:] * centred[:, :-columns]).sum(axis=1) / (centred**2).sum(axis=1))
 
 
 def _two_times(lags: RealArray, seen: RealArray, length: float) -> tuple[float, float, float]:
