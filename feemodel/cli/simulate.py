@@ -9,11 +9,11 @@ from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Seed, SpecFile, Wor
 from feemodel.cli.paths import Scenario, measured, path_notes
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.simulation.closed_loop.baseline import baseline_posting, baseline_pricing, break_even, fitted, unweighted
+from feemodel.simulation._l1_columns import RATIOS
+from feemodel.simulation.closed_loop.baseline import PRICINGS, baseline_pricing, break_even, fitted
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.policies import POSTINGS, PRICINGS, WITH_SLA
-from feemodel.simulation.posting import Costs, Posting
+from feemodel.simulation.posting import Costs, Posting, PriceCap
 
 if TYPE_CHECKING:
     import xarray
@@ -21,28 +21,32 @@ if TYPE_CHECKING:
 
 FIT = "fit"
 SLA_HOURS = 16.0
+POSTINGS = ("fill", "deadline", "price-cap")
 
 
 @dataclass(frozen=True)
 class Policies:
     """Policies of the operator, and the demand of the users."""
 
-    pricing: Annotated[str, one_of("pricing policy", PRICINGS)] = "linea"
+    pricing: Annotated[Any, one_of("pricing policy", PRICINGS)] = "linea"
     fit: Annotated[bool, flag("set the level of the price so that it breaks even at elasticity 0")] = False
     elasticity: Annotated[float, real("price elasticity of demand", least=0)] = Demand().elasticity
     arrival_rate: ArrivalRate = Demand().rate
     poisson: Annotated[bool, flag("draw the number of arrivals at random (default: their mean)")] = False
     posting: Annotated[str, one_of("posting policy", POSTINGS)] = "fill"
-    sla: Annotated[float | None, real("delay of price-cap; longest wait of others (default: 16)", "h", above=0)] = None
+    sla: Annotated[float | None, real("target of price-cap, or the deadline (default: 16)", "h", above=0)] = None
     finalization_gas: Annotated[float, real("L1 gas of finalization per blob, 66500 on Linea", "gas", least=0)] = (
         Costs().finalization_gas
     )
 
     def read(self, history: "xarray.Dataset", step: float) -> dict[str, Any]:
         """Return the arguments of `simulate` by name."""
-        if self.sla is not None and self.posting not in WITH_SLA:
-            raise InvalidInput("sla", f"expected only with --posting {', '.join(WITH_SLA)}", self.sla)
-        posting = baseline_posting(self.posting, sla=(SLA_HOURS if self.sla is None else self.sla) * HOUR)
+        if self.sla is not None and self.posting == "fill":
+            raise InvalidInput("sla", "expected only with --posting deadline or price-cap", self.sla)
+        sla = (SLA_HOURS if self.sla is None else self.sla) * HOUR
+        posting = Posting(deadline=sla if self.posting == "deadline" else None)
+        if self.posting == "price-cap":
+            posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla))
         costs = Costs(finalization_gas=self.finalization_gas, finalize_blobs=1) if self.finalization_gas else Costs()
         demand = Demand(rate=self.arrival_rate, poisson=self.poisson)
         even = break_even(history, Posting(submission=posting.submission), demand, step=step)
@@ -73,7 +77,7 @@ def command(
     submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted as soon as the blob is
     full. Users pay only for data.
     """
-    history = unweighted(scenario.read())
+    history = scenario.read().drop_vars(RATIOS, errors="ignore")  # all blocks have the same weight
     made = policies.read(history, step)
     fees = scenario.l1_fees(history, seed)
     record = 0 if picture is None else 1

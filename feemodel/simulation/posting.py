@@ -14,8 +14,7 @@ from feemodel.simulation.surfaces import Submission
 
 MONTH = 30 * 86_400.0  # seconds
 MAX_BLOBS = 72  # maximum number of blobs of a submission; an L1 block cannot contain more
-KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer", "clairvoyant")
-WITH_DEADLINE = ("deadline", "clairvoyant")  # kinds that have a deadline
+KINDS = ("fill", "deadline", "price-cap", "blob-or-calldata", "alternative-layer")
 TIP_KINDS = ("paid", "constant")
 
 
@@ -51,9 +50,7 @@ class Posting:
     - "deadline": when blobs are full, or when the waiting time of the first byte reaches the deadline;
     - "price-cap": when blobs are full and the price cap covers L1 fees;
     - "blob-or-calldata": when blobs are full, as blobs or calldata, whichever is cheaper;
-    - "alternative-layer": when blobs are full, to another data availability layer;
-    - "clairvoyant": in the cheapest block between the time when blobs are full and the deadline. The policy knows all
-      future fees, so its cost is a lower bound for real policies.
+    - "alternative-layer": when blobs are full, to another data availability layer.
 
     >>> Posting(deadline=3_600.0, stream_ratio=0.52).submission.capacity
     130048
@@ -62,10 +59,7 @@ class Posting:
     """
 
     submission: Submission = field(default_factory=Submission)
-    #: Maximum waiting time of a byte [s]. For "clairvoyant", the waiting time starts when the submission is full.
-    deadline: float | None = None
-    #: (Cost of an hour of waiting) / (median cost of a submission), for "clairvoyant" [1 / h].
-    delay_cost: float = 0.0
+    deadline: float | None = None  #: maximum waiting time of a byte [s]
     #: Size of all transactions compressed together / sum of the sizes of transactions compressed one by one [1].
     stream_ratio: float = 1.0
     kind: str = "fill"
@@ -80,18 +74,13 @@ class Posting:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
         check_plausible("deadline", self.deadline, "in seconds; 16 h = 57,600", lowest=60.0)
-        check_plausible("delay_cost", self.delay_cost, "a factor per hour; 30 % = 0.3", highest=10.0)
         check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % = 0.52", highest=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)
         if choice("kind", self.kind, KINDS) == "fill" and self.deadline is not None:
             object.__setattr__(self, "kind", "deadline")
-        if (self.deadline is None) == (self.kind in WITH_DEADLINE):
+        if (self.deadline is None) == (self.kind == "deadline"):
             expected = "a deadline" if self.deadline is None else "no deadline"
             raise InvalidInput("deadline", f"expected {expected} with kind {self.kind}", self.deadline)
-        if self.blobs > 1 and self.kind == "clairvoyant":
-            raise InvalidInput("blobs", "expected 1 with kind clairvoyant", self.blobs)
-        if self.delay_cost and self.kind != "clairvoyant":
-            raise InvalidInput("delay_cost", "expected 0 unless kind is clairvoyant", self.delay_cost)
         instance("cap", self.cap, PriceCap)
 
 

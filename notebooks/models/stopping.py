@@ -23,8 +23,7 @@ from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation.closed_loop._l1_steps import fees_by_step
-from feemodel.simulation.closed_loop.finality import price_of_finality
-from feemodel.simulation.posting import Posting
+from models.finality import Clairvoyant, price_of_finality
 
 MIN_STEP = 1e-3  # minimum length of a step [s]
 BIN_SECONDS = 1_200.0  # length of a bin, in which one maximum cost applies; at least one step [s]
@@ -49,7 +48,7 @@ class StoppingLimits(NamedTuple):
 def posted_by_forecast(l1_fees: xr.Dataset, *, deadline: float, delay_cost: float, step: float = 12.0) -> xr.Dataset:
     """Compare submissions that leave by forecast with submissions that are sent when they are due.
 
-    The result is that of `feemodel.simulation.closed_loop.finality.price_of_finality`, whose submissions these are. A
+    The result is that of `models.finality.price_of_finality`, whose submissions these are. A
     submission waits at most `deadline` seconds; an hour of waiting costs `delay_cost` of the median submission [1 / h].
 
     >>> from feemodel.simulation.scenarios import replay
@@ -58,7 +57,7 @@ def posted_by_forecast(l1_fees: xr.Dataset, *, deadline: float, delay_cost: floa
     >>> found.sizes["submission"], found.saving.item(), found.mean_delay.item()
     (127, 0.0, 0.0)
     """
-    posting = Posting(kind="clairvoyant", deadline=deadline)
+    posting = Clairvoyant(deadline=deadline)
     found = price_of_finality(l1_fees, posting, step=step)
     (base_fee, blob_base_fee, tip), _ = fees_by_step(l1_fees, step, posting.submission.tip)
     costs = np.asarray(posting.submission.cost(base_fee, tip, blob_base_fee))

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feemodel.io import read_shipped_l1_fees
-from feemodel.simulation.closed_loop._l1_steps import cheapest_step
-from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.posting import Posting, PriceCap
 from feemodel.simulation.scenarios import replay
+from models.finality import Clairvoyant, cheapest_step, price_of_finality
 from models.stopping import _stop, posted_by_forecast, posting_limits
 
 HOUR = 3_600.0
@@ -30,7 +29,7 @@ def by_forecast(share, fees=None):
 
 
 def clairvoyant(share):
-    return price_of_finality(month(), Posting(kind="clairvoyant", deadline=SLA, delay_cost=share))
+    return price_of_finality(month(), Clairvoyant(deadline=SLA, delay_cost=share))
 
 
 def at_mean_delay(policy, wanted):

@@ -155,7 +155,7 @@ backtest --lower-bound 5000 --upper-bound 4000
 calibrate --loss-probability 2
   2 --loss-probability: expected a number between 0 and 1, both excluded, got 2.0
 simulate --sla 16
-  2 --sla: expected only with --posting deadline, price-cap, clairvoyant, got 16.0
+  2 --sla: expected only with --posting deadline or price-cap, got 16.0
 simulate --step 7
   2 --step: expected a whole number of steps in a day, got 7.0
 simulate --block-hours 24

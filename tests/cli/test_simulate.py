@@ -20,8 +20,7 @@ def month(tmp_path_factory, shared):
     return shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz"
 
 
-@pytest.mark.parametrize("pricing", ["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum", "vault-p", "vault-pi",
-                                     "feed-forward"])  # fmt: skip
+@pytest.mark.parametrize("pricing", ["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum"])
 def test_every_policy_answers_with_every_measure(capsys, pricing):
     found = answer(capsys, "--pricing", pricing, "--elasticity", "0.5")
 
@@ -53,12 +52,12 @@ def test_bounds_cost_linea_recovery_in_a_dear_month(capsys, month):
 
 def test_a_file_has_the_options_of_the_command_and_the_command_line_goes_first(capsys, tmp_path):
     spec = tmp_path / "spec.toml"
-    spec.write_text('pricing = "vault-p"\nelasticity = 1\nposting = "deadline"\nsla = 8.0\npoisson = true\n'
+    spec.write_text('pricing = "arbitrum"\nelasticity = 1\nposting = "deadline"\nsla = 8.0\npoisson = true\n'
                     "finalization-gas = 66500\n")  # fmt: skip
     found = answer(capsys, spec, "--elasticity", "0.5")
     demand, posting, costs = (json.loads(found["assumed"][name]) for name in ("demand", "posting", "costs"))
 
-    assert (found["pricing"], demand["elasticity"], demand["poisson"]) == ("vault-p", 0.5, True)
+    assert (found["pricing"], demand["elasticity"], demand["poisson"]) == ("arbitrum", 0.5, True)
     assert (posting["deadline"], costs["finalization_gas"]) == (28_800.0, 66_500.0)
     assert found["assumed"]["not_counted"] == "proving, overhead"
 

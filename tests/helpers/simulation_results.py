@@ -6,20 +6,20 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
 import xarray as xr
+from models import vault
+from models.finality import Clairvoyant, price_of_finality
 from scipy import stats
 
 import feemodel
 from feemodel import grid, monte_carlo, over, priority_fee, sobol, sweep
 from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation import (
-    ArbitrumExecution,
     Bootstrap,
     Costs,
     Demand,
@@ -29,19 +29,15 @@ from feemodel.simulation import (
     OpStackPricing,
     Posting,
     PriceCap,
-    TaikoPricing,
-    VaultEip1559,
-    VaultPricing,
     baseline_pricing,
     break_even,
-    price_of_finality,
     simulate,
 )
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.calibrate import calibrate
+from feemodel.simulation.closed_loop.baseline import PRICINGS
 from feemodel.simulation.closed_loop.observations import policy_state
-from feemodel.simulation.policies import PRICINGS
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.scenarios import beginning, bootstrap, replay
@@ -162,31 +158,36 @@ LOOPED = {
         f"loop, {kind}": lambda kind=kind: loop(baseline_pricing(kind, even()), Posting(), answering())
         for kind in PRICINGS
     },
+    "loop, vault-p": lambda: loop(vault.proportional(even()), Posting(), answering()),
+    "loop, vault-pi": lambda: loop(vault.proportional_integral(even()), Posting(), answering()),
+    "loop, feed-forward": lambda: loop(vault.feed_forward(), Posting(), answering()),
+    "loop, vault-eip1559": lambda: loop(vault.multiplicative(even()), Posting(), answering()),
     "loop, Linea under pressure": lambda: loop(
         LineaPricing(window=1_200.0, update_interval=60.0, pressure=CalldataPressure(), level=1.3, l1_lag=7),
         demand=Demand(calldata_per_transaction=600.0, cycle=tuple(range(1, 25)), l1_correlation=0.2),
     ),
-    "loop, Arbitrum with reports late": lambda: loop(
-        ArbitrumPricing(price=even().price, report_delay=3, reward=5.0, execution=ArbitrumExecution()),
-        demand=answering(poisson=True, lag=4),
+    "loop, Arbitrum, reports late": lambda: loop(
+        ArbitrumPricing(price=even().price, report_delay=3, reward=5.0), demand=answering(poisson=True, lag=4)
     ),
     "loop, vault with every term": lambda: loop(
-        VaultPricing(kp=1e7, ki=1e3, kd=1e6, target_balance=10 * even().cost_per_day, max_price=3e8, balance_lag=9),
+        vault.VaultPricing(
+            kp=1e7, ki=1e3, kd=1e6, target_balance=10 * even().cost_per_day, max_price=3e8, balance_lag=9
+        ),
         Posting(kind="price-cap", cap=PriceCap(target_delay=7_200.0)), answering(lag=2),
     ),
     "loop, vault by EIP-1559": lambda: loop(
-        VaultEip1559(price=even().price, target_balance=even().cost_per_day, max_price=1e9),
+        vault.VaultEip1559(price=even().price, target_balance=even().cost_per_day, max_price=1e9),
         Posting(deadline=600.0), answering(),
     ),
-    "loop, OP Stack": lambda: loop(
-        OpStackPricing(execution=Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0)),
-        Posting(blobs=3, further_blob_gas=900.0), answering(responds_to="total"),
+    "loop, OP Stack, three blobs": lambda: loop(
+        OpStackPricing(), Posting(blobs=3, further_blob_gas=900.0), answering()
     ),
-    "loop, Taiko": lambda: loop(TaikoPricing(), demand=Demand(rate=120.0, poisson=True), rng=9),
-    "loop, Arbitrum's execution": lambda: loop(ArbitrumExecution(), demand=Demand(rate=100.0, poisson=True), rng=9),
+    "loop, base fee of the OP Stack": lambda: loop(
+        Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0, operator_fee_constant=7.0),
+        demand=Demand(rate=100.0, elasticity=0.7, reference_fee=3e11, responds_to="total", poisson=True), rng=9,
+    ),
     "loop, blob or calldata": lambda: loop(posting=Posting(kind="blob-or-calldata")),
     "loop, another layer": lambda: loop(posting=Posting(kind="alternative-layer", layer_cost_per_mib=1e15)),
-    "loop, clairvoyant": lambda: loop(posting=Posting(kind="clairvoyant", deadline=7_200.0)),
     "loop, all costs": lambda: loop(
         posting=Posting(kind="price-cap", cap=PriceCap(tip="constant", from_first_byte=False, time_of_day=False)),
         costs=Costs(finalization_gas=66_500.0, finalization_gas_per_blob=100.0, finalize_seconds=7_200.0,
@@ -195,7 +196,7 @@ LOOPED = {
     ),
     "loop, finalization by blobs": lambda: loop(costs=Costs(finalization_gas=66_500.0, finalize_blobs=3)),
     "loop, drawn paths": lambda: simulate(
-        month(), VaultPricing(), Posting(), answering(poisson=True), step=600.0, rng=8, record=1,
+        month(), vault.VaultPricing(), Posting(), answering(poisson=True), step=600.0, rng=8, record=1,
         bootstrap=Bootstrap(paths=3, block_seconds=DAY, horizon=5 * DAY),
     ),
     "loop, own compiled policy": lambda: loop(Own(), demand=answering(poisson=True)),
@@ -204,7 +205,7 @@ LOOPED = {
         l1_fees=month(), pricing=Fixed(price=1e8), demand=answering(), outputs=("recovery", "mean_wait")
     )(pricing_price=np.array([9e7, 2e8])),
     "finality, price cap": lambda: price_of_finality(month(), Posting(kind="price-cap")),
-    "finality, clairvoyant": lambda: price_of_finality(month(), replace(Posting(kind="clairvoyant", deadline=3_600.0))),
+    "finality, clairvoyant": lambda: price_of_finality(month(), Clairvoyant(deadline=3_600.0)),
 }  # fmt: skip
 
 CASES: dict[str, Case] = SWEPT | LOOPED

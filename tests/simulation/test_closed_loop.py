@@ -13,16 +13,15 @@ from feemodel.io import FinishedFolder
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop._accounts import DATA_LINES
-from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
+from feemodel.simulation.closed_loop._l1_steps import rolling_quantile
 from feemodel.simulation.closed_loop.baseline import BreakEven, baseline_pricing, break_even, fitted
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.policies.execution import FixedExecution
+from feemodel.simulation.policies.eip1559 import Eip1559
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
-from feemodel.simulation.policies.vault import VaultPricing
+from feemodel.simulation.policies.op_stack import OpStackPricing
 from feemodel.simulation.posting import Costs, Posting, PriceCap
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
@@ -46,7 +45,6 @@ def of_path(found, name):
 @pytest.mark.parametrize("posting", [
     Posting(), Posting(blobs=3, further_blob_gas=5_000.0), Posting(deadline=300.0), Posting(kind="price-cap"),
     Posting(kind="blob-or-calldata"), Posting(kind="alternative-layer", layer_cost_per_mib=1e13),
-    Posting(kind="clairvoyant", deadline=7_200.0),
 ], ids=lambda posting: posting.kind)  # fmt: skip
 def test_every_byte_is_posted_once_and_carries_its_cost(posting):
     costs = Costs(finalization_gas=66_500.0, finalize_blobs=2)
@@ -63,23 +61,22 @@ def test_every_byte_is_posted_once_and_carries_its_cost(posting):
 
 
 def test_operator_fees_of_a_day_are_a_fee_for_each_transaction():
-    found = simulate(FLAT, Fixed(price=1e8, execution=FixedExecution(per_transaction=5.0)))
+    found = simulate(FLAT, Eip1559(operator_fee_constant=5.0))
 
     assert found["operator_fees"].values == pytest.approx(5.0 * found["transactions"].values, rel=1e-12)
     assert found["operator_fees"].attrs == {"units": "wei", "long_name": "operator fees that users paid"}
 
 
-def test_clairvoyance_costs_least_and_waiting_for_a_price_less_than_not_waiting():
+def test_waiting_for_a_price_costs_less_than_not_waiting():
     cost = {
         kind: of_path(simulate(HISTORY, Fixed(price=1e8), posting), "data_cost")
         for kind, posting in {
-            "fill": Posting(), "clairvoyant": Posting(kind="clairvoyant", deadline=7_200.0),
-            "cap": Posting(kind="price-cap", cap=PriceCap(target_delay=7_200.0)),
+            "fill": Posting(), "cap": Posting(kind="price-cap", cap=PriceCap(target_delay=7_200.0)),
             "either": Posting(kind="blob-or-calldata"),
         }.items()
     }  # fmt: skip
 
-    assert cost["clairvoyant"] < cost["cap"] < cost["fill"]
+    assert cost["cap"] < cost["fill"]
     assert cost["either"] <= cost["fill"]
 
 
@@ -113,7 +110,7 @@ def test_demand_answers_the_price_up_to_the_choke():
 
 def test_users_who_look_late_answer_an_old_price():
     demand = Demand(elasticity=1.0, reference_fee=119.42 * 1e8, lag=5)
-    found = simulate(HISTORY, VaultPricing(l1_lag=0), demand=demand, record=1)
+    found = simulate(HISTORY, OpStackPricing(l1_lag=0), demand=demand, record=1)
     assert float(found["peak_price"][0]) == float(found["price"].isel(recorded_path=0).max())
     price, number = (found[name].to_numpy()[0] for name in ("price", "transactions_in_step"))
 
@@ -229,15 +226,14 @@ def test_the_break_even_price_breaks_even_and_levels_fit():
     even = break_even(HISTORY, Posting(), Demand())
 
     assert pytest.approx(of_path(simulate(HISTORY, Fixed(price=even.price)), "recovery"), abs=1e-12) == 1.0
-    for kind in ("linea-unbounded", "op-stack", "vault-p", "feed-forward"):
+    for kind in ("linea-unbounded", "op-stack"):
         pricing = fitted(HISTORY, baseline_pricing(kind, even), Posting(), Demand())
         assert pytest.approx(of_path(simulate(HISTORY, pricing), "recovery"), abs=1e-8) == 1.0
 
 
 def test_a_user_of_the_package_finds_the_names():
     assert feemodel.simulate is simulate
-    for name in ("Demand", "Costs", "Posting", "Fixed", "LineaPricing", "OpStackPricing", "ArbitrumPricing",
-                 "VaultPricing", "VaultEip1559", "Eip1559", "TaikoPricing", "simulate"):  # fmt: skip
+    for name in ("Demand", "Costs", "Posting", "Fixed", "LineaPricing", "OpStackPricing", "ArbitrumPricing", "Eip1559"):
         assert getattr(simulation, name) is not None
 
 
@@ -246,29 +242,6 @@ def test_a_rolling_quantile_is_numpy_s():
     found = rolling_quantile(values, 60, 0.1)
 
     assert [np.quantile(values[max(0, k - 59) : k + 1], 0.1) for k in range(500)] == pytest.approx(found.tolist())
-
-
-def test_the_cheapest_step_ahead_is_found():
-    costs = RNG.integers(0, 20, 300).astype(float)
-    found = cheapest_step(costs, 25)
-
-    for k in range(300):
-        ahead = costs[k : k + 26]
-        assert k + len(ahead) - 1 - int(np.argmin(ahead[::-1])) == found[k]
-    assert (np.diff(found) >= 0).all()
-
-
-def test_the_tip_that_is_really_paid_grows_with_waiting(shared):
-    history = replay(feemodel.io.read_l1_fees(shared / MONTH), source="real")
-
-    def saved(hours, tip):
-        cap = PriceCap(target_delay=hours * 3_600.0, tip=tip)
-        return float(price_of_finality(history, Posting(kind="price-cap", cap=cap))["saving"])
-
-    saving = {tip: [saved(hours, tip) for hours in (0.5, 16.0)] for tip in ("paid", "constant")}
-    bound = float(price_of_finality(history, Posting(kind="clairvoyant", deadline=57_600.0))["saving"])
-
-    assert saving["paid"][0] < 0.0 < saving["constant"][0] < saving["constant"][1] < bound
 
 
 def test_the_baseline_month_has_its_steps_and_its_break_even_price(shared):
@@ -329,12 +302,11 @@ WRONG = [
     (lambda: Costs(finalization_gas=1.0), "finalize_blobs"),
     (lambda: Costs(finalize_seconds=0.0), "finalize_seconds"),
     (lambda: Posting(kind="fast"), "kind"),
-    (lambda: Posting(kind="clairvoyant"), "deadline"),
+    (lambda: Posting(kind="deadline"), "deadline"),
     (lambda: Posting(blobs=0), "blobs"),
     (lambda: PriceCap(tip="none"), "tip"),
     (lambda: Bootstrap(paths=0), "paths"),
     (lambda: baseline_pricing("lineal", BreakEven(1.0, 1.0, 1.0)), "pricing"),
-    (lambda: price_of_finality(FLAT, Posting()), "l1_fees"),
     (lambda: Submission(capacity=0), "capacity"),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
 from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
-from feemodel.simulation.closed_loop._l1_steps import cheapest_step, rolling_quantile
+from feemodel.simulation.closed_loop._l1_steps import rolling_quantile
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
 from feemodel.simulation.scenarios import replay
@@ -262,8 +262,6 @@ def test_windows_and_quantiles_out_of_range_are_refused():
     for window, quantile in ((0, 0.5), (-5, 0.5), (3, -0.1), (3, 7.0)):
         with pytest.raises(InvalidInput, match=r"window|quantile"):
             rolling_quantile(np.array([3.0, 1.0, 2.0]), window, quantile)
-    with pytest.raises(InvalidInput, match="window"):
-        cheapest_step(np.array([3.0, 1.0]), -1)
 
 
 @numba.vectorize

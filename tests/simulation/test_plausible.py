@@ -8,17 +8,12 @@ from feemodel.simulation import samples
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.closed_loop.paths import Bootstrap
 from feemodel.simulation.closed_loop.simulator import simulate
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.eip1559 import Eip1559
-from feemodel.simulation.policies.execution import FixedExecution
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
-from feemodel.simulation.policies.taiko import TaikoPricing
-from feemodel.simulation.policies.vault import VaultPricing
-from feemodel.simulation.policies.vault_eip1559 import VaultEip1559
 from feemodel.simulation.posting import Costs, Posting, PriceCap
 from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
@@ -64,26 +59,16 @@ SLIPS = {
         "reference_fee: .*300 gwei = 3e11",
     ),
     "hours of a deadline": (lambda: Posting(deadline=16.0), "deadline: .*in seconds; 16 h = 57,600"),
-    "hours between submissions": (lambda: price_of_finality(FEES, CAP, interval=1.0), "interval: .*in seconds"),
-    "days before the first": (lambda: price_of_finality(FEES, CAP, first_due=7.0), "first_due: .*7 days = 604,800"),
     "gwei of a fixed price": (lambda: Fixed(price=0.1), "price: .*in wei; 0.1 gwei = 100,000,000"),
     "whole gwei of a fixed price": (lambda: Fixed(price=2), "price: .*in wei"),
     "gwei of a first price": (lambda: ArbitrumPricing(price=0.1), "price: .*in wei"),
-    "gwei of a vault": (lambda: VaultPricing(max_price=3.0), "max_price: .*in wei"),
-    "gwei of a vault's price": (lambda: VaultEip1559(price=0.1, target_balance=1e18), "price: .*in wei"),
-    "ETH of a balance": (
-        lambda: simulate(FEES, VaultEip1559(price=1e8, target_balance=10.0)),
-        "target_balance: .*1 ETH",
-    ),
     "ETH of Linea's balance": (
         lambda: simulate(FEES, LineaPricing(target_balance=10.0)),
         "target_balance: .*1 ETH",
     ),
-    "gwei of execution": (lambda: FixedExecution(per_gas=0.05), "per_gas: .*in wei"),
     "gwei of a gas's proof": (lambda: Costs(proving_per_gas=0.05), "proving_per_gas: .*in wei"),
     "milliseconds of a block": (lambda: Eip1559(block_time=2_000.0), "block_time: .*in seconds; 250 ms = 0.25"),
     "millions of a gas limit": (lambda: Eip1559(gas_limit=40), "gas_limit: .*in gas; 30 Mgas ="),
-    "milliseconds of Taiko's": (lambda: TaikoPricing(block_time=2_000), "block_time: .*in seconds"),
     "transactions of a day": (lambda: Demand(rate=125_280.0), "rate: .*per second; 125,280 per day = 1.45"),
     "thousands of gas": (lambda: Demand(gas_per_transaction=165.0), "gas_per_transaction: .*165 kgas ="),
     "minutes of a window": (lambda: PricingRule(window=10.0), "window: .*in seconds"),

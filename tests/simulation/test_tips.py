@@ -9,7 +9,6 @@ from feemodel import forecast, simulate
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.calibrate import calibrate
-from feemodel.simulation.closed_loop.finality import price_of_finality
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting
@@ -69,9 +68,9 @@ def test_a_calibrated_margin_pays_for_the_tips_of_the_series():
     assert margin(fees(spiked)) > margin(fees())
 
 
-@pytest.mark.parametrize("kind", ["fill", "price-cap", "clairvoyant"])
+@pytest.mark.parametrize("kind", ["fill", "price-cap"])
 def test_the_closed_loop_pays_the_tips_of_the_series(kind):
-    posting = Posting(kind=kind, deadline=3_600.0 if kind == "clairvoyant" else None)
+    posting = Posting(kind=kind)
     without, same, more = (simulate(one, Fixed(price=1e8), posting) for one in (
         fees(), constant(TIP), constant(TIP + MORE)
     ))  # fmt: skip
@@ -82,16 +81,6 @@ def test_the_closed_loop_pays_the_tips_of_the_series(kind):
         gas = float((without["data_tip"].sum() / TIP).item())
         added = float((more["data_tip"].sum() - without["data_tip"].sum()).item())
         assert added == pytest.approx(gas * MORE, rel=1e-9)
-
-
-def test_the_price_of_finality_pays_the_tips_of_the_series():
-    posting, due = Posting(kind="clairvoyant", deadline=3_600.0), {"interval": 600.0, "first_due": 7_200.0}
-    without, same, more = (
-        price_of_finality(one, posting, **due) for one in (fees(), constant(TIP), constant(TIP + MORE))
-    )
-
-    assert same.equals(without)
-    assert (more["cost_when_due"] - without["cost_when_due"]).to_numpy() == pytest.approx(GAS * MORE, rel=1e-9)
 
 
 def test_a_forecast_pays_the_median_tip_of_the_newest_day():

@@ -181,12 +181,11 @@ class CostTerms(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """Fee limits of posting policies that wait for lower fees; for all other policies, the arrays are empty."""
+    """Fee limits of the price cap; for all other posting policies, the arrays are empty."""
 
     base_fee_percentile: RealArray  #: rolling percentile of base fees in each step [wei / gas]
     blob_base_fee_percentile: RealArray  #: rolling percentile of blob base fees in each step [wei / gas]
     hours: RealArray  #: factor by which the price cap is multiplied in each hour of the week [1]
-    cheapest: NDArray[np.int64]  #: element i: cheapest step at which to post a submission that is full at step i
 
 
 class PolicyTerms(NamedTuple):
@@ -209,7 +208,6 @@ class Found(NamedTuple):
 class Path(NamedTuple):
     """Inputs and outputs of the loop for one path, except for the state of the policy."""
 
-    execution: Any  #: state of the rule for the execution price, an `ExecutionState`
     l1: L1
     activity: RealArray  #: demand factor that depends on L1 fees and time of day, for each step or for all steps [1]
     clock: Clock

@@ -74,36 +74,7 @@ def _ranked(tree, top, size, number):  # type: ignore[no-untyped-def]
     return index
 
 
-def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
-    """For each step, return the step with the lowest cost among this step and the next `window` steps.
-
-    If several steps have the lowest cost, the last of these steps is returned.
-
-    >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
-    [1, 1, 2, 3]
-    """
-    return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
-
-
-@cached_njit(nogil=True, error_model="numpy")
-def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
-    count = costs.size
-    best = np.empty(count, dtype=np.int64)
-    queue = np.empty(count, dtype=np.int64)  # steps that may be the cheapest, by cost (monotonic queue)
-    head, tail = 0, 0
-    for k in range(count - 1, -1, -1):
-        while tail > head and costs[queue[tail - 1]] > costs[k]:
-            tail -= 1
-        queue[tail] = k
-        tail += 1
-        while queue[head] > k + window:
-            head += 1
-        best[k] = queue[head]
-    return best
-
-
 MIB = 1 << 20
-HOUR_SECONDS = 3_600.0
 
 
 def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
@@ -170,34 +141,23 @@ def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[Re
     return (base_fee, blob_base_fee, tips_of(l1_fees, tip)[0][rows]), first_second(l1_fees) or 0.0
 
 
-def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, tip: RealArray, posting: Posting, step: float) -> Caps:
-    """Return the fee limits of a posting policy in each step.
+def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, posting: Posting, step: float) -> Caps:
+    """Return the fee limits of a posting policy in each step, given the L1 fees in each step [wei / gas].
 
     For a posting policy that does not wait for lower fees, the arrays of limits are empty.
 
-    Parameters
-    ----------
-    base_fee, blob_base_fee : L1 fees in each step [wei / gas].
-    tip : L1 tip in each step, or one value for all steps [wei / gas].
-    posting : posting policy.
-    step : length of a step [s].
-
-    >>> cap = posting_caps(np.array([10.0, 20.0]), np.array([1.0, 3e8]), np.zeros(2), Posting(kind="price-cap"), 12.0)
+    >>> cap = posting_caps(np.array([10.0, 20.0]), np.array([1.0, 3e8]), Posting(kind="price-cap"), 12.0)
     >>> cap.base_fee_percentile.tolist(), cap.blob_base_fee_percentile.tolist()
     ([10.0, 11.0], [100000000.0, 100000000.0])
     """
-    base, blob, cheapest = np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
+    base, blob = np.empty(0), np.empty(0)
     if posting.kind == "price-cap":
         window = max(1, round(posting.cap.window / step))
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
         blob = np.floor(rolling_quantile(blob_base_fee, window, price_cap.PERCENTILE))
         blob = np.maximum(blob, price_cap.MIN_BLOB_FEE)
-    if posting.kind == "clairvoyant":
-        cost = posting.submission.cost(base_fee, tip, blob_base_fee)
-        waiting = posting.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
-        cheapest = cheapest_step(cost + waiting * np.arange(len(cost)), round((posting.deadline or 0.0) / step))
     hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
-    return Caps(base, blob, hours, cheapest)
+    return Caps(base, blob, hours)
 
 
 def posting_terms(posting: Posting) -> PostingTerms:

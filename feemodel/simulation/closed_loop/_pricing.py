@@ -25,14 +25,6 @@ from feemodel.simulation.closed_loop._accounts import Path
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
 from feemodel.simulation.policies.base import MAX_LAG, Pricing
-from feemodel.simulation.policies.execution import (
-    SET_BY_POLICY,
-    ExecutionPrice,
-    ExecutionState,
-    FixedExecution,
-    execution_state,
-)
-from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
@@ -43,7 +35,7 @@ Record = TypeVar("Record")
 
 
 def checked_pricing(pricing: Any) -> Pricing:
-    """Check a policy and return it. Convert a `PricingRule` to a `LineaPricing`, and an execution price to a `Fixed`.
+    """Check a policy and return it. Convert a `PricingRule` to a `LineaPricing`.
 
     Raises `InvalidInput` if a required function is missing, if `level`, `l1_lag`, `balance_lag` or `target_balance` is
     out of range, or if an attribute has a name that is probably misspelled.
@@ -53,8 +45,6 @@ def checked_pricing(pricing: Any) -> Pricing:
     """
     if isinstance(pricing, PricingRule) and not isinstance(pricing, LineaPricing):
         return LineaPricing(**{field.name: getattr(pricing, field.name) for field in fields(pricing)})
-    if isinstance(pricing, ExecutionPrice):
-        return Fixed(price=0.0, execution=pricing)
     for name in ("start", "announce", "settle"):
         if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
             raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
@@ -116,6 +106,7 @@ def check_first_step(pricing: Pricing, setting: Setting, l1_fees: xr.Dataset) ->
 def started(pricing: Pricing, setting: Setting) -> State:
     """Call the `start` function of a policy, check the state that it returns, and return this state.
 
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> started(Fixed(price=7e6), Setting(12.0, 119.42, 165_000.0, 0.0, False)).price.item()
     7000000.0
     """
@@ -147,25 +138,13 @@ def _as_records(part: NDArray[Any]) -> Any:
     return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
-def execution_of(pricing: Any, setting: Setting) -> ExecutionState:
-    """Return the initial state of the L2 execution price.
-
-    If the policy is not built in, its `announce` function sets the execution price.
-
-    >>> execution_of(Fixed(price=1e8), Setting(12.0, 119.42, 165_000.0, 0.0, False)).terms.per_gas.item()
-    0.0
-    """
-    if not _is_built_in(pricing.announce):
-        return execution_state(SET_BY_POLICY)
-    return (getattr(pricing, "execution", None) or FixedExecution()).start(setting)
-
-
 def runner(pricing: Any) -> Callable[[State, Path], None]:
     """Return the compiled loop for a policy.
 
     The loop of a built-in policy is compiled once and cached on disk. The loop of a user's policy is compiled in each
     process.
 
+    >>> from feemodel.simulation.policies.fixed import Fixed
     >>> runner(Fixed(price=1e8)) is Fixed.run
     True
     """

@@ -6,34 +6,34 @@ in one last blob. The policies set only the data price.
 """
 
 from dataclasses import fields, is_dataclass, replace
-from pkgutil import resolve_name
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import xarray as xr
 
 from feemodel.checks import choice, instance, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation._l1_columns import RATIOS
+from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import MAX_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.policies import POLICIES, POSTINGS, PRICINGS, WITH_SLA
-from feemodel.simulation.policies.base import Baseline, BreakEven, Pricing
+from feemodel.simulation.policies.arbitrum import ArbitrumPricing
+from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.policies.fixed import Fixed
-from feemodel.simulation.posting import Costs, Posting, PriceCap
+from feemodel.simulation.policies.linea import LineaPricing
+from feemodel.simulation.policies.op_stack import OpStackPricing
+from feemodel.simulation.posting import Costs, Posting
 
+Kind: TypeAlias = Literal["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum"]
+PRICINGS: tuple[str, ...] = get_args(Kind)
 FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
-def unweighted(l1_fees: xr.Dataset) -> xr.Dataset:
-    """Remove the gas and blob usage ratios from a scenario, so that all blocks have the same weight in averages.
+class BreakEven(NamedTuple):
+    """Break-even price and mean costs over a history, if demand does not respond to prices."""
 
-    >>> from feemodel.simulation.scenarios import replay
-    >>> rows = {"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2, "gas_used_ratio": [0.5] * 2}
-    >>> [*unweighted(replay(rows, source="by hand")).data_vars]
-    ['base_fee', 'blob_base_fee']
-    """
-    given = instance("l1_fees", l1_fees, xr.Dataset)
-    return given.drop_vars([name for name in RATIOS if name in given])
+    price: float  #: constant price at which fees equal the cost of posting [wei / byte]
+    cost_per_day: float  #: mean cost of posting per day [wei]
+    bytes_per_day: float  #: mean number of bytes per day [byte]
 
 
 def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
@@ -71,13 +71,14 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     return BreakEven(cost / size, cost / days, size / days)
 
 
-def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
+def baseline_pricing(kind: Kind, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
     """Return the pricing policy with a given short name, with the parameters of the baseline.
 
     Parameters
     ----------
-    kind : one of `feemodel.simulation.policies.PRICINGS`.
-    even : break-even price and mean costs, from which the policy takes its initial values.
+    kind : short name. "linea" has prices that are meant to cover only posting costs and is updated in every step;
+        "linea-unbounded" is the same without bounds on the variable cost.
+    even : break-even price, which is the price of "fixed" and the initial price of "arbitrum".
     window_blocks : length of Linea's averaging window [steps].
     step : length of a step [s].
 
@@ -95,30 +96,22 @@ def baseline_pricing(kind: str, even: BreakEven, *, window_blocks: int = 1_000, 
     """
     choice("pricing", kind, PRICINGS)
     instance("even", even, BreakEven)
-    whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MAX_STEPS)
-    made: Pricing = resolve_name(f"feemodel.simulation.policies.{POLICIES[kind]}")(
-        Baseline(even, window_blocks, real_scalar("step", step, unit="s"))
+    blocks = whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MAX_STEPS)
+    if kind == "fixed":
+        return Fixed(price=even.price)
+    if kind == "op-stack":
+        return OpStackPricing()
+    if kind == "arbitrum":
+        return ArbitrumPricing(price=even.price)
+    linea = LineaPricing(
+        base_fee=0,
+        fixed_cost=0,
+        estimate_margin=1.0,
+        window=blocks * real_scalar("step", step, unit="s"),
+        update_interval=step,
+        bytes_per_submission=USABLE_BLOB_BYTES,
     )
-    return made
-
-
-def baseline_posting(kind: str, *, sla: float, tip: str = "paid") -> Posting:
-    """Return the posting policy with a given short name.
-
-    Parameters
-    ----------
-    kind : one of `feemodel.simulation.policies.POSTINGS`.
-    sla : for "price-cap", the target delay; for "deadline" and "clairvoyant", the maximum wait; "fill"
-        ignores this value [s].
-    tip : L1 tip that "price-cap" pays, see `PriceCap`.
-
-    >>> baseline_posting("deadline", sla=3_600.0).deadline
-    3600.0
-    """
-    choice("posting", kind, POSTINGS)
-    if kind == "price-cap":
-        return Posting(kind=kind, cap=PriceCap(target_delay=sla, tip=tip))
-    return Posting(kind=kind, deadline=sla if kind in WITH_SLA else None)
+    return linea if kind == "linea" else replace(linea, lower_bound=None, upper_bound=None)
 
 
 def fitted(

@@ -17,30 +17,8 @@ from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
 from feemodel.linea.kernels import fee_per_gas
 from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
-from feemodel.simulation.policies import arbitrum_execution, eip1559
-from feemodel.simulation.policies.execution import BACKLOGS, BLOCK_BY_BLOCK, SET_BY_POLICY
 
-
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def announce_execution(execution, price):  # type: ignore[no-untyped-def]
-    """Set the execution prices of a step, unless the policy has set them."""
-    terms = execution.terms
-    if terms.rule != SET_BY_POLICY:
-        price.per_gas = terms.per_gas + terms.further_per_gas
-        price.per_transaction = terms.per_transaction
-
-
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def settle_execution(path):  # type: ignore[no-untyped-def]
-    """Update the execution price at the end of a step, from the gas that the transactions of the step used."""
-    rule = path.execution.terms.rule
-    if rule == BLOCK_BY_BLOCK:
-        eip1559.settle(path.execution, path.settled)
-    elif rule == BACKLOGS:
-        arbitrum_execution.settle(path.execution, path.settled)
-
-
-FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER, CLAIRVOYANT = range(6)  # kinds of posting
+FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER = range(5)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, which was a Thursday
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a nonzero calldata byte at the floor price
 
@@ -164,14 +142,12 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
         overdue = terms.kind == BY_DEADLINE and (k - front) * clock.step >= terms.deadline
         accounts.at_deadline += pending if overdue else 0.0
         return pending if overdue or last else 0.0, fees.tip
-    if last or terms.kind not in (PRICE_CAP, CLAIRVOYANT):
+    if last or terms.kind != PRICE_CAP:
         return need, fees.tip
     full = max(accounts.full, front)
     while arrived[full] < accounts.posted + need:
         full += 1
     accounts.full = full
-    if terms.kind == CLAIRVOYANT:
-        return need if k >= path.caps.cheapest[full] else 0.0, fees.tip
     since = front if terms.from_first_byte else full
     time = clock.start + k * clock.step
     paid = capped_tip(k, terms, fees, path.caps, (k - since) * clock.step, time, False)
@@ -290,9 +266,8 @@ def _observe(k, path):  # type: ignore[no-untyped-def]
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
 def _announced(k, path):  # type: ignore[no-untyped-def]
-    """Set the execution prices; return the data price, and whether all prices are valid (finite and at least 0)."""
+    """Return the data price, and whether all prices are valid (finite and at least 0)."""
     price, accounts = path.price, path.accounts
-    announce_execution(path.execution, price)
     per_byte = price.per_byte * path.policy.level
     lowest = min(per_byte, price.per_gas, price.per_transaction)
     if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # false if a price is NaN
@@ -450,7 +425,6 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
         if not _advance(k, path):
             return
         settle(state, settled)
-        settle_execution(path)
 
 
 _types: dict[Any, Any] = {}

@@ -45,7 +45,6 @@ from feemodel.simulation.closed_loop._pricing import (
     check_first_step,
     checked_pricing,
     described,
-    execution_of,
     has_own_loop,
     runner,
     started,
@@ -302,7 +301,6 @@ class PathJob:
         accounts = empty_record(ACCOUNTS)
         accounts.balance = self.setting.target_balance
         return Path(
-            execution=execution_of(self.pricing, self.setting),
             l1=l1,
             activity=drawn.activity,
             clock=Clock(float(self.start_time or 0.0), self.step, day_steps, offset),
@@ -312,7 +310,7 @@ class PathJob:
             rounding=getattr(self.pricing, "rounding", NOT_ROUNDED),
             posting=posting_terms(self.posting),
             costs=self.costs.terms(self.step),
-            caps=posting_caps(l1.base_fee, l1.blob_base_fee, l1.tip, self.posting, self.step),
+            caps=posting_caps(l1.base_fee, l1.blob_base_fee, self.posting, self.step),
             rng=drawn.rng,
             balances=np.empty(int(getattr(self.pricing, "balance_lag", 0)) + 1),
             charges=np.empty(demand.lag + 1),

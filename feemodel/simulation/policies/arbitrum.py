@@ -13,7 +13,7 @@ from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
-from feemodel.simulation.policies.base import MAX_LAG, Baseline, BuiltIn
+from feemodel.simulation.policies.base import MAX_LAG, BuiltIn
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
@@ -97,13 +97,3 @@ class ArbitrumPricing(BuiltIn):
             posted=0.0,
         )
         return ArbitrumState(terms, records(self.report_delay + 1, BATCH))
-
-
-def baseline(at: Baseline) -> ArbitrumPricing:
-    """Return the policy with the break-even price as its initial price.
-
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price
-    100000000.0
-    """
-    return ArbitrumPricing(price=at.even.price)

@@ -3,15 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from feemodel.checks import check_fields, check_limit, check_plausible
-from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.simulation.closed_loop.observations import Setting, State
-from feemodel.simulation.policies.execution import ExecutionPrice
 
 MAX_LAG = 1 << 20  # maximum lag [steps], about 145 days of L1 blocks
 
@@ -35,7 +33,7 @@ class Pricing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltIn(ABC):
-    """Base class of the built-in policies for data prices, with the attributes that these policies have in common.
+    """Base class of the built-in policies, with the attributes that these policies have in common.
 
     The module of each policy has the compiled functions `announce`, `settle` and `run`. `run` is the simulation loop,
     which calls `announce` and `settle`. Each policy's module defines its own `run`, so that numba can cache the machine
@@ -46,7 +44,6 @@ class BuiltIn(ABC):
     l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
     balance_lag: int = 0  #: age of the balance that the policy observes [steps]
     target_balance: float = 0.0  #: target for the operator's balance, and the balance at the start of a path [wei]
-    execution: ExecutionPrice | None = None  #: rule for the price of L2 execution; `None` means that the price is 0
 
     def __post_init__(self) -> None:
         self._check()
@@ -58,25 +55,7 @@ class BuiltIn(ABC):
                 check_plausible(name, price, IN_WEI, lowest=MIN_PRICE)
         for name in ("l1_lag", "balance_lag"):
             check_limit(getattr(self, name), f"steps of {name}", MAX_LAG)
-        if self.execution is not None and not isinstance(self.execution, ExecutionPrice):
-            raise InvalidInput("execution", "expected an execution price, such as Eip1559", self.execution)
 
     @abstractmethod
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""
-
-
-class BreakEven(NamedTuple):
-    """Break-even price and mean costs over a history, if demand does not respond to prices."""
-
-    price: float  #: constant price at which fees equal the cost of posting [wei / byte]
-    cost_per_day: float  #: mean cost of posting per day [wei]
-    bytes_per_day: float  #: mean number of bytes per day [byte]
-
-
-class Baseline(NamedTuple):
-    """Inputs from which the policies of `feemodel.simulation.closed_loop.baseline` are created."""
-
-    even: BreakEven
-    window_blocks: int  #: length of Linea's averaging window [steps]
-    step: float  #: length of a step [s]

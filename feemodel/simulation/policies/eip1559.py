@@ -1,50 +1,53 @@
-"""L2 base fee by EIP-1559, updated in each block."""
+"""L2 base fee by EIP-1559, updated in each block; the price of data is 0."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import check_fields, check_plausible, whole_scalar
+from feemodel.checks import check_plausible, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_market_kernels import next_base_fee
-from feemodel.simulation.closed_loop.observations import Setting
-from feemodel.simulation.policies.execution import (
-    BLOCK_BY_BLOCK,
-    IN_GAS,
-    LONGEST_BLOCK,
-    MAX_PRICE,
-    MIN_LIMIT,
-    ExecutionPrice,
-    ExecutionState,
-    execution_state,
-    whole_blocks,
-)
+from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
+from feemodel.simulation.policies.base import BuiltIn
 
+MAX_PRICE = 2**53  # maximum price [wei / gas]; a double represents all integers up to 2**53 exactly
 MAX_GAS_LIMIT = 3_000_000_000  # maximum gas limit of a block [gas]; the square of this value fits in 64 bits
+MIN_LIMIT = 21_000  # minimum gas limit, the gas of a transfer; smaller inputs are probably in Mgas
 MAX_ELASTICITY = 1_000
+LONGEST_BLOCK = 60.0  # maximum block time in seconds; larger inputs are probably in milliseconds
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def settle(execution, settled):  # type: ignore[no-untyped-def]
+def announce(state, seen, price):  # type: ignore[no-untyped-def]
+    """Set the prices of execution to the base fee and the operator fee."""
+    price.per_gas = state.base_fee + state.operator_fee
+    price.per_transaction = state.operator_fee_constant
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def settle(state, settled):  # type: ignore[no-untyped-def]
     """Update the base fee for each block of a step, in integers. All blocks of a step use the same amount of gas."""
-    terms = execution.terms
-    used = np.int64(min(settled.gas_used / terms.blocks, float(terms.gas_limit)))
-    fee = np.int64(terms.per_gas)
-    for _ in range(terms.blocks):
-        fee = next_base_fee(fee, used, terms.target, terms.compared_target, terms.denominator)
-        fee = min(max(fee, terms.min_base_fee), terms.max_base_fee)
-    terms.per_gas = fee
+    used = np.int64(min(settled.gas_used / state.blocks, state.gas_limit))
+    fee, target, denominator = np.int64(state.base_fee), np.int64(state.target), np.int64(state.denominator)
+    for _ in range(int(state.blocks)):
+        fee = next_base_fee(fee, used, target, target, denominator)
+        fee = min(max(fee, np.int64(state.min_base_fee)), np.int64(state.max_base_fee))
+    state.base_fee = fee
+
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def run(state, path):  # type: ignore[no-untyped-def]
+    """Simulate one path with this policy."""
+    run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Eip1559(ExecutionPrice):
+class Eip1559(BuiltIn):
     """L2 base fee by EIP-1559, updated in each block, plus the operator fee of the OP Stack.
 
     The default values are the parameters of OP Mainnet since the Holocene upgrade.
-
-    >>> Eip1559(operator_fee_scalar=3, operator_fee_multiplier=100.0).further_per_gas
-    300.0
     """
 
     base_fee: int = 1_000_000  #: base fee of the first block [wei / gas]
@@ -58,43 +61,33 @@ class Eip1559(ExecutionPrice):
     operator_fee_multiplier: float = 1e-6  #: `operator_fee_scalar` is multiplied by 1e-6 in Isthmus, 100 since Jovian
     operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
 
+    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+
     def __post_init__(self) -> None:
         maximum = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}
-        check_fields(self, above_zero=("elasticity", "denominator", "block_time"), maximum=maximum)
+        self._check(above_zero=("elasticity", "denominator", "block_time"), maximum=maximum)
         whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
         check_plausible("block_time", self.block_time, "in seconds; 250 ms = 0.25", highest=LONGEST_BLOCK)
-        check_plausible("gas_limit", self.gas_limit, IN_GAS, lowest=MIN_LIMIT)
-        check_bounds(self.base_fee, self.min_base_fee, self.max_base_fee)
+        check_plausible("gas_limit", self.gas_limit, "in gas; 30 Mgas = 30,000,000", lowest=MIN_LIMIT)
+        if not self.min_base_fee <= self.max_base_fee <= MAX_PRICE:
+            raise InvalidInput("max_base_fee", "expected a fee from min_base_fee to 2**53", self.max_base_fee)
+        if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
+            raise InvalidInput("base_fee", "expected a fee from min_base_fee to max_base_fee", self.base_fee)
 
-    @property
-    def further_per_gas(self) -> float:
-        """Part of the operator fee that is proportional to gas [wei / gas]."""
-        return self.operator_fee_scalar * self.operator_fee_multiplier
-
-    def start(self, setting: Setting) -> ExecutionState:
+    def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""
-        target = self.gas_limit // self.elasticity
-        return execution_state(
-            BLOCK_BY_BLOCK,
-            per_gas=self.base_fee,
-            further_per_gas=self.further_per_gas,
-            per_transaction=self.operator_fee_constant,
-            blocks=whole_blocks(setting.step, self.block_time),
+        blocks = round(setting.step / self.block_time)
+        if blocks < 1 or abs(blocks * self.block_time - setting.step) > 1e-9 * setting.step:
+            reason = f"expected a whole number of L2 blocks of {self.block_time:g} s"
+            raise InvalidInput("step", reason, setting.step)
+        return policy_state(
+            base_fee=self.base_fee,
+            operator_fee=self.operator_fee_scalar * self.operator_fee_multiplier,
+            operator_fee_constant=self.operator_fee_constant,
+            blocks=blocks,
             gas_limit=self.gas_limit,
-            target=target,
-            compared_target=target,
+            target=self.gas_limit // self.elasticity,
             denominator=self.denominator,
             min_base_fee=self.min_base_fee,
             max_base_fee=self.max_base_fee,
         )
-
-
-def check_bounds(base_fee: int, min_base_fee: int, max_base_fee: int) -> None:
-    """Raise `InvalidInput` if a base fee is outside its bounds, or if a bound is greater than 2**53.
-
-    >>> check_bounds(7, 5, 9)
-    """
-    if not min_base_fee <= max_base_fee <= MAX_PRICE:
-        raise InvalidInput("max_base_fee", "expected a fee from min_base_fee to 2**53", max_base_fee)
-    if not min_base_fee <= base_fee <= max_base_fee:
-        raise InvalidInput("base_fee", "expected a fee from min_base_fee to max_base_fee", base_fee)

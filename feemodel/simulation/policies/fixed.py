@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from feemodel._compiled import cached_njit
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
-from feemodel.simulation.policies.base import Baseline, BuiltIn
+from feemodel.simulation.policies.base import BuiltIn
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -36,13 +36,3 @@ class Fixed(BuiltIn):
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""
         return policy_state(price=self.price)
-
-
-def baseline(at: Baseline) -> Fixed:
-    """Return the policy whose constant price is the break-even price.
-
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).price
-    100000000.0
-    """
-    return Fixed(price=at.even.price)

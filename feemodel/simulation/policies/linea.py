@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.kernels import recorded, variable_cost
 from feemodel.linea.parameters import NODE
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import Rounding
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
-from feemodel.simulation.policies.base import MAX_LAG, Baseline
-from feemodel.simulation.policies.execution import FixedExecution
+from feemodel.simulation.policies.base import MAX_LAG
 
 #: Products (weight · L1 fee) and weights, of one block or summed over the averaging window.
 WEIGHTED = np.dtype(
@@ -47,6 +45,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     if seen.step % int(terms.update_steps) == 0:
         _update(terms, state.sums, seen, tip)
     price.per_byte = terms.announced * terms.estimate_margin
+    price.per_gas = terms.per_gas
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -112,11 +111,6 @@ class LineaPricing(PricingRule):
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     @property
-    def execution(self) -> FixedExecution:
-        """Rule for the price of L2 execution: a constant price."""
-        return FixedExecution(per_gas=self.base_fee + self.estimate_margin * self.fixed_cost)
-
-    @property
     def rounding(self) -> Rounding:
         """Rounding of the fees of real transactions, as `feemodel.priority_fee` rounds them."""
         return Rounding(True, float(self.estimate_margin), int(self.fixed_cost), int(self.base_fee))
@@ -140,6 +134,7 @@ class LineaPricing(PricingRule):
             upper_bound=math.inf if self.upper_bound is None else self.upper_bound,
             update_steps=updates,
             estimate_margin=self.estimate_margin,
+            per_gas=self.base_fee + self.estimate_margin * self.fixed_cost,  # price of execution [wei / gas]
             denominator=0.0,  # denominator of the calldata pressure; 0 means no calldata pressure
             calldata_target=1.0,  # calldata between two updates at which the calldata pressure is 0 [byte]
             tip=-1.0 if setting.tips_known else self.tip,  # tip to use; negative: use the observed tip
@@ -151,36 +146,3 @@ class LineaPricing(PricingRule):
             terms.denominator = float(self.pressure.denominator)
             terms.calldata_target = self.pressure.max_block_calldata * updates * setting.step / (2.0 * NODE.block_time)
         return LineaState(terms, empty_record(WEIGHTED), records(window, WEIGHTED))
-
-
-def baseline(at: Baseline) -> LineaPricing:
-    """Return a policy whose prices are meant to cover only posting costs. The price is updated in every step.
-
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> pricing = baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
-    >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
-    (600.0, 1.0, 90000001.0)
-    """
-    return _baseline(at)
-
-
-def unbounded(at: Baseline) -> LineaPricing:
-    """Return the policy of `baseline`, but without the lower and the upper bound on the variable cost.
-
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> unbounded(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).lower_bound is None
-    True
-    """
-    return _baseline(at, lower_bound=None, upper_bound=None)
-
-
-def _baseline(at: Baseline, **bounds: Any) -> LineaPricing:
-    return LineaPricing(
-        base_fee=0,
-        fixed_cost=0,
-        estimate_margin=1.0,
-        window=at.window_blocks * at.step,
-        update_interval=at.step,
-        bytes_per_submission=USABLE_BLOB_BYTES,
-        **bounds,
-    )

@@ -9,7 +9,7 @@ from feemodel._compiled import cached_njit
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.simulation.closed_loop.loop import run_loop
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
-from feemodel.simulation.policies.base import Baseline, BuiltIn
+from feemodel.simulation.policies.base import BuiltIn
 
 
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
@@ -56,13 +56,3 @@ class OpStackPricing(BuiltIn):
             blob_base_fee_scalar=self.blob_base_fee_scalar,
             scale=max(size, MIN_SCALED_SIZE / 1e6) / posted,
         )
-
-
-def baseline(at: Baseline) -> OpStackPricing:
-    """Return the policy with the scalars of OP Mainnet.
-
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> baseline(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).base_fee_scalar
-    5227
-    """
-    return OpStackPricing()

@@ -1,21 +1,21 @@
-"""Data prices that depend on L1 fees (feed-forward) and on the operator's balance (feedback).
+"""Data prices of a fee vault, which depend on L1 fees (feed-forward) and on the operator's balance (feedback).
 
 Source of the formulas: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), data/plots/fee_history_sim_core.js.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from feemodel._compiled import cached_njit
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.baseline import BreakEven
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
-from feemodel.simulation.policies.base import Baseline, BuiltIn
+from feemodel.simulation.policies.base import BuiltIn
 
 LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # may be infinite
-TARGET_DAYS = 10.0  # target balance of the baseline / mean cost of posting per day [d]
+TARGET_DAYS = 10.0  # target balance / mean cost of posting per day [d]
 REPAID_DAYS = 1.0  # time in which the P term repays a deficit [d]
 INTEGRAL_DAYS = 4.0  # time of constant error after which the I term equals the P term [d]
 DAY = 86_400.0  # seconds
@@ -38,12 +38,6 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
 @cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Do nothing, because only `announce` changes the state of this policy."""
-
-
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def run(state, path):  # type: ignore[no-untyped-def]
-    """Simulate one path with this policy."""
-    run_loop(announce, settle, state, path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +66,7 @@ class VaultPricing(BuiltIn):
     l1_lag: int = 5  #: age of the L1 fees that the policy observes [steps]
     balance_lag: int = 5  #: age of the balance that the policy observes [steps]
 
-    announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
+    announce, settle = staticmethod(announce), staticmethod(settle)
 
     def __post_init__(self) -> None:
         self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
@@ -111,46 +105,83 @@ class VaultPricing(BuiltIn):
         )
 
 
-def feed_forward(at: Baseline) -> VaultPricing:
-    """Return a policy whose price depends only on L1 fees.
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def announce_held(state, seen, price):  # type: ignore[no-untyped-def]
+    """Set the price of a byte to the price computed after the last posting."""
+    price.per_byte = state.price
 
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> feed_forward(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
-    0.0
+
+@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+def settle_posting(state, settled):  # type: ignore[no-untyped-def]
+    """If data was posted in this step, multiply the price by a factor that depends on the operator's balance."""
+    if settled.posted_bytes > 0.0:
+        error = min(max((state.target - settled.seen_balance) / state.target, -8.0), 1.0)
+        state.price = min(max(state.price * (1.0 + error / state.denominator), state.min_price), state.max_price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VaultEip1559(BuiltIn):
+    """Data price that is multiplied by `1 + clamp(error, −8, 1) / denominator` whenever data is posted.
+
+    `error` is `(target − balance) / target`, as in `VaultPricing`. `clamp` limits `error` to the range from −8 to 1.
     """
+
+    price: float  #: initial price [wei / byte]
+    denominator: float = 8.0  #: divisor of the error; higher values make price changes smaller [1]
+    min_price: float = 0.0  #: minimum price [wei / byte]
+    max_price: float = math.inf  #: maximum price [wei / byte]
+
+    announce, settle = staticmethod(announce_held), staticmethod(settle_posting)
+
+    def __post_init__(self) -> None:
+        self._check(above_zero=("denominator",), unchecked=("max_price",))
+        if not self.target_balance > 0.0:
+            raise InvalidInput("target_balance", "expected more than 0 wei", self.target_balance)
+        if not self.max_price >= self.min_price:
+            raise InvalidInput("max_price", "expected at least min_price", self.max_price)
+
+    def start(self, setting: Setting) -> State:
+        """Return the initial state, for the start of a path."""
+        return policy_state(
+            target=self.target_balance,
+            denominator=self.denominator,
+            min_price=self.min_price,
+            max_price=self.max_price,
+            price=min(max(self.price, self.min_price), self.max_price),
+        )
+
+
+def feed_forward() -> VaultPricing:
+    """Return a policy whose price depends only on L1 fees."""
     return VaultPricing()
 
 
-def proportional(at: Baseline) -> VaultPricing:
+def proportional(even: BreakEven) -> VaultPricing:
     """Return a policy with feed-forward of L1 fees and a P term that repays a deficit within a day.
 
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> proportional(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).kp
+    >>> proportional(BreakEven(1e8, 1e15, 1e7)).kp
     1000000000.0
     """
-    target = target_of(at)
-    return VaultPricing(kp=target / (at.even.bytes_per_day * REPAID_DAYS), target_balance=target)
+    target = TARGET_DAYS * even.cost_per_day
+    return VaultPricing(kp=target / (even.bytes_per_day * REPAID_DAYS), target_balance=target)
 
 
-def proportional_integral(at: Baseline) -> VaultPricing:
+def proportional_integral(even: BreakEven, *, step: float = 12.0) -> VaultPricing:
     """Return a policy with feed-forward, a P term and an I term.
 
     If the error is constant, the I term equals the P term after four days.
 
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> round(proportional_integral(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0)).ki)
+    >>> round(proportional_integral(BreakEven(1e8, 1e15, 1e7)).ki)
     34722
     """
-    target, steps = target_of(at), INTEGRAL_DAYS * DAY / at.step
-    kp = target / (at.even.bytes_per_day * REPAID_DAYS)
-    return VaultPricing(kp=kp, ki=kp / steps, max_integral=10.0 * steps, target_balance=target)
+    plain, steps = proportional(even), INTEGRAL_DAYS * DAY / step
+    return replace(plain, ki=plain.kp / steps, max_integral=10.0 * steps)
 
 
-def target_of(at: Baseline) -> float:
-    """Return the target balance of the baseline: 10 · (mean cost of posting per day) [wei].
+def multiplicative(even: BreakEven) -> VaultEip1559:
+    """Return the policy with the break-even price as initial price, and a target of ten days' cost.
 
-    >>> from feemodel.simulation.policies.base import BreakEven
-    >>> target_of(Baseline(BreakEven(1e8, 1e15, 1e7), 50, 12.0))
+    >>> multiplicative(BreakEven(1e8, 1e15, 1e7)).target_balance
     1e+16
     """
-    return TARGET_DAYS * at.even.cost_per_day
+    return VaultEip1559(price=even.price, target_balance=TARGET_DAYS * even.cost_per_day)

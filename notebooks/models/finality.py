@@ -1,24 +1,46 @@
 """Compare the savings and the delay of submissions that wait for lower L1 fees."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import above_zero, check_plausible, instance, real_scalar
+from feemodel.checks import RealArray, above_zero, check_plausible, real, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop._accounts import SubmissionFees
 from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps, posting_terms
 from feemodel.simulation.closed_loop.loop import capped_tip
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.surfaces import Submission
 
 INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
 FIRST_DUE = 7 * 86_400.0  # seven days [s], because a price cap computes its percentiles over a window of seven days
+HOUR_SECONDS = 3_600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clairvoyant:
+    """Posting in the cheapest step between the time when a submission is due and the deadline.
+
+    The policy knows all future fees, so its cost is a lower bound for real policies.
+    """
+
+    deadline: float  #: maximum wait [s]
+    delay_cost: float = 0.0  #: (cost of an hour of waiting) / (median cost of a submission) [1 / h]
+    submission: Submission = field(default_factory=Submission)
+
+    def steps(self, cost: RealArray, step: float) -> NDArray[np.int64]:
+        """Return the step in which to post a submission that is due in each step, given the cost in each step."""
+        waiting = self.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
+        return cheapest_step(cost + waiting * np.arange(len(cost)), round(self.deadline / step))
 
 
 def price_of_finality(
     l1_fees: xr.Dataset,
-    posting: Posting,
+    posting: Posting | Clairvoyant,
     *,
     interval: float = INTERVAL,
     first_due: float = FIRST_DUE,
@@ -29,7 +51,7 @@ def price_of_finality(
     Parameters
     ----------
     l1_fees : scenario with dates, and of one path that is longer than `first_due`.
-    posting : posting policy of a kind that waits for lower fees: "price-cap" or "clairvoyant".
+    posting : posting policy that waits for lower fees: of the kind "price-cap", or a `Clairvoyant`.
     interval : time from when one submission is due until the next submission is due. The first byte of a submission
         arrives when the previous submission is due [s].
     first_due : time at which the first submission is due [s].
@@ -59,7 +81,6 @@ def price_of_finality(
     check_plausible(
         "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days = 604,800", lowest=600.0
     )
-    instance("posting", posting, Posting)
     for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
         above_zero(name, value, unit="s")
     columns, start_time = fees_by_step(l1_fees, step, posting.submission.tip)
@@ -73,12 +94,11 @@ def price_of_finality(
     submission = posting.submission
     at_tip = submission.cost(base_fee, tip, blob_base_fee)
     sent, paid_tip = due.copy(), tip[due]
-    caps = posting_caps(base_fee, blob_base_fee, tip, posting, step)
-    if posting.kind == "clairvoyant":
-        sent = caps.cheapest[due]
+    if isinstance(posting, Clairvoyant):
+        sent = posting.steps(at_tip, step)[due]
         paid_tip = tip[sent]
-    fees = SubmissionFees(base_fee, blob_base_fee, tip)
-    if posting.kind == "price-cap":
+    elif posting.kind == "price-cap":
+        caps, fees = posting_caps(base_fee, blob_base_fee, posting, step), SubmissionFees(base_fee, blob_base_fee, tip)
         since = due_times - (interval if posting.cap.from_first_byte else 0.0)
         sent, paid_tip = _sent_under_caps(due, since, start_time, step, fees, posting_terms(posting), caps)
     cost = submission.cost(base_fee[sent], paid_tip, blob_base_fee[sent])
@@ -95,6 +115,34 @@ def price_of_finality(
             "mean_delay": ((), float(delay.mean()), "s", "mean delay"),
         }
     )
+
+
+def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
+    """For each step, return the step with the lowest cost among this step and the next `window` steps.
+
+    If several steps have the lowest cost, the last of these steps is returned.
+
+    >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
+    [1, 1, 2, 3]
+    """
+    return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
+
+
+@cached_njit(nogil=True, error_model="numpy")
+def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
+    count = costs.size
+    best = np.empty(count, dtype=np.int64)
+    queue = np.empty(count, dtype=np.int64)  # steps that may be the cheapest, by cost (monotonic queue)
+    head, tail = 0, 0
+    for k in range(count - 1, -1, -1):
+        while tail > head and costs[queue[tail - 1]] > costs[k]:
+            tail -= 1
+        queue[tail] = k
+        tail += 1
+        while queue[head] > k + window:
+            head += 1
+        best[k] = queue[head]
+    return best
 
 
 @cached_njit(nogil=True, error_model="numpy")
