@@ -45,26 +45,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 3_011,
+    "cli": 2_998,
     "estimates": 948,
-    "ethereum": 2_455,
+    "ethereum": 2_387,
     "execution": 1_971,
     "explorer": 799,
     "io": 2_831,
     "ledger": 3_240,
     "linea": 2_184,
-    "plots": 731,
+    "plots": 621,
     "rollups": 4_195,
     "server": 2_293,
-    "simulation": 8_424,
+    "simulation": 6_893,
     "sizes": 939,
     "top level": 1_954,
-    "package": 35_975,
-    "tests": 38_306,
+    "package": 34_253,
+    "tests": 37_808,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_167,
-    "modules": 211,
-    "exported names": 206,
+    "modules": 203,
+    "exported names": 198,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -32,7 +32,7 @@ class Drawn(Scenario):
 def command(
     *,
     loss_probability: LossProbability = 0.05,
-    vary: Annotated[str, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibrate, "vary"),
+    vary: Annotated[Any, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibrate, "vary"),
     scenario: Annotated[Drawn, FLAT] = Drawn(),
     traffic: Annotated[Traffic, FLAT] = Traffic(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),

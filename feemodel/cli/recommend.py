@@ -1,7 +1,7 @@
 """`feemodel recommend`: fee parameters of a chain from a forecast of L1 fees."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from feemodel.cli.output import TABLES, Answer, Table, shown
 from feemodel.cli.parameters import FLAT, HOUR, History, LossProbability, Paths, Seed, default_of, one_of, real, whole
@@ -13,21 +13,15 @@ from feemodel.progress import reporting
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, Family, recommend
 from feemodel.simulation.surfaces import Submission
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from feemodel.simulation.forecast.recommend import Recommendation
-
 INTERVAL = default_of(recommend, "interval")  # time between submissions [s]
 
 
-@verb(out=TABLES, figure=True, what="the parameters")
+@verb(out=TABLES, what="the parameters")
 def command(
     family: Annotated[Any, one_of("family of the chain's fee rule", get_args(Family))],
     /,
     *,
-    loss_probability: LossProbability | None = None,
-    margin: Annotated[float | None, real("instead: median margin of fees over cost; 0.2 is 20 %")] = None,
+    loss_probability: LossProbability = default_of(recommend, "loss_probability"),
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = default_of(recommend, "hold"),
     gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
     blobs: Annotated[int | None, whole("blobs of a submission (default: 1)", minimum=1)] = None,
@@ -35,11 +29,10 @@ def command(
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
 ) -> Answer:  # fmt: skip
-    """Recommend a chain's fee parameters for a probability of a loss (default: 0.05) or a margin, from a forecast."""
+    """Recommend a chain's fee parameters for a probability of a loss, from a forecast."""
     with reporting(True, None, "drawing paths"):
         found = recommend(
-            l1.read(), family=family,
-            loss_probability=loss_probability, margin=margin, hold=hold,
+            l1.read(), family=family, loss_probability=loss_probability, hold=hold,
             submission=_submission(family, gas, blobs), paths=paths, rng=seed,
         )  # fmt: skip
     rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
@@ -49,7 +42,7 @@ def command(
     count = posted.blob_gas // GAS_PER_BLOB
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     # "at least", if the loss probability is still below the target when the paths end
-    at_least = "at least " if found.valid_for >= float(found.outlook["elapsed"][-1]) else ""
+    at_least = "at least " if found.valid_for >= 2.0 * found.hold else ""
     notes = [
         f"Submission: {posted.execution_gas:,} gas, {count} blob{'s' * (count != 1)}, {posted.capacity:,} bytes, every"
         f" {INTERVAL / 60:g} min.",
@@ -59,11 +52,9 @@ def command(
         f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.",
         f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",
     ]
-    wanted = 0.05 if loss_probability is None else loss_probability
     return Answer(
-        {name: value for name, value in asdict(found).items() if name != "outlook"}, [table], notes,
+        asdict(found), [table], notes,
         file=[{"parameter": name} | asdict(one) for name, one in found.parameters.items()],
-        figure=lambda figure: _draw(figure, found, wanted if margin is None else None),
     )  # fmt: skip
 
 
@@ -80,11 +71,3 @@ def _submission(family: str, gas: int | None, blobs: int | None) -> Submission |
         blob_gas=count * GAS_PER_BLOB,
         capacity=count * base.capacity,
     )
-
-
-def _draw(figure: "Figure", found: "Recommendation", target: float | None) -> None:
-    from feemodel.plots import plot_loss_probability, plot_recommended_price
-
-    above, below = figure.subplots(2, sharex=True, height_ratios=(2, 1))
-    plot_recommended_price(found.outlook, above)
-    plot_loss_probability(found.outlook, below, hold=found.hold, valid_for=found.valid_for, target=target)

@@ -7,8 +7,6 @@ from feemodel._lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.plots._figures import plot_comparison as plot_comparison
     from feemodel.plots._figures import plot_recovery as plot_recovery
-    from feemodel.plots._forecast import plot_loss_probability as plot_loss_probability
-    from feemodel.plots._forecast import plot_recommended_price as plot_recommended_price
     from feemodel.plots._simulation import plot_charges as plot_charges
     from feemodel.plots._simulation import plot_fee_fan as plot_fee_fan
     from feemodel.plots._simulation import plot_margins as plot_margins

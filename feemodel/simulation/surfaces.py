@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from feemodel.checks import (
+    INT64_MAX,
     WholeArray,
     check_fields,
     check_indexes,
@@ -131,7 +132,10 @@ class Submission:
     tip: int = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
 
     def __post_init__(self) -> None:
-        check_fields(self, above_zero=("capacity",), unchecked=("tip",))
+        whole_numbers = ("execution_gas", "blob_gas", "capacity")
+        check_fields(
+            self, above_zero=("capacity",), maximum=dict.fromkeys(whole_numbers, INT64_MAX), unchecked=("tip",)
+        )
         real_scalar("tip", self.tip, unit="wei")
         check_plausible("tip", self.tip, IN_WEI, lowest=MIN_PRICE)
         if isinstance(self.tip, np.generic):

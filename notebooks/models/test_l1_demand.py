@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.signal import lfilter
 from scipy.special import ndtri
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, next_base_fee, next_excess_blob_gas
+from feemodel.ethereum import fee_market
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, MAINNET, BlobRules, next_base_fee, next_excess_blob_gas
 from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation.scenarios import bootstrap, replay
 from models import l1_demand
@@ -114,3 +117,51 @@ def test_autocorrelation_is_that_of_a_known_process():
 
     assert autocorrelation(values, 3)[0] == pytest.approx(0.8**3, abs=0.01)
     assert np.isnan(autocorrelation(values[:, :10], 10)[0])
+
+
+@pytest.mark.parametrize("rules", MAINNET.rows[2:], ids=lambda rules: rules.name)
+def test_the_kernel_decides_the_reserve_as_the_exact_rule_does(rules):
+    random = np.random.default_rng(1)
+    for _ in range(2_000):
+        excess = int(random.uniform(0, 25) * rules.update_fraction)  # below 100 gwei the kernel is exact
+        price = fee_market.blob_base_fee(excess, rules.timestamp)
+        near = random.random() < 0.7
+        base_fee = 16 * price + int(random.integers(-2, 3)) if near else int(price * random.uniform(8, 24))
+        base_fee = max(base_fee, 0)
+        expected = fee_market.reserve_binds(excess, base_fee, rules.timestamp)
+
+        assert expected == bool(l1_demand.reserve_binds(excess, base_fee, rules.update_fraction))
+        assert fee_market.next_excess_blob_gas(excess, 9 * GAS_PER_BLOB, base_fee, rules.timestamp) == int(
+            l1_demand.next_excess_blob_gas(
+                excess, 9 * GAS_PER_BLOB, base_fee, rules.target * GAS_PER_BLOB, rules.maximum * GAS_PER_BLOB,
+                rules.update_fraction, True,
+            )
+        )  # fmt: skip
+
+
+ROWS = st.sampled_from(MAINNET.rows)
+
+
+@given(ROWS, st.floats(0, 26))
+def test_the_compiled_blob_base_fee_is_exact_while_64_bits_hold_it(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    assert l1_demand.compiled_blob_base_fee(excess, row.update_fraction) == fee_market.blob_base_fee(
+        excess, row.timestamp
+    )
+
+
+@given(ROWS, st.floats(26, 42))
+def test_the_compiled_blob_base_fee_is_close_beyond(row: BlobRules, exponent: float) -> None:
+    excess = int(row.update_fraction * exponent)
+
+    compiled = l1_demand.compiled_blob_base_fee(excess, row.update_fraction)
+    assert compiled == pytest.approx(fee_market.blob_base_fee(excess, row.timestamp), rel=1e-9)
+
+
+@given(ROWS, st.integers(0, 26 * 10**6), st.integers(0, 21), st.integers(1, 10**12))
+def test_the_compiled_excess_is_the_formula(row: BlobRules, excess: int, blobs: int, base_fee: int) -> None:
+    used, target, most = (count * GAS_PER_BLOB for count in (blobs, row.target, row.maximum))
+    compiled = l1_demand.next_excess_blob_gas(excess, used, base_fee, target, most, row.update_fraction, row.reserve)
+
+    assert compiled == fee_market.next_excess_blob_gas(excess, used, base_fee, row.timestamp)

@@ -194,31 +194,3 @@ def test_the_compiled_base_fee_is_the_formula_up_to_64_bits(
 
     compiled = fee_market_kernels.next_base_fee(base_fee, used, target, target, BASE_FEE_CHANGE_DENOMINATOR)
     assert compiled == next_base_fee(base_fee, used, 2 * target)
-
-
-ROWS = st.sampled_from(MAINNET.rows)
-
-
-@given(ROWS, st.floats(0, 26))
-def test_the_compiled_blob_base_fee_is_exact_while_64_bits_hold_it(row: BlobRules, exponent: float) -> None:
-    excess = int(row.update_fraction * exponent)
-
-    assert fee_market_kernels.blob_base_fee(excess, row.update_fraction) == blob_base_fee(excess, row.timestamp)
-
-
-@given(ROWS, st.floats(26, 42))
-def test_the_compiled_blob_base_fee_is_close_beyond(row: BlobRules, exponent: float) -> None:
-    excess = int(row.update_fraction * exponent)
-
-    compiled = fee_market_kernels.blob_base_fee(excess, row.update_fraction)
-    assert compiled == pytest.approx(blob_base_fee(excess, row.timestamp), rel=1e-9)
-
-
-@given(ROWS, st.integers(0, 26 * 10**6), st.integers(0, 21), st.integers(1, 10**12))
-def test_the_compiled_excess_is_the_formula(row: BlobRules, excess: int, blobs: int, base_fee: int) -> None:
-    used, target, most = (count * GAS_PER_BLOB for count in (blobs, row.target, row.maximum))
-    compiled = fee_market_kernels.next_excess_blob_gas(
-        excess, used, base_fee, target, most, row.update_fraction, row.reserve
-    )
-
-    assert compiled == next_excess_blob_gas(excess, used, base_fee, row.timestamp)

@@ -10,7 +10,6 @@ from feemodel.io import read_l1_fees
 from feemodel.simulation.forecast.methods import (
     BASELINES,
     METHODS,
-    combined,
     fit_quantiles,
     min_bins,
     pinball,
@@ -164,18 +163,6 @@ def test_a_gap_repeats_what_was_known_and_is_scored_on_a_line():
     assert found.means.tolist() == [2.0, 2.0, 2.0, 2.0, 6.0]
     assert found.newest.round(9).tolist() == [3.0, 3.0, 3.0, 3.0, 6.0]
     assert found.interpolated.tolist() == [2.0, 3.0, 4.0, 5.0, 6.0]
-
-
-def test_a_forecaster_that_expects_the_old_level_loses_its_weight_before_an_outcome_is_known():
-    values = np.where(np.arange(400) < 300, 1.0, 6.0)
-    steady, old = values, np.ones_like(values)
-    experts = np.stack([steady, old])[:, :, None]
-
-    found = combined(experts, values[DAY:], values, np.array([0.5]), DAY)[:, 0]
-
-    assert (found[:300] == 1.0).all()
-    assert found[350] > 5.0  # eight hours after the jump; the first target after it is known a day later
-    assert found[-1] > 5.9
 
 
 def test_a_spike_is_not_forecast_to_come_back_at_the_same_time():

@@ -6,10 +6,7 @@ from scipy.signal import lfilter
 from scipy.stats import binomtest
 
 from benchmarks.recommend import LOSS, daily
-from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_shipped_l1_fees
-from feemodel.simulation.forecast.distribution import history_of
-from feemodel.simulation.forecast.paths import driven
 from feemodel.simulation.forecast.recommend import FAMILIES, SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from tests.simulation.test_recommend import check_a_lower_loss_probability_asks_for_more
@@ -50,15 +47,12 @@ def contains(seed):
     seconds = 1_770_000_000 // 600 * 600 + 600 * np.arange(bins)
     fees = np.exp(level[0])
     l1 = replay({"timestamp": seconds, "base_fee": fees, "blob_base_fee": fees / 16}, source="a known process")
-    history, submission = history_of(l1), SUBMISSIONS["op-stack"]
+    submission = SUBMISSIONS["op-stack"]
     last = level[0, -1]
     ahead = continued(last - cycle(bins - 1), bins, 147, 1_000, rng)
     prices = np.column_stack((np.full(1_000, last), ahead))
-    base_fee, blob_base_fee = driven(
-        {"base_fee": prices, "blob_base_fee": prices - np.log(16)}, history.next_base_fee, round(history.blob_base_fee),
-        MAINNET.at(int(history.newest)), wait=600.0, every=10, rng=rng,
-    )  # fmt: skip
-    cost = submission.cost(base_fee.astype(float), submission.tip, blob_base_fee.astype(float))
+    base_fee = np.repeat(np.exp(prices), 5, axis=1)  # prices of a byte change every two minutes
+    cost = submission.cost(base_fee, submission.tip, base_fee / 16)
     needed = float(np.quantile(cost[:, 6:726:6].mean(axis=1) / cost[:, :720].mean(axis=1), 0.95))
     low, high = recommend(l1, family="op-stack", paths=200, rng=seed).factor_interval
     return low <= needed <= high

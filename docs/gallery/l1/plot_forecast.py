@@ -3,7 +3,7 @@ The next day of L1 fees
 =======================
 
 A forecast from the 20th day of the month in the package, and the fees that followed. The bands contain 50 % and 90 %
-of a thousand sample paths. Each path follows the rules of the protocol block by block.
+of a thousand sample paths.
 """
 
 import matplotlib.pyplot as plt

@@ -1,48 +1,39 @@
 """Forecast L1 fees: quantiles at given horizons, and joint sample paths of both fees."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from feemodel.checks import (
     WholeArray,
-    check_int64,
     choice,
     instance,
     raise_first,
     real,
+    real_scalar,
     sequence,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import MAINNET, next_base_fee
 from feemodel.simulation._l1_columns import HasTable
 from feemodel.simulation._metadata import described_dataset
-from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, check_length, fees_of, rolling_quantiles
-from feemodel.simulation.forecast.paths import GAS_LIMIT, SLOT, driven, moved, past_changes
+from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, fees_of, rolling_quantiles
+from feemodel.simulation.forecast.paths import moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
 from feemodel.simulation.surfaces import Submission
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Horizon: TypeAlias = float | str
-
-_LENGTH = re.compile(r"([0-9]{1,9}) ?(min|h|d)")
-SECONDS = {"min": 60, "h": 3_600, "d": 86_400}
 
 HORIZONS = ("10min", "1h", "6h", "24h")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 FEES = ("base_fee", "blob_base_fee")
 LONGEST_HORIZON = 7 * DAY  # maximum horizon [bins]
-BLOCKS_PER_STEP = 50  # default length of a step: ten minutes
-MAX_BLOCKS_PER_STEP = 7_200  # maximum length of a step: a day
 SUBMISSION = Submission()
 KNOTS = (1, 6, 36, 144)  # horizons, besides those requested, at which paths are adjusted to quantiles [bins]
 
@@ -52,8 +43,6 @@ class History(NamedTuple):
 
     series: Mapping[str, FeeSeries]  #: series of each fee in `FEES`; all series have the same bins
     newest: float  #: Unix time of the newest row [s]
-    next_base_fee: int  #: base fee of the next block, or of the newest row if its gas used is not known [wei / gas]
-    blob_base_fee: float  #: blob base fee of the newest row [wei / gas]
     tip: float | None  #: median tip of the newest day, if known [wei / gas]
     source: str  #: description of the data source
     assumed: str  #: assumptions about missing data
@@ -64,11 +53,12 @@ class History(NamedTuple):
 
     def without(self, block: int, blocks: int) -> "History":
         """Return the history with one of several equal blocks of its days left out of all fits."""
-        return self._replace(series={name: one.without(block, blocks) for name, one in self.series.items()})
-
-    def times(self, elapsed: NDArray[Any]) -> NDArray[np.datetime64]:
-        """Return the date and time at a time after the newest row [s]."""
-        return ((self.newest + elapsed) * 1e9).astype("datetime64[ns]")
+        return self._replace(
+            series={
+                name: replace(one, used=one.used & (np.arange(len(one)) * blocks // len(one) != block))
+                for name, one in self.series.items()
+            }
+        )
 
 
 def forecast(
@@ -80,7 +70,7 @@ def forecast(
     paths: int = 1_000,
     rng: Rng = 0,
     submission: Submission = SUBMISSION,
-    blocks_per_step: int = BLOCKS_PER_STEP,
+    step: int = BIN,
 ) -> xr.Dataset:
     """Forecast the distribution of L1 fees after the newest row of a history.
 
@@ -100,21 +90,20 @@ def forecast(
     rng : seed, SeedSequence or Generator for the paths.
     submission : submission whose cost is forecast. If the history has tips, the median tip of the newest day replaces
         the tip of the submission.
-    blocks_per_step : number of L1 blocks in a step of the paths.
+    step : length of a step of the paths, from 12 s to a day [s].
 
     Returns
     -------
     Dataset. Variables over `horizon` [s] and `quantile`: `base_fee_quantile` and `blob_base_fee_quantile` [wei / gas],
-    and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` of
-    the first block of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`.
-    Paths start at the newest row, and fees change from block to block by the rules of L1. For a result `found`,
-    `found[["base_fee", "blob_base_fee"]]` is a scenario of the sample paths.
+    and `cost_quantile` [wei] if `paths` is not 0. Variables over `path` and `step`: `base_fee` and `blob_base_fee` at
+    the start of each step [wei / gas], and `cost` [wei]. Coordinates of `step`: `elapsed` [s] and `time`. Paths start
+    at the newest row, and change every ten minutes. For a result `found`, `found[["base_fee",
+    "blob_base_fee"]]` is a scenario of the sample paths.
 
     Raises
     ------
     InvalidInput : the history is too short, `replay` rejects the history, a fee is below 1 wei or above 10 million
-        gwei, a horizon is not a multiple of ten minutes, the quantiles do not increase, or the history ends before
-        blobs existed.
+        gwei, a horizon is not a multiple of ten minutes, or the quantiles do not increase.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
@@ -129,18 +118,17 @@ def forecast(
     if levels.ndim != 1 or not levels.size or not (np.diff(levels, prepend=0.0, append=1.0) > 0.0).all():
         raise InvalidInput("quantiles", "expected increasing numbers above 0 and below 1", quantiles)
     chosen = choice("method", method, METHODS)
-    check_length(len(history.series["base_fee"]), int(bins[-1]), method=chosen)
     count = whole_scalar("paths", paths)
-    every = whole_scalar("blocks_per_step", blocks_per_step, minimum=1, maximum=MAX_BLOCKS_PER_STEP)
-    for name in ("execution_gas", "blob_gas"):
-        check_int64(f"submission.{name}", getattr(instance("submission", submission, Submission), name))
+    every = whole_scalar("step", step, unit="s", minimum=12, maximum=DAY * BIN)
+    instance("submission", submission, Submission)
     generator = generator_of(rng)
-    check_scenario_size(count, int(bins[-1] + 1) * BIN // int(SLOT))
+    check_scenario_size(count, int(bins[-1] + 1) * BIN // every)
     # Adjust paths to the default quantiles too, because the requested quantiles may be too few for paths.
     held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {
-        name: np.vstack([rolling_quantiles(one, int(knot), method=chosen, quantiles=held) for knot in knots])
+        # the longest horizon first, which a short history refuses
+        name: np.vstack([rolling_quantiles(one, int(at), method=chosen, quantiles=held) for at in knots[::-1]])[::-1]
         for name, one in history.series.items()
     }
     requested = np.ix_(np.isin(knots, bins), np.isin(held, levels))
@@ -152,22 +140,15 @@ def forecast(
         "quantile": ("quantile", levels, "1"),
     }
     if count:
-        moving, noise = generator.spawn(2)
-        changes = past_changes(history.series, int(bins[-1]), count, moving)
-        prices = {
-            name: np.clip(moved(changes[name], knots, found[name], held), 0.0, math.log(LARGEST_FEE)) for name in FEES
-        }
-        base_fee, blob_base_fee = driven(
-            prices,
-            history.next_base_fee,
-            max(1, round(history.blob_base_fee)),
-            MAINNET.at(int(history.newest)),
-            wait=BIN - history.newest % BIN,
-            every=every,
-            rng=noise,
+        changes = past_changes(history.series, int(bins[-1]), count, generator)
+        wait = BIN - history.newest % BIN  # until the next bin begins
+        elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
+        column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")
+        base_fee, blob_base_fee = (
+            fees_of(np.clip(values[:, column], 0.0, math.log(LARGEST_FEE)))
+            for values in (moved(changes[name], knots, found[name], held) for name in FEES)
         )
-        elapsed = np.arange(base_fee.shape[1]) * (SLOT * every)
-        cost = submission.cost(base_fee.astype(float), history.tip_of(submission), blob_base_fee.astype(float))
+        cost = submission.cost(base_fee, history.tip_of(submission), blob_base_fee)
         at = np.searchsorted(elapsed, bins * float(BIN)).clip(max=len(elapsed) - 1)
         variables |= {
             "cost_quantile": (("horizon", "quantile"), np.quantile(cost[:, at], levels, axis=0).T, "wei"),
@@ -178,7 +159,7 @@ def forecast(
         coordinates |= {
             "path": np.arange(count),
             "elapsed": ("step", elapsed, "s"),
-            "time": ("step", history.times(elapsed), None, "date and time, UTC"),
+            "time": ("step", ((history.newest + elapsed) * 1e9).astype("datetime64[ns]"), None, "date and time, UTC"),
         }
     attributes = {
         "source": f"forecast by {chosen} from {history.source}",
@@ -195,8 +176,8 @@ def history_of(l1: Any) -> History:
     Raises `InvalidInput` if `forecast` rejects the history.
 
     >>> found = history_of({"timestamp": [0, 600], "base_fee": [7e7, 8e7], "blob_base_fee": [4e6, 4e6]})
-    >>> len(found.series["base_fee"]), found.newest, found.next_base_fee
-    (2, 600.0, 80000000)
+    >>> len(found.series["base_fee"]), found.newest
+    (2, 600.0)
     """
     if isinstance(l1, xr.Dataset):
         check_scenario("l1", l1)
@@ -213,9 +194,6 @@ def history_of(l1: Any) -> History:
     for name in FEES:
         if (outside := (columns[name] < 1.0) | (columns[name] > LARGEST_FEE)).any():
             raise_first(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], outside)
-    base_fee = max(1, round(float(columns["base_fee"][-1])))
-    if "gas_used_ratio" in found and 0.0 <= (ratio := float(found["gas_used_ratio"][0, -1])) <= 1.0:
-        base_fee = next_base_fee(base_fee, round(ratio * GAS_LIMIT), GAS_LIMIT)
     recent = seconds > seconds[-1] - DAY * BIN
     assumed = [str(found.attrs["assumed"])] if found.attrs.get("assumed", "nothing") != "nothing" else []
     if len(seconds) > 1 and (apart := float(np.median(np.diff(seconds)))) > BIN:
@@ -223,8 +201,6 @@ def history_of(l1: Any) -> History:
     return History(
         series={name: binned(seconds, columns[name]) for name in FEES},
         newest=float(seconds[-1]),
-        next_base_fee=base_fee,
-        blob_base_fee=float(columns["blob_base_fee"][-1]),
         tip=float(np.median(columns["tip"][recent])) if "tip" in columns else None,
         source=found.attrs["source"],
         assumed="; ".join(assumed) or "nothing",
@@ -241,13 +217,12 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
     """
     found = []
     for horizon in sequence("horizons", horizons):
-        if isinstance(horizon, str):
-            if (parts := _LENGTH.fullmatch(horizon)) is None:
-                raise InvalidInput("horizons", "expected a number of seconds, or text such as 10min, 6h or 1d", horizon)
-            seconds: Any = int(parts[1]) * SECONDS[parts[2]]
-        else:
-            seconds = real("horizons", horizon, unit="s")
-        if not isinstance(seconds, float | int) or seconds % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
+        try:
+            seconds = pd.Timedelta(horizon.replace("d", "D")).total_seconds() if isinstance(horizon, str) else horizon
+        except ValueError:
+            reason = "expected a number of seconds, or text such as 10min, 6h or 1d"
+            raise InvalidInput("horizons", reason, horizon) from None
+        if real_scalar("horizons", seconds, unit="s") % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
             raise InvalidInput("horizons", "expected multiples of ten minutes, at most seven days", horizon)
         found.append(int(seconds) // BIN)
     if not found:

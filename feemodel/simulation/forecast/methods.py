@@ -1,8 +1,7 @@
 """Quantile forecasts of a fee series at many origins, by the methods "persistence", "seasonal" and "auto".
 
 Once a day, a method is fitted to the targets before the first origin of the day. A forecast uses no value after its
-origin. "auto" weighs several forecasters by their recent losses, and calibrates the result by adaptive conformal
-inference.
+origin. "auto" is a quantile regression, which is calibrated by adaptive conformal inference.
 
 Sources: Gibbs, Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021; the quantile tracker of
 Angelopoulos, Candès, Tibshirani, "Conformal PID control for time series prediction", NeurIPS 2023.
@@ -12,7 +11,6 @@ import math
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import pandas as pd
 
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
@@ -22,14 +20,15 @@ from feemodel.simulation.forecast.series import (
     SIX_HOURS,
     WEEK,
     FeeSeries,
-    anchors,
     before_target,
     days_before,
+    estimate,
     features,
 )
 
 BANDWIDTH = 0.1  # half the width of the kernel / mean absolute deviation of the response [1]
 RIDGE = 40.0  # factor of the ridge penalty on squared coefficients [1]
+MIN_SCALE = 1e-9  # in place of a mean absolute deviation of 0
 MAX_ITERATIONS = 40
 TOLERANCE = 3e-3  # the iteration ends when no standardized coefficient changes by more than this value
 
@@ -57,7 +56,7 @@ def fit_quantiles(
     """
     rows, width = regressors.shape
     design = np.column_stack((regressors, np.ones(rows)))
-    scale = float(np.mean(np.abs(response - np.median(response)))) or 1.0
+    scale = float(np.mean(np.abs(response - np.median(response)))) or MIN_SCALE
     scaled, tilt = response / scale, quantiles[:, None] - 0.5
     penalty = np.diag(np.append(np.full(width, ridge), 0.0) + 1e-9)
     intercepts = np.quantile(scaled, quantiles)
@@ -78,7 +77,7 @@ BASELINES = METHODS[:-1]
 
 SKIPPED = 2 * DAY  # length of the first part of a series, to which no method is fitted [bins]
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
-WARM_UP = WEEK  # additional earlier origins from which "auto" computes initial weights and calibration [bins]
+WARM_UP = WEEK  # additional earlier origins from which "auto" computes the initial calibration [bins]
 LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
 LARGEST_FEE = MAXIMUM  # maximum fee in histories and forecasts [wei / gas]
 MIN_ROWS = DAY  # minimum number of targets to fit a method
@@ -102,17 +101,6 @@ def fees_of(logarithms: RealArray) -> RealArray:
     return np.asarray(np.minimum(np.exp(logarithms), LARGEST_FEE))
 
 
-def check_length(bins: int, horizon: int, *, method: str) -> None:
-    """Raise `InvalidInput` if a series with `bins` bins is too short for a method and a horizon [bins].
-
-    >>> check_length(864, 144, method="auto")
-    """
-    minimum = min_bins(horizon, method=method)
-    if bins < minimum:
-        reason = f"expected at least {minimum / 6:,.1f} h up to the first origin, at a horizon of {horizon / 6:,.1f} h"
-        raise InvalidInput("l1", reason, f"{bins / 6:,.1f} h")
-
-
 def rolling_quantiles(
     series: FeeSeries, horizon: int, *, method: str, quantiles: RealArray, first: int | None = None
 ) -> RealArray:
@@ -127,23 +115,21 @@ def rolling_quantiles(
     array([[20.723266, 20.723266]])
     """
     begin = len(series) - 1 if first is None else first
-    check_length(begin + 1, horizon, method=method)
+    if (minimum := min_bins(horizon, method=method)) > begin + 1:
+        reason = f"expected at least {minimum / 6:,.1f} h up to the first origin, at a horizon of {horizon / 6:,.1f} h"
+        raise InvalidInput("l1", reason, f"{(begin + 1) / 6:,.1f} h")
     auto = method == "auto"
     found = _auto(series, horizon, quantiles, begin) if auto else _baseline(series, horizon, quantiles, begin, method)
     return np.clip(found, 0.0, math.log(LARGEST_FEE))
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Combine regressions and baselines, weighted by their recent losses, and calibrate the result."""
+    """Calibrate a quantile regression."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
     warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, to fit at the time of day of `begin`
     levels = np.unique(np.append(quantiles, 0.5))
-    experts = [_baseline(series, horizon, levels, warm, name) for name in BASELINES]
-    table = features(series, horizon)
-    experts += [_regression(series, table, horizon, levels, warm, anchor) for anchor in anchors(series, horizon)]
-    targets = series.means[warm + horizon :]
-    mixed = combined(np.stack(experts), targets, series.means[warm:], levels, horizon)
-    return calibrated(mixed, targets, levels, horizon)[begin - warm :, np.isin(levels, quantiles)]
+    found = calibrated(_regression(series, horizon, levels, warm), series.means[warm + horizon :], levels, horizon)
+    return found[begin - warm :, np.isin(levels, quantiles)]
 
 
 def _days(begin: int, end: int) -> list[slice]:
@@ -164,11 +150,9 @@ def _baseline(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int,
     return found
 
 
-def _regression(
-    series: FeeSeries, table: RealArray, horizon: int, quantiles: RealArray, begin: int, anchor: RealArray
-) -> RealArray:
-    """Forecast the target's distance from an anchor by ridge quantile regression on a table of regressors."""
-    values = series.means
+def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
+    """Forecast the target's distance from a simple estimate by ridge quantile regression on its regressors."""
+    values, anchor, table = series.means, estimate(series, horizon), features(series, horizon)
     complete = np.isfinite(table.sum(axis=1)) & ~np.isnan(anchor)
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
     found, start = np.empty((len(series) - begin, len(quantiles))), None
@@ -188,11 +172,6 @@ def _regression(
     return found
 
 
-HALF_LIFE = 2 * DAY  # half-life of the weights in the mean of past losses [bins]
-POWER = 8.0  # weight of a forecaster = loss^−8
-EVEN_HORIZON = 3 * DAY // 4  # horizon at which both losses in `combined` have the same exponent, `POWER` / 2 [bins]
-PROVISIONAL_SCORES = 24  # approximate number of forecasts that are averaged in a provisional loss
-MIN_LOSS = 1e-4  # lower bound on losses, 0.01 % of a fee [log(wei / gas)]
 FACTOR_STEP = 0.003  # step size of the changes of the logarithm of a factor; larger steps overreact at a day [1]
 NARROWEST, WIDEST = -1.0, 0.75  # bounds of that logarithm, which limit what a wrong factor does after a change
 
@@ -205,48 +184,6 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
     """
     error = targets - forecasts
     return np.asarray(np.maximum(quantiles * error, (quantiles - 1.0) * error))
-
-
-def combined(
-    experts: RealArray, targets: RealArray, values: RealArray, quantiles: RealArray, horizon: int
-) -> RealArray:
-    """Combine the quantiles of several forecasters, (forecasters, origins, q), with weights that follow their losses.
-
-        weight = 1 / (K^(8 − p) · P^p)
-
-    K is the mean pinball loss of a forecaster over known targets, weighted with a half-life of two days. P is the
-    provisional loss: the loss of forecasts whose targets are still unknown, with the value at the origin in place of
-    the target. When the level of fees changes, P reacts within hours. The exponent p increases with the horizon, from
-    0.07 at ten minutes to 4.6 at a day, and is 8 at origins where no target is known yet. `targets` are those of the
-    first origins, `values` the fees at every origin [log(wei / gas)].
-
-    The second forecaster's loss is ten times the first forecaster's loss, so its weight is close to 0:
-
-    >>> experts = np.stack([np.full((5, 1), 1.0), np.full((5, 1), 10.0)])
-    >>> combined(experts, np.zeros(4), np.zeros(5), np.array([0.5]), 1)[:, 0].round(3)
-    array([1., 1., 1., 1., 1.])
-    """
-    part = horizon / (horizon + EVEN_HORIZON)
-    provisional = np.log(np.maximum(_provisional_losses(experts, values, quantiles, horizon), MIN_LOSS))
-    score = provisional.copy()
-    losses = pinball(targets[:, None], experts[:, : len(targets)], quantiles).mean(axis=-1)
-    recent = pd.DataFrame(losses.T).ewm(halflife=HALF_LIFE).mean().to_numpy().T[:, : experts.shape[1] - horizon]
-    after = slice(horizon, horizon + recent.shape[1])
-    score[:, after] = (1.0 - part) * np.log(np.maximum(recent, MIN_LOSS)) + part * provisional[:, after]
-    shares = np.exp(-POWER * (score - score.min(axis=0)))
-    shares /= shares.sum(axis=0)
-    return np.sort((shares[:, :, None] * experts).sum(axis=0), axis=1)
-
-
-def _provisional_losses(experts: RealArray, values: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Return the mean pinball loss of forecasts with unknown targets; each origin's value replaces the target."""
-    origins = experts.shape[1]
-    sums, counts = np.zeros(experts.shape[:2]), np.zeros(origins)
-    for lag in range(0, min(horizon, origins), max(1, horizon // PROVISIONAL_SCORES)):
-        losses = pinball(values[lag:, None], experts[:, : origins - lag], quantiles)
-        sums[:, lag:] += losses.mean(axis=-1)
-        counts[lag:] += 1.0
-    return sums / counts
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:

@@ -8,7 +8,7 @@ paths of L1 fees.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,8 +17,6 @@ import xarray as xr
 from feemodel.checks import (
     RealArray,
     above_zero,
-    check_int64,
-    check_plausible,
     choice,
     instance,
     real_scalar,
@@ -28,9 +26,8 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
-from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.forecast.distribution import BLOCKS_PER_STEP, QUANTILES, History, forecast, history_of
+from feemodel.simulation.forecast.distribution import History, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.series import BIN, DAY
 from feemodel.simulation.scenarios import Rng, generator_of
@@ -89,19 +86,13 @@ class Recommendation:
     valid_for: float  #: time until the loss probability exceeds the target, at most twice `hold` [s]
     valid_until: str  #: end of `valid_for`, ISO 8601, UTC
     cost_per_byte: tuple[float, float, float]  #: 5, 50, 95 % quantiles of the mean cost during `hold` [wei / byte]
-    #: Dataset with one step for each submission, up to the time 2 · `hold`. Variables over `quantile` and `step`:
-    #: `cost_per_byte`, the cost of posting the bytes of a step, and `price_per_byte`, the price that users paid for
-    #: these bytes [wei / byte]. Variable over `step`: `loss_probability`, the probability that the fees of all steps up
-    #: to this step do not cover posting [1]. Coordinates of `step`: `elapsed` [s] and `time`.
-    outlook: xr.Dataset = field(compare=False, repr=False)
 
 
 def recommend(
     l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
     *,
     family: Family,
-    loss_probability: float | None = None,
-    margin: float | None = None,
+    loss_probability: float = 0.05,
     hold: float = HOLD,
     interval: float = INTERVAL,
     submission: Submission | None = None,
@@ -110,7 +101,7 @@ def recommend(
     paths: int = 1_000,
     rng: Rng = 0,
 ) -> Recommendation:
-    """Recommend fee parameters of a chain for a target: either a loss probability or a margin.
+    """Recommend fee parameters of a chain with which fees cover the cost with a requested probability.
 
     | family | recommended parameters |
     |---|---|
@@ -124,9 +115,8 @@ def recommend(
     ----------
     l1 : L1 fees up to now: a table or scenario for `feemodel.forecast`.
     family : family of the chain's pricing rule, from the table above.
-    loss_probability : target for the probability that fees during `hold` do not cover the cost of posting [1]. The
-        smallest valid probability is 1 / `paths`. `None` means 0.05, unless `margin` is given.
-    margin : target for the median of (fees / cost of posting), minus 1, instead of a loss probability [1].
+    loss_probability : maximum probability that fees during `hold` do not cover the cost of posting, at least
+        1 / `paths` [1].
     hold : time for which the parameters are used, from an hour to three days, a multiple of ten minutes [s].
     interval : time between two submissions, a multiple of two minutes, at most a day and at most `hold` [s].
     submission : gas, capacity and tip of the submissions; `None` means those of the family in `SUBMISSIONS`.
@@ -141,9 +131,8 @@ def recommend(
 
     Raises
     ------
-    InvalidInput : `feemodel.forecast` rejects an argument; the family has no known submission and none is given;
-        `loss_probability` and `margin` are both given; `hold` is out of range or is not a multiple of ten minutes; or
-        `interval` is out of range or is not a multiple of two minutes.
+    InvalidInput : `feemodel.forecast` rejects an argument; the family has no known submission and none is given; or
+        `hold` or `interval` is out of range or is not a multiple of ten or two minutes.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
@@ -152,21 +141,15 @@ def recommend(
     (True, 0)
     """
     choice("family", family, FAMILIES)
-    if loss_probability is not None and margin is not None:
-        raise InvalidInput("margin", "expected a margin or a loss probability, not both", margin)
-    target = share("loss_probability", 0.05 if loss_probability is None else loss_probability)
-    if margin is not None:
-        check_plausible("margin", real_scalar("margin", margin), "a share; 20 % = 0.2", highest=10.0)
-    drawn = whole_scalar("paths", paths, minimum=1)
-    if margin is None and drawn < 1.0 / target:
+    target, drawn = share("loss_probability", loss_probability), whole_scalar("paths", paths, minimum=1)
+    if drawn < 1.0 / target:
         reason = f"expected at least 1 / {drawn:,}, because {drawn:,} paths cannot show a smaller probability"
         raise InvalidInput("loss_probability", reason, target)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
-    window = _steps("interval", interval, STEP, STEP, min(DAY * BIN, length * BIN))
+    window = _steps("interval", interval, STEP, STEP, min(DAY, length) * BIN)
     posted_by = _submission(family, submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history, streams = history_of(l1), generator_of(rng).spawn(1 + BLOCKS)
-    level, scale = (1.0 - target, 1.0) if margin is None else (0.5, 1.0 + margin)
     count = length * PARTS // window
     factors, later = [], []
     # The whole history comes last. Only its paths last for twice `hold`, as `valid_for` may.
@@ -179,7 +162,7 @@ def recommend(
             paths=drawn,
             rng=stream,
             submission=posted_by,
-            blocks_per_step=BLOCKS_PER_STEP // PARTS,
+            step=STEP,
         )
         price, now = _rule_price(family, found, history, posted_by)
         cost = found["cost"].to_numpy() / posted_by.capacity
@@ -189,15 +172,14 @@ def recommend(
         costs = cost[:, window : (spans * count + 1) * window : window]
         paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
         ratio = posted[:, count - 1] / paid[:, count - 1]
-        factors.append(scale * float(np.quantile(ratio, level)))
+        factors.append(float(np.quantile(ratio, 1.0 - target)))
         later.append(max(1.0, float(np.quantile(price[:, PARTS] / now, 1.0 - target))))
     factor, low, high = _interval(factors)
     losing = (factor * paid < posted).mean(axis=0)
     reached = float(losing[count - 1])
-    exceeding = np.flatnonzero(losing[count:] > max(target if margin is None else reached, reached))
+    exceeding = np.flatnonzero(losing[count:] > max(target, reached))
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
-    mean_cost = cost[:, : length * PARTS].mean(axis=1)
-    cost_per_byte = np.quantile(mean_cost, (0.05, 0.5, 0.95)).tolist()
+    cost_per_byte = np.quantile(cost[:, : length * PARTS].mean(axis=1), (0.05, 0.5, 0.95)).tolist()
     terms = {"tip": history.tip_of(posted_by), "size": size, "now": now, "cost": cost_per_byte[1]}
     values, lows, highs = (
         _parameters(family, end, posted_by, soon=max(1.0, soon), **terms)
@@ -218,7 +200,6 @@ def recommend(
         valid_for=valid_for,
         valid_until=str(np.datetime_as_string(np.datetime64(int(history.newest + valid_for), "s"), timezone="UTC")),
         cost_per_byte=tuple(cost_per_byte),
-        outlook=_outlook(costs, factor * prices, losing, history, window * STEP),
     )
 
 
@@ -226,7 +207,6 @@ def _submission(family: str, given: Submission | None) -> Submission:
     if given is None and family not in SUBMISSIONS:
         raise InvalidInput("submission", f"expected one, because no source gives that of family {family}", given)
     found = SUBMISSIONS[family] if given is None else instance("submission", given, Submission)
-    check_int64("submission.capacity", found.capacity)
     if not found.execution_gas and not found.blob_gas:
         raise InvalidInput("submission", "expected a submission that uses gas or blob gas", found)
     return found
@@ -242,25 +222,6 @@ def _interval(values: list[float]) -> tuple[float, float, float]:
     return values[-1], values[-1] / width, values[-1] * width
 
 
-def _outlook(costs: RealArray, prices: RealArray, losing: RealArray, history: History, interval: float) -> xr.Dataset:
-    """Return the Dataset `Recommendation.outlook`: quantiles over the paths, and loss probability, in each step."""
-    elapsed = interval * np.arange(1, len(losing) + 1)
-    dimensions = ("quantile", "step")
-    return described_dataset(
-        {
-            "cost_per_byte": (dimensions, np.quantile(costs, QUANTILES, axis=0), "wei / byte"),
-            "price_per_byte": (dimensions, np.quantile(prices, QUANTILES, axis=0), "wei / byte"),
-            "loss_probability": ("step", losing, "1"),
-        },
-        {
-            "quantile": ("quantile", np.array(QUANTILES), "1"),
-            "elapsed": ("step", elapsed, "s"),
-            "time": ("step", history.times(elapsed), None, "date and time, UTC"),
-        },
-        {},
-    )
-
-
 def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float) -> int:
     found = real_scalar(name, seconds, unit="s")
     if found % step or not minimum <= found <= maximum:
@@ -270,10 +231,10 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 
 def _rule_price(family: str, found: xr.Dataset, history: History, submission: Submission) -> tuple[RealArray, float]:
     """Return prices of a byte under the chain's rule without the factor, on each path and now [wei / byte]."""
-    base_fee, blob_base_fee = (found[name].to_numpy().astype(np.float64) for name in ("base_fee", "blob_base_fee"))
+    base_fee, blob_base_fee = (found[name].to_numpy() for name in ("base_fee", "blob_base_fee"))
     tip = history.tip_of(submission)
     if family == "zksync":
-        return blob_base_fee, history.blob_base_fee
+        return blob_base_fee, float(blob_base_fee[0, 0])
     if family != "linea":
         # On the OP Stack, the recommended operator fee covers the tip. The pricing rules of Scroll and Arbitrum do not
         # include a tip.
@@ -282,14 +243,10 @@ def _rule_price(family: str, found: xr.Dataset, history: History, submission: Su
         return plain, float(plain[0, 0])
     # Linea's coordinator averages L1 fees over 12,000 s.
     window = round(COORDINATOR.window / STEP)
-    bins = -(-window // PARTS)
-    past = [
-        np.repeat(np.exp(history.series[name].means[-bins:]), PARTS)[-window:] for name in ("base_fee", "blob_base_fee")
-    ]
-    fees = [
-        np.concatenate((np.broadcast_to(before, (len(ahead), window)), ahead), axis=1)
-        for before, ahead in zip(past, (base_fee, blob_base_fee), strict=True)
-    ]
+    fees = []
+    for name, ahead in (("base_fee", base_fee), ("blob_base_fee", blob_base_fee)):
+        past = np.repeat(np.exp(history.series[name].means[-window // PARTS :]), PARTS)[-window:]
+        fees.append(np.concatenate((np.tile(past, (len(ahead), 1)), ahead), axis=1))
     costs = submission.cost(fees[0], tip, fees[1]) / COORDINATOR.bytes_per_submission
     sums = np.cumsum(costs, axis=1)
     averaged = (sums[:, window:] - sums[:, :-window]) / window

@@ -1,6 +1,6 @@
 """L1 fees as a time series of means over ten minutes, and the regressors of a forecast."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,11 +29,6 @@ class FeeSeries:
 
     def __len__(self) -> int:
         return len(self.means)
-
-    def without(self, block: int, blocks: int) -> "FeeSeries":
-        """Return the series with one of several equal blocks of its days left out of all fits."""
-        bins = len(self)
-        return replace(self, used=self.used & (np.arange(bins) * blocks // bins != block))
 
     def fitted(self, origins: WholeArray) -> WholeArray:
         """Return those of the origins that fits use, or all origins if fits use none of them."""
@@ -105,10 +100,10 @@ def _trailing(values: RealArray, length: int) -> "pd.api.typing.Rolling[pd.Serie
     return pd.Series(values).rolling(length, min_periods=1)
 
 
-def anchors(series: FeeSeries, horizon: int) -> list[RealArray]:
-    """Return three simple estimates of a future fee: the newest, the typical, and the typical at the recent level."""
-    usual = typical(series.means, horizon)
-    return [series.newest, usual, (usual + _trailing(series.means, 3 * DAY).mean().to_numpy()) / 2]
+def estimate(series: FeeSeries, horizon: int) -> RealArray:
+    """Return a simple estimate of a future fee: the newest fee, which returns to the typical fee within hours."""
+    newest = np.exp(-horizon / SIX_HOURS)
+    return np.asarray(newest * series.newest + (1.0 - newest) * typical(series.means, horizon))
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
