@@ -13,6 +13,5 @@ if TYPE_CHECKING:
     from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.ledger.proof import get_proof as get_proof
     from feemodel.ledger.store import Store as Store
-    from feemodel.ledger.tree import Tree as Tree
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
-from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
@@ -159,7 +159,7 @@ class _Verification:
         table, roots, codes = self._empty("leaf"), set[bytes](), set[bytes]()
         ends = bytes(HASH_SIZE), self._scheme.tail_key
         for first, rows in self._chunks("leaf", LEAF_COLUMNS):
-            leaves = [self._store.rows.leaf(*row[:-1]) for row in rows]
+            leaves = [Leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
             table.digest[at] = np.frombuffer(self._scheme.leaf_hashes(leaves), np.uint8).reshape(-1, HASH_SIZE)
             table.keys[at] = [int.from_bytes(leaf.hkey[:8]) for leaf in leaves]

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
@@ -86,13 +85,11 @@ def height_of(next_free: int) -> int:
 class Rows:
     """The three tables of rows.
 
-    The value of an account without code and storage is stored without its last four words, which are always the same.
     The cache has rows by table and number, nodes with the hashes within them by height and number, and checked roots.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
-        self._plain = scheme.empty_root + scheme.empty_code_hash + EMPTY_KECCAK + bytes(WORD_SIZE)
         self.cache: dict[tuple[str | int | bytes, int], Any] = {}
 
     @cached_property
@@ -128,13 +125,7 @@ class Rows:
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
         found = self._many("leaf", LEAF_COLUMNS, numbers)
-        return [self.leaf(*found[number]) for number in numbers]
-
-    def leaf(self, hkey: bytes, previous: int, following: int, hval: bytes, value: bytes) -> Leaf:
-        """Return a leaf from the columns of its row."""
-        if len(value) == ACCOUNT_SIZE - len(self._plain):
-            value += self._plain
-        return Leaf(hkey, previous, following, hval, value)
+        return [Leaf(*found[number]) for number in numbers]
 
     def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, bytes]]:
         """Return the height and the entries of each page."""
@@ -154,11 +145,8 @@ class Rows:
 
     def add_leaves(self, leaves: Iterable[Leaf]) -> Numbers:
         """Add leaves; return their row numbers."""
-        plain = self._plain
-        packed = (
-            (leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value.removesuffix(plain)) for leaf in leaves
-        )
-        return self._add("leaf", LEAF_COLUMNS, packed)
+        rows = ((leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value) for leaf in leaves)
+        return self._add("leaf", LEAF_COLUMNS, rows)
 
     def add_pages(self, pages: Iterable[tuple[int, bytes]]) -> Numbers:
         """Add pages, each with its height and entries; return their row numbers."""

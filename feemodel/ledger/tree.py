@@ -71,11 +71,6 @@ class Tree:
     hashing : hash function, "poseidon2" or "mimc".
     rows : tables that store the rows of the tree; `None` means an in-memory database.
     version : stored version in `rows` to start from; `None` means an empty tree.
-
-    >>> tree = Tree("poseidon2")
-    >>> tree.put(hkey=b"\\x01" * 32, hval=b"\\x02" * 32)
-    >>> tree.next_free, tree.root == Tree("poseidon2").root
-    (3, False)
     """
 
     def __init__(self, hashing: str = "poseidon2", *, rows: Rows | None = None, version: Version | None = None) -> None:
@@ -92,32 +87,6 @@ class Tree:
     def next_free(self) -> int:
         """Leaf index of the next new key."""
         return self.version.next_free
-
-    def put(self, hkey: bytes, hval: bytes, value: bytes = b"") -> None:
-        """Insert a key, or update its value.
-
-        Parameters
-        ----------
-        hkey : hash of the key [32 bytes], between the hashes of the first and the last leaf.
-        hval : hash of the value [32 bytes].
-        value : the value itself, not hashed; it is stored because proofs contain it.
-        """
-        for name, digest in (("hkey", hkey), ("hval", hval)):
-            if not isinstance(digest, bytes) or len(digest) != HASH_SIZE:
-                raise InvalidInput(name, f"expected {HASH_SIZE} bytes", digest)
-        if not NOTHING < hkey < self.scheme.tail_key:
-            raise InvalidInput("hkey", "expected a hash between the hashes of head and tail", hkey.hex())
-        update_trees([Change(self, [Edit(hkey, hval, value)])])
-
-    def remove(self, hkey: bytes) -> None:
-        """Remove a key. The key's leaf becomes empty, and the index of this leaf is not reused.
-
-        Raises `InvalidInput` if the key is absent.
-        """
-        floors = self.floors([hkey])
-        if floors[hkey][1].hkey != hkey:
-            raise InvalidInput("hkey", "expected a key of the tree", hkey.hex())
-        update_trees([Change(self, [Edit(hkey, None)], floors)])
 
     def get(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """Return the leaves of the given keys that are in the tree, by hashed key."""

@@ -20,6 +20,7 @@ from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf,
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
 from tests.helpers.state_traces import trace_holds
+from tests.helpers.trees import put, remove
 
 Case = tuple[str, bool, str]
 PUBLISHED_NAMES = {"poseidon2_koalabear": "poseidon2", "mimc_bls12_377": "mimc"}
@@ -121,19 +122,19 @@ def _grow(scheme: Scheme, trees: dict[str, Tree], operation: dict[str, Any]) -> 
     match operation["op"]:
         case "put_raw":
             value = from_hex(operation["value"])
-            tree.put(raw(from_hex(operation["key"])), raw(value), value)
+            put(tree, raw(from_hex(operation["key"])), raw(value), value)
         case "remove_raw":
-            tree.remove(raw(from_hex(operation["key"])))
+            remove(tree, raw(from_hex(operation["key"])))
         case "put_account":
             value = _account_value(scheme, operation, trees)
-            tree.put(scheme.account_key(from_hex(operation["address"])), account_hash(scheme, value), value)
+            put(tree, scheme.account_key(from_hex(operation["address"])), account_hash(scheme, value), value)
         case "remove_account":
-            tree.remove(scheme.account_key(from_hex(operation["address"])))
+            remove(tree, scheme.account_key(from_hex(operation["address"])))
         case "put_slot":
             value = from_hex(operation["value"])
-            tree.put(word(from_hex(operation["slot"])), word(value), value)
+            put(tree, word(from_hex(operation["slot"])), word(value), value)
         case "remove_slot":
-            tree.remove(word(from_hex(operation["slot"])))
+            remove(tree, word(from_hex(operation["slot"])))
         case unknown:
             raise ValueError(f"no operation {unknown}")
 

@@ -9,11 +9,12 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import CallState, Message
-from feemodel.ledger import Tree
 from feemodel.ledger.scheme import POSEIDON2, account_hash
 from feemodel.ledger.scheme import AccountLeaf as LedgerAccount
+from feemodel.ledger.tree import Tree
 from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
+from tests.helpers.trees import put
 
 PLENTY = 5_000_000
 SLOTS = (*range(12), 2**200)
@@ -42,11 +43,11 @@ def root(call_state: CallState) -> bytes:
         storage = Tree()
         for slot, value in account.storage.items():
             if value:
-                storage.put(POSEIDON2.word_hash(word(slot)), POSEIDON2.word_hash(word(value)), word(value))
+                put(storage, POSEIDON2.word_hash(word(slot)), POSEIDON2.word_hash(word(value)), word(value))
         code = POSEIDON2.code_hash(account.code)
         numbers = (account.nonce, account.balance)
         value = LedgerAccount(*numbers, storage.root, code, keccak256(account.code), len(account.code)).to_bytes()
-        accounts.put(POSEIDON2.account_key(key), account_hash(POSEIDON2, value), value)
+        put(accounts, POSEIDON2.account_key(key), account_hash(POSEIDON2, value), value)
     return accounts.root
 
 

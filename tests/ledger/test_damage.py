@@ -68,7 +68,7 @@ def ledger(built, tmp_path):
 
 
 DAMAGE = {
-    "a balance": "UPDATE leaf SET value = zeroblob(64) WHERE length(value) = 64",
+    "a balance": "UPDATE leaf SET value = zeroblob(192) WHERE length(value) = 192",
     "a hash of a value": "UPDATE leaf SET hval = randomblob(32)",
     "the hashes below a node": "UPDATE node SET children = zeroblob(576) WHERE id > 1",
     "hashes of no field element": "UPDATE node SET children = unhex(replace(hex(zeroblob(576)), '00', 'ff'))",

@@ -16,6 +16,7 @@ from feemodel.ledger.tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
+from tests.helpers.trees import put
 
 RARER = 1 if HAS_NATIVE else 10  # of ten corruptions one is tried where Python hashes, fifty times as slow
 
@@ -34,13 +35,13 @@ def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
     storage = Tree(hashing)
     for slot, value in slots:
         word = value.to_bytes(32)
-        storage.put(scheme.word_hash(slot), scheme.word_hash(word), word)
+        put(storage, scheme.word_hash(slot), scheme.word_hash(word), word)
     user = AccountLeaf(65, 835, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
     contract = AccountLeaf(41, 15353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)
     accounts = Tree(hashing)
     for address, account in ((USER, user), (CONTRACT, contract)):
         value = account.to_bytes()
-        accounts.put(scheme.account_key(address), account_hash(scheme, value), value)
+        put(accounts, scheme.account_key(address), account_hash(scheme, value), value)
     return accounts, storage
 
 

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger import Store, Tree, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.ledger.store import StoredBlock
-from feemodel.ledger.tree import Change, Edit
+from feemodel.ledger.tree import Change, Edit, Tree
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
+from tests.helpers.trees import put
 
 CONTRACT = 7
 GENESIS = [
@@ -54,7 +55,7 @@ def test_the_genesis_root_is_that_of_accounts_put_in_the_order_of_their_hashes(s
     tree = Tree(store.scheme.name)
     hkeys = [store.scheme.account_key(account.address) for account in GENESIS]
     for hkey, leaf in sorted(store.accounts(0).get(hkeys).items(), key=lambda item: item[0]):
-        tree.put(hkey, leaf.hval, leaf.value)
+        put(tree, hkey, leaf.hval, leaf.value)
     assert tree.root == store.head.root
 
 

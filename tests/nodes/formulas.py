@@ -39,6 +39,7 @@ from feemodel.sizes._lzss_format import LONGEST_INPUT
 from tests.helpers.development import minimal
 from tests.helpers.engine_differences import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs
+from tests.helpers.trees import put
 
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
 GWEI = 10**9
@@ -449,7 +450,7 @@ def _tree(hashing: str, generation: int) -> tuple[Tree, list[bytes]]:
     for _ in range(2 ** rng.randrange(8)):
         word = rng.choice([rng.randbytes(32), rng.randrange(9).to_bytes(32), b"\xff" * 32])
         value = rng.choice([rng.randbytes(32), bytes(31) + b"\x01"])
-        tree.put(scheme.word_hash(word), scheme.word_hash(value), value)
+        put(tree, scheme.word_hash(word), scheme.word_hash(value), value)
         keys.append(word)
     return tree, keys
 
