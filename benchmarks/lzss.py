@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import per_item, ratio
 from benchmarks.codecs import SHARED, transactions
-from feemodel.ethereum._transaction import measured_form, parse_transaction
+from feemodel.ethereum._transaction import parse_transaction
 from feemodel.sizes._codecs import Zstd
 from feemodel.sizes._lzss import Lzss, complete_dictionary
 from feemodel.sizes._lzss_plain import PlainLzss
@@ -20,7 +20,7 @@ ADVERSARIAL_LENGTHS = (120_000, 262_144)  # bytes: about the maximum of a transa
 def main() -> None:
     signed = transactions("linea_mainnet_transactions", "raw")
     payloads = transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction")
-    payloads += [measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed]
+    payloads += [parse_transaction(raw).measured("sender_unsigned") for raw in signed]
     codec = Lzss(DICTIONARY.read_bytes())
     real_transactions(payloads, codec)
     without_native(payloads, codec)

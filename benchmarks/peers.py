@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.codecs import transactions
 from benchmarks.lzss import DICTIONARY
 from feemodel import sobol_indices, sweep
-from feemodel.ethereum._transaction import measured_form, parse_transaction
+from feemodel.ethereum._transaction import parse_transaction
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.linea.priority import priority_fee
@@ -320,7 +320,7 @@ def _salib(count: int = 1 << 12, resamples: int = 100) -> Row:
 def _payloads() -> list[bytes]:
     signed = transactions("linea_mainnet_transactions", "raw")
     return transactions("linea_blob_24288348_24288678", "sender_and_unsigned_transaction") + [
-        measured_form(parse_transaction(raw), "sender_unsigned") for raw in signed
+        parse_transaction(raw).measured("sender_unsigned") for raw in signed
     ]
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from feemodel.ethereum._transaction import Transaction as Transaction
     from feemodel.ethereum._transaction import fill as fill
     from feemodel.ethereum._transaction import intrinsic_gas as intrinsic_gas
-    from feemodel.ethereum._transaction import measured_form as measured_form
     from feemodel.ethereum._transaction import parse_sender_unsigned as parse_sender_unsigned
     from feemodel.ethereum._transaction import parse_transaction as parse_transaction
     from feemodel.ethereum.fee_market import BlobRules as BlobRules

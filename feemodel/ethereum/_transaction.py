@@ -158,9 +158,16 @@ class Transaction:
         return replace(self, signature=Signature(v, PLACEHOLDER_R, PLACEHOLDER_S))
 
     def measured(self, form: str) -> bytes:
-        """Return `measured_form`, with a placeholder of the same length if there is no signature."""
-        is_bare = form == "signed" and self.signature is None
-        return measured_form(self.with_placeholder_signature() if is_bare else self, form)
+        """Return one of the encodings that rollups measure, with a placeholder if there is no signature.
+
+        >>> Transaction(gas_limit=21_000, to=bytes(20)).measured("unsigned").hex()
+        'dc80808252089400000000000000000000000000000000000000008080'
+        """
+        choice("form", form, FORMS)
+        check_published(self)
+        if form == "signed":
+            return (self if self.signature else self.with_placeholder_signature()).network()
+        return self.unsigned() if form == "unsigned" else self.sender() + self.unsigned()
 
 
 def completed(
@@ -301,34 +308,6 @@ def check_published(transaction: Transaction) -> None:
     """
     if transaction.type == SET_CODE:
         raise InvalidInput("transaction", _NO_FEE, SET_CODE)
-
-
-def measured_form(transaction: Transaction, form: str, *, sender: bytes | None = None) -> bytes:
-    """Return a transaction in one of the encodings that rollups measure.
-
-    Parameters
-    ----------
-    transaction : a transaction, signed if the encoding needs the signature or the sender.
-    form : encoding: "sender_unsigned", "unsigned" or "signed".
-    sender : address of 20 bytes; `None` to recover it from the signature.
-
-    Returns
-    -------
-    bytes.
-
-    Raises
-    ------
-    InvalidInput : an unknown encoding, a missing signature, or a transaction of type 4, for which no fee is published.
-
-    >>> measured_form(Transaction(gas_limit=21_000, to=bytes(20)), "unsigned").hex()
-    'dc80808252089400000000000000000000000000000000000000008080'
-    """
-    choice("form", form, FORMS)
-    check_published(transaction)
-    if form == "signed":
-        return transaction.network()
-    unsigned = transaction.unsigned()
-    return unsigned if form == "unsigned" else (sender or transaction.sender()) + unsigned
 
 
 def parse_transaction(raw: bytes | str) -> Transaction:

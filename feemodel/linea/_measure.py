@@ -13,7 +13,6 @@ from feemodel.ethereum._transaction import (
     Transaction,
     fill,
     intrinsic_gas,
-    measured_form,
     parse_transaction,
 )
 from feemodel.ethereum._transaction_table import RAW, UNSIGNED, raw_row, transactions_of
@@ -130,7 +129,7 @@ def fee_bytes(
     -----
     The call becomes a transaction as in `feemodel.ethereum.fill`. A contract creation has no `to`. For an estimate of a
     contract creation, this function, like a node, writes 20 zero bytes in place of `to` in the "sender_unsigned"
-    encoding. For a contract creation in a published blob or in the result of `measured_form`, `to` is empty.
+    encoding. For a contract creation in a published blob or in a transaction that was sent, `to` is empty.
 
     Source: Consensys/linea-monorepo at cb180134 (2026-06-12), LineaEstimateGas and TxEncodingUtils.
 
@@ -140,7 +139,7 @@ def fee_bytes(
     97
     """
     if isinstance(call_or_raw, (bytes, bytearray, memoryview, str)):
-        return measured_form(parse_transaction(call_or_raw), form)
+        return parse_transaction(call_or_raw).measured(form)
     if not isinstance(call_or_raw, Transaction):
         row = as_mapping(call_or_raw)
         raw, unsigned = row.get(RAW), row.get(UNSIGNED)

@@ -18,7 +18,6 @@ from feemodel.ethereum._transaction import (
     LINEA_CHAIN_ID,
     Transaction,
     intrinsic_gas,
-    measured_form,
     parse_sender_unsigned,
     parse_transaction,
     rlp_encoded,
@@ -113,11 +112,11 @@ def test_a_real_transaction():
     assert transaction.sender().hex() == SENDER
     assert (transaction.type, transaction.chain_id, transaction.nonce) == (2, LINEA_CHAIN_ID, 22_008)
     assert (transaction.max_fee, transaction.max_priority_fee) == (200_000_000_000, 5_000_000_000)
-    assert measured_form(transaction, "sender_unsigned").hex() == (
+    assert transaction.measured("sender_unsigned").hex() == (
         SENDER
         + "02f482e7088255f885012a05f200852e90edd000825208945e971b1e3d22764789442cde789efd2fe8cb8498872386f26fc1006880c0"
     )
-    assert measured_form(transaction, "signed").hex() == "b87a" + RAW[2:]
+    assert transaction.measured("signed").hex() == "b87a" + RAW[2:]
 
 
 def test_all_real_transactions_are_encoded_and_recovered_as_on_chain(shared):

@@ -5,7 +5,6 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import (
     Transaction,
     intrinsic_gas,
-    measured_form,
     parse_sender_unsigned,
     parse_transaction,
 )
@@ -31,7 +30,7 @@ def _check_transaction(data: bytes, transaction: Transaction) -> None:
             sender = transaction.sender()
         except InvalidInput:  # no key makes such a signature
             return
-        check_equal(sender + transaction.unsigned(), measured_form(transaction, "sender_unsigned"), "the measured form")
+        check_equal(sender + transaction.unsigned(), transaction.measured("sender_unsigned"), "the measured form")
 
 
 def _check_sender_unsigned(data: bytes, answer: tuple[bytes, Transaction]) -> None:

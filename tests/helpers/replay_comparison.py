@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.estimates.rollup import Gas, Measuring, RollupEstimate
-from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill, measured_form
+from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill
 from feemodel.execution import GasEstimate
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
@@ -137,7 +137,7 @@ def compare_transactions(
         gas, failure = _tried(partial(_estimated, step, node, checked, runner))
         size = None
         if transaction.type <= DYNAMIC_FEE:
-            signed = measured_form(_signed(replay, transaction), measuring.form, sender=transaction.sender)
+            signed = replace(_signed(replay, transaction), from_address=transaction.sender).measured(measuring.form)
             size = measuring.codec.size(signed)
             size = packed_size(size) if measuring.packed else size
         estimate = None
