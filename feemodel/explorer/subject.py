@@ -247,18 +247,10 @@ def _on_wire(value: Any, name: str = "") -> Any:
 
 
 def _decoded(read: Transaction, gas: int, chain_id: int) -> dict[str, Any]:
-    """Return the fields of the transaction, or of the transaction that a call would send."""
-    transaction = read
-    if read.type is None:
-        sent = replace(read, from_address=read.from_address or bytes(20))
-        transaction = fill(sent, gas=gas, chain_id=chain_id)
+    """Return what says whether a transaction, or the one that a call would send, is of this chain."""
+    sent = fill(replace(read, from_address=bytes(20)), gas=gas, chain_id=chain_id) if read.type is None else read
     return {
-        "type": transaction.type,
-        "chainId": None if transaction.chain_id is None else to_quantity(transaction.chain_id),
-        "nonce": to_quantity(transaction.nonce or 0),
-        "from": to_hex(transaction.sender()),
-        "to": None if transaction.to is None else to_hex(transaction.to),
-        "value": to_quantity(transaction.value),
-        "gasLimit": to_quantity(transaction.gas_limit or 0),
-        "dataBytes": len(transaction.data),
+        "chainId": None if sent.chain_id is None else to_quantity(sent.chain_id),
+        "to": None if sent.to is None else to_hex(sent.to),
+        "dataBytes": len(sent.data),
     }

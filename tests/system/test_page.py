@@ -219,7 +219,6 @@ def test_a_server_that_is_too_busy_is_asked_again(open_tab):
     tab.page.route("**/*", answer)
     tab.page.locator("#gas").fill("30000")
     tab.page.locator("#banner").wait_for()
-    tab.page.locator("#retry").click()
     tab.page.locator("#banner").wait_for(state="hidden")
     tab.settled()
 

@@ -33,12 +33,6 @@ def test_a_signed_transaction_is_explained(open_tab):
     tab.page.locator("#fixedCost").fill("9")  # what is explained follows the sliders
     tab.settled()
     assert "✗\u00a0refused: Gas price too low" in tab.page.locator(".checks .verdict").all_text_contents()
-    tab.page.get_by_role("button", name="Use its size and gas above").click()
-    tab.settled()
-    assert (answer["compressedSize"], "0x5208") == (
-        tab.answer()["inputs"]["compressedSize"],
-        tab.answer()["inputs"]["gas"],
-    )
 
 
 def test_a_call_is_run_for_its_gas_and_explained(open_tab, plain_server):

@@ -20,27 +20,10 @@ function color(name, percent = 100) {
 
 function range(values, isLog) {
   const low = Math.min(...values), high = Math.max(...values);
-  if (isLog) return [low / Math.max(1.08, (high / low) ** 0.06), high * Math.max(1.08, (high / low) ** 0.06)];
+  if (isLog) return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))]; // as the ticks of uPlot need it
   const room = (high - low || high || 1) * 0.06;
   return [low < 0 ? low - room : 0, Math.max(high + room, low < 0 ? room : 1e-9)];
 }
-
-/** Ticks of a log axis, at least `space` pixels apart; the ticks of uPlot need an axis that begins at a power of ten. */
-function logTicks(low, high, pixels, space) {
-  const decade = pixels / Math.log10(high / low);
-  const factors = decade * Math.log10(7 / 5) > space ? [1, 2, 3, 5, 7] : decade * Math.log10(2) > space ? [1, 2, 5] : [1];
-  const step = Math.ceil(space / decade), ticks = [];
-  for (let power = Math.floor(Math.log10(low) / step) * step; 10 ** power <= high; power += step) {
-    ticks.push(...factors.map((factor) => factor * 10 ** power));
-  }
-  return ticks.filter((tick) => tick >= low * 0.9999 && tick <= high * 1.0001);
-}
-
-/** Whether numbers are so far apart that only a log scale shows all of them. */
-export const isWide = (values) => {
-  const positive = values.filter((value) => value > 0);
-  return Math.max(1, ...positive) / Math.min(1, ...positive) > 12;
-};
 
 /** The numbers of a chart: a column for the x axis, and one for each line that has a name. */
 function columnsOf({ x, xName, xUnit, xText, panels }) {
@@ -112,13 +95,12 @@ class Chart {
   }
 
   plot({ title, unit, height, lines, log = false }, index) {
-    const { x, scale, xTitle, here } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
+    const { x, scale, xTitle } = this.spec, isFirst = index === 0, isLast = index === this.spec.panels.length - 1;
     const width = this.panels.clientWidth, isSmall = width < SMALL;
     const columns = lines.map(({ values }) => (log ? values.map((value) => (value > 0 ? value : null)) : values));
     const ends = range(columns.flat().filter((value) => value !== null), log);
     const text = { stroke: color("faint"), font: `12px ${getComputedStyle(document.body).fontFamily}` };
     const ticks = (_, splits) => splits.map((tick) => (tick === null ? "" : tickText(tick)));
-    const logAxis = (pixels, space) => ({ splits: (_, axis, from, to) => logTicks(from, to, pixels, space), filter: (_, splits) => splits });
     return new uPlot({
       title: `${title} [${unit}]${log ? ", log" : ""}`, width, height: height + (isLast ? AXIS : 0),
       legend: { show: false }, padding: [8, 14, isLast ? 0 : 8, 0],
@@ -127,10 +109,9 @@ class Chart {
         y: { distr: log ? 3 : 1, range: () => ends },
       },
       axes: [
-        { ...text, show: isLast, label: xTitle, labelFont: text.font, labelSize: 20, size: 30, space: isSmall ? 60 : 80,
-          ...(scale === "log" ? logAxis(width, isSmall ? 60 : 80) : {}), values: ticks,
+        { ...text, show: isLast, label: xTitle, labelFont: text.font, labelSize: 20, size: 30, space: isSmall ? 60 : 80, values: ticks,
           grid: { show: false }, ticks: { stroke: color("strong-line"), size: 4 }, border: { show: true, stroke: color("strong-line") } },
-        { ...text, size: isSmall ? 50 : 62, gap: 6, space: 30, ...(log ? logAxis(height, 26) : {}),
+        { ...text, size: isSmall ? 50 : 62, gap: 6, space: 30,
           ticks: { show: false }, values: ticks, grid: { stroke: color("line"), width: 1 } },
       ],
       series: [{}, ...lines.map(({ key: part, width: thickness = 1.75, fill, dash }) => ({
@@ -139,24 +120,17 @@ class Chart {
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: this.id }, points: { show: false } },
       hooks: {
         ready: [() => this.moveCursor()],
-        draw: here === undefined ? [] : [(plot) => markPosition(plot, here)],
         setCursor: isFirst ? [({ cursor: { idx } }) => typeof idx === "number" && idx !== this.index && this.move(idx)] : [],
       },
     }, [x, ...columns], this.panels);
   }
 }
 
-function markPosition({ ctx, bbox, valToPos, scales }, value) {
-  if (value < scales.x.min || value > scales.x.max) return;
-  ctx.fillStyle = color("soft");
-  ctx.fillRect(Math.round(valToPos(value, "x", true)), bbox.top, devicePixelRatio, bbox.height);
-}
-
 /**
  * Draw a chart below an element.
  *
- * `{ x, xName, xUnit, xText, xTitle, scale, panels, here, index }`: positions, their name, unit and text, the title of the axis,
- * "linear" or "log", panels, a position that is marked, and the point to show first. A panel is
+ * `{ x, xName, xUnit, xText, xTitle, scale, panels, index }`: positions, their name, unit and text, the title of the axis,
+ * "linear" or "log", panels, and the point to show first. A panel is
  * `{ title, unit, height, lines, log }`. A line is `{ name, values, numbers, key, width, fill, dash }`: lines with a
  * name are shown as numbers too, `numbers` in place of `values`; `key` names a color, `fill` is a percentage.
  */

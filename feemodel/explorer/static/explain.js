@@ -1,9 +1,9 @@
 /** A pasted transaction or call explained, and its fee on other rollups. */
 
-import { isValid, point, take } from "./controls.js";
+import { isValid, point } from "./controls.js";
 import { $, announce, details, el, fact, key, say, scrolling, table } from "./dom.js";
 import { PARTS } from "./fee.js";
-import { big, digits, exactEth, grouped, money, times, wei } from "./numbers.js";
+import { big, digits, grouped, money, times, wei } from "./numbers.js";
 import { call, keepUpToDate } from "./server.js";
 import { changed } from "./state.js";
 
@@ -72,18 +72,12 @@ async function warningOf({ chainId: own, to, dataBytes }, chainId) {
 }
 
 function drawTransaction(answer, compared) {
-  const use = el("button", { type: "button" }, "Use its size and gas above");
-  use.addEventListener("click", () => {
-    take({ compressedSize: answer.compressedSize, gas: answer.gas.estimated });
-    changed();
-    $("answer").focus();
-  });
   $("told").replaceChildren(
-    el("div", { className: "span" }, factsOf(answer), use),
+    el("div", { className: "span" }, factsOf(answer)),
     el("div", { className: "span" }, scrolling("Checks of a node", checksOf(answer)),
       answer.gas.used ? null : el("p", { className: "hint" }, "The check after execution needs the gas used.")),
-    el("div", { className: "stack" }, partsOf(answer), scrolling("Wallets", walletsOf(answer))),
-    decodedOf(answer),
+    partsOf(answer),
+    scrolling("Wallets", walletsOf(answer)),
     el("div", { className: "span stack" }, ...(compared.error ? [el("p", { className: "error" }, compared.error.message)] : otherRollups(compared))));
   $("told").hidden = false;
   announce(`Explained: fee ${money(answer.totalWei)}, ${answer.stages.map((one) => `${one.stage}: ${one.outcome}`).join(", ")}.`);
@@ -114,15 +108,6 @@ const partsOf = ({ feePerGas, feeWei }) => table("Parts of the fee", ["Part", "w
 
 const walletsOf = ({ wallets }) => table("What a wallet would set", ["Wallet", "Max priority fee, wei / gas", "Max fee, wei / gas"],
   wallets.map((one) => [one.wallet, grouped(one.maxPriorityFeePerGas), grouped(one.maxFeePerGas)]));
-
-function decodedOf({ subject, decoded }) {
-  const rows = {
-    type: String(decoded.type), from: decoded.from, to: decoded.to ?? "creates a contract", value: exactEth(decoded.value),
-    nonce: grouped(decoded.nonce), "chain id": decoded.chainId === null ? "none" : grouped(decoded.chainId),
-    "gas limit": grouped(decoded.gasLimit), data: `${grouped(decoded.dataBytes)} bytes`,
-  };
-  return table(`The ${subject}`, null, Object.entries(rows).map(([name, value]) => [name, el("span", { className: "mono" }, value)]));
-}
 
 /** Both parts of a fee as lengths of a bar, in ETH; empty if the price of the token is unknown. */
 function barOf({ l1Fee, l2Fee, total, totalEth }, most) {

@@ -1,6 +1,6 @@
 /** The fee of the chosen inputs, its parts, how much of its L1 cost it recovers, and the fee as a function of one input. */
 
-import { drawChart, isWide } from "./chart.js";
+import { drawChart } from "./chart.js";
 import { fields, fromServer, isValid, point, toServer, withUnit } from "./controls.js";
 import { $, announce, el, fillTable, key } from "./dom.js";
 import { big, digits, exactEth, grouped, inUnit, money, share, times, unitFor, wei } from "./numbers.js";
@@ -26,20 +26,9 @@ function drawFee({ feeWei, feePerGas, shares, inputs, recovery }) {
       [[key(name), PARTS[name]], grouped(feePerGas[name]), inUnit(feeWei[name], unit), share(shares[name])]),
     ["Total", grouped(feePerGas.total), inUnit(total, unit), ""],
   ]);
-  drawBar(shares);
   $("recovery").replaceChildren(recovery ? recovered(recovery) : el("p", { className: "hint" }, "It needs the L1 fees."));
   const first = recovery ? `, its part for the size is ${times(recovery.recovery)} its L1 cost` : "";
   announce(`Fee ${money(total)}${first}.`);
-}
-
-/** The positive parts as a bar. */
-function drawBar(shares) {
-  const names = Object.keys(PARTS).filter((name) => shares[name] > 0), whole = names.reduce((sum, name) => sum + shares[name], 0);
-  $("bar").replaceChildren(...names.map((name) => {
-    const piece = el("i", { className: `part-${name}` });
-    piece.style.width = `${(shares[name] / whole) * 100}%`;
-    return piece;
-  }));
 }
 
 function recovered({ basis, cost, costPerByte, recovery, totalRecovery, breakEvenMargin }) {
@@ -60,7 +49,7 @@ function curve() {
   let [from, to] = [low, Math.max(high, value || 0)];
   if (scale === "log" && value > 0) {
     const decade = 10 ** Math.floor(Math.log10(value) + 1e-9);
-    [from, to] = [Math.max(decade / 10, Number(input.min), isWhole ? 1 : 0), decade * 30];
+    [from, to] = [Math.max(decade / 10, Number(input.min), isWhole ? 1 : 0), decade * 100];
   }
   const at = (part) => (scale === "log" ? from * (to / from) ** part : from + (to - from) * part);
   const numbers = [...Array(POINTS).keys()].map((place) => at(place / (POINTS - 1))).map((one) => (kind === "bytes" || isWhole ? Math.round(one) : one));
@@ -69,10 +58,10 @@ function curve() {
   return [name, [...new Set(values)]];
 }
 
-function drawCurve({ axis, values, feeWei, feePerGas, recovery: found }, { inputs }) {
+function drawCurve({ axis, values, feeWei, feePerGas, recovery: found }, { inputs, feeWei: { total } }) {
   const field = fields.get(axis), x = values.map((value) => fromServer(field, value)), here = fromServer(field, inputs[axis]);
   const totals = feeWei.map(wei);
-  const unit = unitFor(Math.max(...totals)), inUnits = (amounts) => amounts.map((amount) => amount / unit.size);
+  const unit = unitFor(wei(total)), inUnits = (amounts) => amounts.map((amount) => amount / unit.size);
   const gas = values.map((value) => wei(axis === "gas" ? value : inputs.gas));
   const present = Object.keys(PARTS).filter((name) => feePerGas[name].some((part) => big(part) !== 0n));
   const parts = present.map((name) => ({ name, amounts: inUnits(feePerGas[name].map((part, index) => wei(part) * gas[index])) }));
@@ -81,7 +70,7 @@ function drawCurve({ axis, values, feeWei, feePerGas, recovery: found }, { input
     { name: "Whole fee", values: inUnits(totals), key: "ink", width: 2 },
   ] }];
   if (found) {
-    panels.push({ title: `recovery – ${found.basis}`, unit: "× L1 cost", height: 130, log: isWide([...found.recovery, ...found.totalRecovery]), lines: [
+    panels.push({ title: `recovery – ${found.basis}`, unit: "× L1 cost", height: 130, log: true, lines: [
       { values: found.recovery.map(() => 1), key: "bad", width: 1.25, dash: [3, 3] },
       { name: "Recovery", values: found.recovery, key: "size" },
       { name: "Whole fee", values: found.totalRecovery, key: "ink", width: 2 },
@@ -89,7 +78,7 @@ function drawCurve({ axis, values, feeWei, feePerGas, recovery: found }, { input
   }
   const nearest = x.reduce((best, value, index) => (Math.abs(value - here) < Math.abs(x[best] - here) ? index : best), 0);
   drawChart($("curve"), {
-    x, xName: field.label, xUnit: field.unit, xText: (value) => `${digits(value)} ${field.unit ?? ""}`.trim(), scale: field.scale, panels, here, index: nearest,
+    x, xName: field.label, xUnit: field.unit, xText: (value) => `${digits(value)} ${field.unit ?? ""}`.trim(), scale: field.scale, panels, index: nearest,
     xTitle: `${field.label.toLowerCase()}${field.unit ? ` [${field.unit}]` : ""}`,
   });
 }

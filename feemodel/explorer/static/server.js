@@ -22,7 +22,6 @@ export async function call(calls) {
       showAway(true);
       await new Promise((resolve) => {
         setTimeout(resolve, PAUSE);
-        $("retry").addEventListener("click", resolve, { once: true });
         addEventListener("online", resolve, { once: true });
       });
     }
