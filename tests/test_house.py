@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_998,
+    "cli": 2_997,
     "estimates": 948,
     "ethereum": 2_365,
     "execution": 1_971,
     "explorer": 791,
-    "io": 2_831,
+    "io": 2_638,
     "ledger": 3_196,
     "linea": 2_183,
     "plots": 621,
@@ -59,12 +59,12 @@ CEILINGS = {
     "simulation": 6_893,
     "sizes": 939,
     "top level": 1_949,
-    "package": 34_173,
-    "tests": 37_797,
+    "package": 33_979,
+    "tests": 37_503,
     "Rust": 3_057,
     "JavaScript, CSS and HTML": 1_099,
     "modules": 203,
-    "exported names": 196,
+    "exported names": 193,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -128,16 +128,6 @@ TRANSACTIONS = Schema(
     ),
 )
 
-RECEIPTS = Schema(
-    "receipts",
-    (
-        Column("transaction_hash", "data", "", "", length=HASH),
-        Column("gas_used", "whole", "gas", "after refunds"),
-        Column("effective_gas_price", "whole", "wei / gas", "the price paid", "optional"),
-        Column("success", "flag", "", "missing before Byzantium", "optional"),
-    ),
-)
-
 RAW_TRANSACTIONS = Schema(
     "raw transactions",
     (

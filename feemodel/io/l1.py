@@ -1,7 +1,6 @@
-"""Read blocks and L1 fees of cryo, ethereum-etl, xatu, Dune, `feemodel fetch` and nodes."""
+"""Read L1 fees from files of cryo, ethereum-etl, xatu, Dune, `feemodel fetch` and nodes."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,71 +8,11 @@ import pandas as pd
 from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import implausible
-from feemodel.io.files import PathLike, container_of, contents, json_objects, reading
-from feemodel.io.formats import parse_columns, read_table, table_of_objects
-from feemodel.io.tables import BLOCKS, L1_FEES, in_order
+from feemodel.io.files import PathLike, reading
+from feemodel.io.formats import parse_columns, read_table
+from feemodel.io.tables import L1_FEES, in_order
 
 FEES = ("base_fee", "blob_base_fee", "tip")
-
-
-def read_blocks(path: PathLike) -> pd.DataFrame:
-    """Read the blocks of a file, sorted by block number.
-
-    Parameters
-    ----------
-    path : Parquet or CSV file of cryo, ethereum-etl or `feemodel fetch`, or JSON that `parse_blocks` accepts. CSV and
-        JSON may be gzipped. The format is recognised from the content, not from the file name.
-
-    Returns
-    -------
-    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block.
-
-    Raises
-    ------
-    UnreadableFile : the file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
-        block. The error message names the file, the row and the value.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "blocks.json")
-    ...     _ = path.write_text('{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208"}')
-    ...     read_blocks(path)[["block_number", "gas_used"]].to_numpy().tolist()
-    [[16, 21000]]
-    """
-    with reading(path):
-        if container_of(path) == "json":
-            return parse_blocks(contents(path))
-        return in_order(read_table(path, BLOCKS), "block_number")
-
-
-def parse_blocks(data: bytes | str) -> pd.DataFrame:
-    """Parse blocks from `eth_getBlockByNumber` JSON, sorted by block number.
-
-    Parameters
-    ----------
-    data : a block, a list of blocks, JSON-RPC responses that contain blocks (one response or a batch), or JSON Lines of
-        any of these. A block may list its transactions in full or as hashes.
-
-    Returns
-    -------
-    Table with the columns of `feemodel.io.tables.BLOCKS`, one row per block.
-
-    Raises
-    ------
-    InvalidInput : invalid JSON, a response with an error, a missing or invalid field, or a duplicate block. The error
-        message names the line or the row.
-
-    >>> line = b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": []}'
-    >>> parse_blocks(line)[["block_number", "timestamp", "gas_used"]].to_numpy().tolist()
-    [[16, 101, 21000]]
-    """
-    return in_order(table_of_objects([*map(with_count, json_objects(data))], BLOCKS), "block_number")
-
-
-def with_count(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a block of `eth_getBlockByNumber` with the number of its transactions."""
-    transactions = block.get("transactions")
-    return {**block, "transaction_count": len(transactions) if isinstance(transactions, list) else None}
 
 
 def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -81,10 +20,10 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
 
     Parameters
     ----------
-    path : CSV, Parquet or JSON file of samples, or L1 blocks that `feemodel.io.read_blocks` reads. CSV and JSON may be
-        gzipped. A sample needs a time and a base fee. In a file without base fees, a sample needs a time and either
-        `blob_base_fee`, or `excess_blob_gas` with `blob_count` or `blob_gas_used`. Other columns of the table are
-        optional. Fees need not be whole numbers of wei.
+    path : CSV, Parquet or JSON file of samples or of L1 blocks, such as the responses of `eth_getBlockByNumber` in a
+        list or one per line. CSV and JSON may be gzipped. A sample needs a time and a base fee. In a file without base
+        fees, a sample needs a time and either `blob_base_fee`, or `excess_blob_gas` with `blob_count` or
+        `blob_gas_used`. Other columns of the table are optional. Fees need not be whole numbers of wei.
     columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
         without a unit are read as wei. Fees that are probably not in wei are refused (see
         `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
