@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.linea._explanation import explain as explain
     from feemodel.linea._measure import fee_bytes as fee_bytes
-    from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size
     from feemodel.linea._measure import fee_sizes as fee_sizes
     from feemodel.linea.coordinator import variable_cost as variable_cost
