@@ -199,5 +199,9 @@ def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -
         share = (row.total_eth or 0) / row.total if row.total else 0
         return row.rule, row.l1_fee * share, row.l2_fee * share
 
-    plot_comparison([in_eth(row) for row in rows if row.total_eth is not None], figure.subplots())
-    figure.suptitle(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), fontsize=10)
+    shown = [in_eth(row) for row in rows if row.total_eth is not None]
+    plot_comparison(shown, figure.subplots())
+    totals = [(l1 + l2) / WEI_PER_GWEI for _, l1, l2 in shown]
+    figure.suptitle(f"The same transaction costs {min(totals):,.3g} to {max(totals):,.5g} gwei")
+    source = l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"])
+    figure.supxlabel(source, x=1, ha="right")

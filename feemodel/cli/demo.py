@@ -102,8 +102,6 @@ def _draw(
     surface = xarray.DataArray(np.divide.outer(fees, cost), axes, name="recovery").to_dataset()
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
-    figure.suptitle(
-        f"The fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting them\n"
-        f"costs of {preset.name}; L1 fees of {MONTH}; assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei",
-        fontsize=10,
-    )
+    figure.suptitle(f"The fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting")
+    tip = submission.tip / WEI_PER_GWEI
+    figure.supxlabel(f"Costs: {preset.name}. L1 fees: {MONTH}, assumed tip {tip:g} gwei", x=1, ha="right")
