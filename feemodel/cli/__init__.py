@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed: list[inspect.BoundArguments] = []  # the arguments of the command, for errors
         try:
             code = _command(words, parsed)
-            sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
+            sys.stdout.flush()  # report a full disk here, not at interpreter exit
             return code
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)

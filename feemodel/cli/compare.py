@@ -177,7 +177,7 @@ def _inline(subject: str, gas: int | None) -> Priced:
 
 
 def _file(path: str, columns: Mapping[str, str] | None, gas: int | None, *, set_code: bool) -> Priced:
-    """Return the transactions of a file, their gas used, `None` if it is unknown, and notes.
+    """Return the transactions of a file, their gas used (`None` if unknown), and notes.
 
     Those of type 4 are included only if every rule has a price for them.
     """

@@ -76,7 +76,7 @@ class GasSource(Protocol):
 
 
 class OwnChain:
-    """The source of gas that executes calls on the state of one chain.
+    """Estimates gas by executing calls on the state of one chain.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class OwnChain:
         return call_state if asked.overrides is None else call_state.with_overrides(asked.overrides.accounts)
 
     async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient | None = None) -> Gas:
-        """Return the gas limit that a call needs, by default with the search of the source's node.
+        """Return the gas limit that a call needs; `node` selects the search (default: `self.node`).
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit, and `LimitExceeded`.
         """

@@ -31,7 +31,7 @@ L1_NAMES = {
 
 
 def l1_table(name: str, table: Any) -> dict[str, Any]:
-    """Return the columns of a table of L1 fees that have values, by the names of this package.
+    """Return the non-empty columns of a table of L1 fees, by the names of this package.
 
     Parameters
     ----------

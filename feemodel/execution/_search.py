@@ -116,7 +116,7 @@ class Unproven(FeeModelError):
 def search_message(
     execute: Callable[[Message, int], Outcome], message: Message, search: Search
 ) -> GasEstimate | Outcome:
-    """Return the gas limit that a message needs, after executing the message with every gas limit that is tried.
+    """Return the gas limit that a message needs.
 
     If the message fails with the upper bound, returns the outcome of this execution.
 

@@ -173,7 +173,7 @@ def table_of_objects(
         return make_table(schema.columns, {}, 0)
     read = _columns_of([*dict.fromkeys(name for row in rows for name in row)], schema, columns)
     for one in schema.columns:
-        if one.presence == "nullable":  # it may be null, but must be said
+        if one.presence == "nullable":  # may be null, but not absent
             names = {source.name for source in read[one.name]}
             for number, row in enumerate(rows, 1):
                 if names.isdisjoint(row):

@@ -329,7 +329,7 @@ _ASSUMED: dict[str, Callable[[float], str]] = {
 
 
 def _with_source(ax: Axes, result: "xarray.Dataset") -> Axes:
-    """Write which L1 fees were used in the lower right corner of the figure."""
+    """Write the source of the L1 fees in the lower right corner."""
     if source := result.attrs.get("l1_fees", result.attrs.get("source")):
         ax.figure.supxlabel(f"L1 fees: {source}", x=1, ha="right", fontsize=8)
     return ax

@@ -118,7 +118,7 @@ def sweep(
         return found
 
     def in_threads() -> Generator[Mapping[str, NDArray[Any]], None, None]:
-        yield evaluate(task(0))  # its type is the type of the arrays to which the threads write
+        yield evaluate(task(0))  # the first piece determines the type of the arrays
         if len(cuts) > 1:
             yield from in_order(write, range(1, len(cuts)), executor=None, workers=workers)
 
