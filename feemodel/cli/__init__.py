@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from feemodel.cli.verb import Verb
 
 VERBS = {
-    "demo": "price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure",
+    "demo": "price real transactions with both fee formulas, and compare fees with L1 costs",
     "fee": "compute the priority fee for a size and a gas limit, with its parts",
     "explain": "explain one transaction or call: size, gas, parts of the fee, and the checks of a node",
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",

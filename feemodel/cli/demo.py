@@ -1,4 +1,4 @@
-"""`feemodel demo`: price the real transactions in the package with both forms of the fee, and draw one figure."""
+"""`feemodel demo`: price the real transactions in the package with both forms of the fee."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, 
 
 @verb(out=TABLES, figure=True)
 def command() -> Answer:
-    """Price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure."""
+    """Price real transactions with both fee formulas, and compare fees with L1 costs."""
     import numpy as np
 
     from feemodel.io.shipped import MONTH, read_shipped_l1_fees, read_shipped_transactions
@@ -102,6 +102,6 @@ def _draw(
     surface = xarray.DataArray(np.divide.outer(fees, cost), axes, name="recovery").to_dataset()
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
-    figure.suptitle(f"The fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting")
+    figure.suptitle(f"All fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting")
     tip = submission.tip / WEI_PER_GWEI
     figure.supxlabel(f"Costs: {preset.name}. L1 fees: {MONTH}, assumed tip {tip:g} gwei", x=1, ha="right")
