@@ -123,7 +123,7 @@ def command(
     }
     names = [one.name for one in rules]
     title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
-    heads = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {'linea' if 'linea' in names else names[0]}")
+    heads = ("rule", "total", "L1 part", "L2 part", "in gwei of ETH", f"of {'linea' if 'linea' in names else names[0]}")
     cells = [
         [*fee_cells(row), "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
          "" if row.ratio is None else f"{row.ratio:.3f}×"]
@@ -202,6 +202,5 @@ def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -
     shown = [in_eth(row) for row in rows if row.total_eth is not None]
     plot_comparison(shown, figure.subplots())
     totals = [(l1 + l2) / WEI_PER_GWEI for _, l1, l2 in shown]
-    figure.suptitle(f"The same transaction costs {min(totals):,.3g} to {max(totals):,.5g} gwei")
-    source = l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"])
-    figure.supxlabel(source, x=1, ha="right")
+    figure.suptitle(f"The same transactions pay {min(totals):,.3g} to {max(totals):,.5g} gwei")
+    figure.supxlabel(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), x=1, ha="right")

@@ -166,7 +166,6 @@ def test_the_demo_prices_real_transactions_and_draws_a_figure(tmp_path, capsys):
     assert figure.stat().st_size > 10_000
     assert (posting["pricing"], verification["pricing"]) == ("cost-per-byte", "verification-cost")
     assert all(sum(row["revenueShares"].values()) == pytest.approx(1) for row in found["results"])
-    assert posting["breakEvenMargin"] == pytest.approx(1.2 / posting["recovery"], abs=2e-4)
     # 66,500 gas per blob of 130,048 bytes, at the mean base fee and the assumed tip of 0.1 gwei
     paid = 66_500 * (found["l1"]["meanBaseFeeWei"] + 10**8) / 130_048 * posting["compressedBytes"]
     assert finalization["costWei"] - posting["costWei"] == pytest.approx(paid)

@@ -1,7 +1,5 @@
 """A run that keeps its finished parts in a folder goes on where it stopped, with the same result to the bit."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -60,7 +58,7 @@ def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce):
 
 def test_what_is_kept_is_not_computed_again(tmp_path):
     def counted(gas):
-        with Path(tmp_path / "calls").open("a") as file:
+        with (tmp_path / "calls").open("a") as file:
             file.write("x")
         return gas * 2
 
@@ -123,9 +121,7 @@ def test_a_simulation_is_kept_and_a_change_of_it_is_refused(tmp_path, changed):
 def test_a_change_of_a_function_outside_the_class_of_a_policy_is_refused(tmp_path):
     class Free:
         announce = settle = staticmethod(lambda state, *_: None)
-
-        def start(self, setting):
-            return np.zeros(1)
+        start = staticmethod(lambda setting: np.zeros(1))
 
     simulate(FEES, Free(), finished=FinishedFolder(tmp_path))
     Free.announce = staticmethod(lambda state, seen, price: setattr(price, "per_byte", 1e9))
