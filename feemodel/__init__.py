@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from feemodel.simulation.samples import monte_carlo as monte_carlo
     from feemodel.simulation.samples import rows as rows
     from feemodel.simulation.samples import sobol as sobol
-    from feemodel.simulation.samples import whole_numbers as whole_numbers
     from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
     from feemodel.simulation.statistics import over as over
     from feemodel.simulation.sweep import sweep as sweep

@@ -1,7 +1,7 @@
 """Simulate a rollup in a closed loop, once or for many values of its parameters."""
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop._pricing import parameters, with_parameters
+from feemodel.simulation.closed_loop._pricing import with_fields
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, dataset
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
@@ -166,13 +166,16 @@ class Experiment:
         changed: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
         for name, value in values.items():
             part, _, term = name.partition("_")
-            if part not in PARTS or term not in parameters(getattr(self, part)):
-                raise InvalidInput(
-                    "inputs", "expected an argument and a field of this argument, such as demand_elasticity", name
-                )
+            record = getattr(self, part) if part in PARTS else None
+            if not is_dataclass(record) or term not in [one.name for one in fields(record)]:
+                reason = "expected an argument and a field of it, a dataclass, such as demand_elasticity"
+                raise InvalidInput("inputs", reason, name)
             held, number = getattr(getattr(self, part), term), value.item()
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
-        made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}
+        made = {
+            part: with_fields(getattr(self, part), given) if given else getattr(self, part)
+            for part, given in changed.items()
+        }
         return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0).summary
