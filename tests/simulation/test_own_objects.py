@@ -10,7 +10,7 @@ import pytest
 
 from feemodel import grid, sweep
 from feemodel.errors import InvalidInput
-from feemodel.simulation import Costs, Demand, Experiment, Fixed, Posting, simulate
+from feemodel.simulation import Experiment, Fixed, simulate
 from feemodel.simulation.closed_loop._l1_steps import rolling_quantile
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
@@ -216,24 +216,6 @@ def announced_once(state, seen, price):
 def test_a_policy_state_has_numbers(values):
     with pytest.raises(InvalidInput):
         policy_state(**values)
-
-
-def test_subclasses_of_what_the_loop_reads_are_refused():
-    class Crowd(Demand):
-        def activity(self, base_fee, typical_base_fee, times):
-            return np.ones(2)
-
-    class Free(Costs):
-        def terms(self, step):
-            return np.ones(1)
-
-    class Other(Posting):
-        pass
-
-    crowd = Crowd(l1_correlation=1.0)
-    for given in ({"demand": crowd}, {"costs": Free()}, {"posting": Other()}):
-        with pytest.raises(InvalidInput, match=f"^{next(iter(given))}: expected a "):
-            simulate(FEES, Fixed(price=1e8), **given)
 
 
 def test_a_policy_of_ones_own_is_swept_by_its_fields():
