@@ -8,12 +8,11 @@ from functools import partial
 import pandas as pd
 
 from feemodel._processors import map_in_order
-from feemodel.checks import whole_scalar
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.io.formats import table_of_objects
-from feemodel.io.l1 import checked_percentile
 from feemodel.io.node import Node, NodeError
 from feemodel.io.polled import quantity_in
 from feemodel.io.tables import BLOCKS
@@ -26,19 +25,7 @@ _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
 
 
 def parse_block_range(text: str) -> range:
-    """Parse a range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
-
-    Parameters
-    ----------
-    text : two block numbers, separated by a colon.
-
-    Returns
-    -------
-    The range of block numbers.
-
-    Raises
-    ------
-    InvalidInput : the text does not have the form `A:B`, or A is not less than B.
+    """Return the range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
 
     >>> parse_block_range("19426587:19426590")
     range(19426587, 19426590)
@@ -132,8 +119,7 @@ def _table(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> 
             raise UpstreamError(f"{node.name}: expected block {number}, the node returned {answer!r:.80}")
     where = f"{node.name}: blocks {numbers[0]} to {numbers[-1]}"
     try:
-        counts = [len(answer.get("transactions") or ()) for answer in answers]
-        table = table_of_objects(answers, BLOCKS).assign(transaction_count=pd.array(counts, "Int64"))
+        table = table_of_objects(answers, BLOCKS)
     except InvalidInput as error:
         raise UpstreamError(f"{where}: {error}") from None
     if (returned := table["block_number"].tolist()) != list(numbers):
@@ -191,5 +177,5 @@ def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percenti
     if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
         raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)
-    if tip_percentile is not None:
-        checked_percentile("tip_percentile", tip_percentile)
+    if tip_percentile is not None and real_scalar("tip_percentile", tip_percentile) > 100.0:
+        raise InvalidInput("tip_percentile", "expected a number from 0 to 100", tip_percentile)

@@ -5,11 +5,10 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pandas as pd
 
-from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import implausible
 from feemodel.io.files import PathLike, reading
-from feemodel.io.formats import parse_columns, read_table
+from feemodel.io.formats import read_table
 from feemodel.io.tables import L1_FEES, in_order
 
 FEES = ("base_fee", "blob_base_fee", "tip")
@@ -48,24 +47,16 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
     """
     with reading(path):
         table = read_table(path, L1_FEES, columns)
-        names = table.attrs["names_in_file"]
         if not len(table):
             raise InvalidInput("L1 fees", "expected at least one row", 0)
         if table[["base_fee", "excess_blob_gas", "blob_base_fee"]].isna().all(axis=None):
             reason = "expected rows with base_fee, blob_base_fee or excess_blob_gas (base_fee=NAME selects a column)"
-            raise InvalidInput("L1 fees", reason, ", ".join(names.values()) or "nothing")
-        said = _said(columns)
+            raise InvalidInput("L1 fees", reason, ", ".join(table.attrs["name"].values()))
+        said = tuple(name for name in FEES if table.attrs["unit"].get(name) == "wei")
         _check_unit(table, said)
         table = in_order(table, "timestamp" if table["block_number"].isna().any() else "block_number")
         table.attrs["units_given"] = said
         return table
-
-
-def _said(columns: Mapping[str, str] | None) -> tuple[str, ...]:
-    """Return the fee columns for which the caller gave a unit."""
-    chosen = parse_columns(columns, L1_FEES)
-    given = {ours: text for text, ours in zip((columns or {}).values(), chosen, strict=True)}
-    return tuple(name for name in FEES if name in given and given[name] == f"{chosen[name].name}:wei")
 
 
 def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
@@ -74,18 +65,6 @@ def _check_unit(table: pd.DataFrame, said: Collection[str]) -> None:
         if name in said or table[name].isna().all():
             continue
         if (found := implausible(name, table[name].to_numpy(np.float64, na_value=np.nan))) is not None:
-            theirs = table.attrs["names_in_file"].get(name, name)
+            theirs = table.attrs["name"].get(name, name)
             say = f"if the column is in gwei, use {name}={theirs}:gwei, otherwise {name}={theirs}:wei"
             raise InvalidInput(f"row {found.position + 1}: {theirs}", f"expected {found.expected}; {say}", found.value)
-
-
-def checked_percentile(name: str, value: float) -> float:
-    """Return a number from 0 to 100; raises `InvalidInput` for other values.
-
-    >>> checked_percentile("percentile", 60)
-    60.0
-    """
-    level = real_scalar(name, value)
-    if level > 100.0:
-        raise InvalidInput(name, "expected a number from 0 to 100", value)
-    return level

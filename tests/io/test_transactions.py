@@ -48,7 +48,6 @@ def test_cryo_parquet(tmp_path: Path) -> None:
     table = read_transactions(write_cryo(tmp_path / "ethereum__transactions.parquet"))
     check_the_facts(table)
     assert table["gas_used"].to_list() == [21000, 21030, 21031]
-    assert table["success"].to_list() == [True, False, True]
     assert table["chain_id"].to_list() == [5, 5, 5]
     assert table["transaction_type"].to_list() == [0, 2, pd.NA]
     assert table["timestamp"].isna().all()
@@ -59,7 +58,7 @@ def test_ethereum_etl_csv(tmp_path: Path) -> None:
     check_the_facts(table)
     assert table["timestamp"].to_list() == [1678833072] * 3
     assert table["transaction_type"].to_list() == [0, 2, pd.NA]
-    assert table[["gas_used", "effective_gas_price", "success", "chain_id"]].isna().all(axis=None)
+    assert table[["gas_used", "effective_gas_price", "chain_id"]].isna().all(axis=None)
 
 
 def test_json_of_a_node(tmp_path: Path) -> None:
