@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-# ending, gas used, refund, floor, output, detail, what a precompile says of its input
-_Outcome = tuple[int, int, int, int, bytes, int, str]
+# ending, gas used, refund, floor, output, why it did not succeed
+_Outcome = tuple[str, int, int, int, bytes, str]
+# address, balance, nonce, code, slots with their values, whether those replace all others
+_Account = tuple[bytes, bytes, int, "Code", Sequence[tuple[bytes, bytes]], bool]
 
 class MissingHash(Exception): ...
 class Exceeded(Exception): ...
-class TooLarge(Exception): ...
 class SpentGas(Exception): ...
 class SpentTime(Exception): ...
 class Unproven(Exception): ...
@@ -18,8 +19,8 @@ class Code:
     def __new__(cls, code: bytes) -> Code: ...
 
 class State:
-    def __new__(cls, fork: str, accounts: bytes, slots: bytes, codes: Sequence[Code], hashes: bytes) -> State: ...
-    def overridden(self, accounts: bytes, slots: bytes, codes: Sequence[Code], replaced: Sequence[bool]) -> State: ...
+    def __new__(cls, fork: str, accounts: Sequence[_Account], hashes: Sequence[tuple[int, bytes]]) -> State: ...
+    def overridden(self, accounts: Sequence[_Account]) -> State: ...
 
 class Block:
     def __new__(
@@ -33,7 +34,7 @@ class Block:
         coinbase: bytes,
         prev_randao: bytes,
         difficulty: bytes,
-        blob_price: bytes,
+        blob_price: int,
     ) -> Block: ...
 
 class Message:
@@ -44,13 +45,12 @@ class Message:
         to: bytes | None,
         value: bytes,
         data: bytes,
-        gas_price: bytes,
-        base_fee: bytes,
+        gas_price: int,
+        base_fee: int,
         access_list: Sequence[tuple[bytes, Sequence[bytes]]],
         authorizations: Sequence[tuple[bytes, bytes, int, int, bytes, bytes]],
         blob_hashes: Sequence[bytes],
         pays: bool,
-        blob_cost: bytes,
     ) -> Message: ...
 
 class Hash:
@@ -70,11 +70,12 @@ def trace(
     block: Block,
     message: Message,
     gas_limit: int,
-    seconds: float | None = None,
     *,
+    seconds: float | None = None,
     frames: bool = False,
+    inline_gas: int | None = None,
     stop: Stop | None = None,
-) -> tuple[_Outcome, int, int, bool, list[tuple[int, bytes, int, bytes, int]]]: ...
+) -> tuple[_Outcome, int, int, bool, list[tuple[int, bytes, str, bytes, str]]]: ...
 def search(
     state: State,
     block: Block,
@@ -85,12 +86,10 @@ def search(
     most: int,
     tolerance: float,
     transfer: bool,
-    proves: bool,
     total_gas: int,
     seconds: float | None = None,
     left: float | None = None,
     inline_gas: int | None = None,
-    sender_acts: bool = False,
     stop: Stop | None = None,
-) -> tuple[int | None, _Outcome | None, int, int, int, tuple[bool, tuple[int, bytes, int] | None, bool] | None]: ...
+) -> tuple[int | None, _Outcome | None, int, int, tuple[str, tuple[int, bytes, str] | None] | None]: ...
 def version() -> tuple[str, list[str]]: ...

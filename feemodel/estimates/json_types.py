@@ -9,7 +9,7 @@ from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import msgspec
 
@@ -33,8 +33,6 @@ from feemodel.ethereum._call import (
 from feemodel.ethereum._quantities import address_bytes, as_bytes
 from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._state import Override, parse_overrides
-
-MAX_BLOCKS = 64  # maximum of `blocks` in the options of an estimate; a base fee can rise 1,700-fold in 64 blocks
 
 _TAG = {"enum": list(TAGS), "title": "tag"}
 _EIP_1898: Schema = {
@@ -64,10 +62,7 @@ _OVERRIDES: Schema = {
 _OPTIONS: Schema = {
     "title": "options",
     "type": "object",
-    "properties": {
-        "blocks": {"oneOf": [{"type": "integer", "minimum": 1, "maximum": MAX_BLOCKS}, QUANTITY]},
-        "search": {"const": "intact"},
-    },
+    "properties": {"search": {"const": "intact"}},
     "additionalProperties": False,
     "minProperties": 1,
 }
@@ -79,10 +74,10 @@ class StateOverride(msgspec.Struct, frozen=True):
     given: Mapping[str, Any]
     accounts: Mapping[bytes, Override]
 
-
-def read_overrides(value: Any) -> StateOverride:
-    """Parse a state override; raises `InvalidInput` if the value is not valid."""
-    return StateOverride(value, parse_overrides(value))
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """Parse a state override; raises `InvalidInput` if the value is not valid."""
+        return cls(value, parse_overrides(value))
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
@@ -110,8 +105,20 @@ else:
     BlockCount = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), _BLOCK_COUNT)
     CallObject = _wire(partial(parse_call, sent=False, strict=False), CALL)
     Block = _wire(read_block, _BLOCK)
-    Overrides = _wire(read_overrides, _OVERRIDES)
+    Overrides = _wire(StateOverride.read, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
+
+
+class BlockOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Fields of the block in which a call runs, named as in geth; those that are given replace the block's."""
+
+    number: Uint64 | None = None
+    timestamp: Uint64 | None = msgspec.field(default=None, name="time")
+    gas_limit: Uint64 | None = None
+    base_fee: Uint64 | None = msgspec.field(default=None, name="baseFeePerGas")
+    coinbase: Address | None = msgspec.field(default=None, name="feeRecipient")
+    prev_randao: Hash | None = None
+
 
 # Types of results.
 Quantity: TypeAlias = Annotated[str, msgspec.Meta(title="quantity", pattern=QUANTITY["pattern"])]

@@ -8,7 +8,7 @@ hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, T
 """
 
 from math import inf
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import ExecutionFailed
@@ -16,18 +16,18 @@ from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import ZERO_ADDRESS, Transaction
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, TRANSACTION_GAS
-from feemodel.execution._failures import UPFRONT_COST, failure, not_executed
+from feemodel.execution._failures import UPFRONT_COST, not_executed
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
-from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import BESU, GETH, INTACT, Search, SearchRules
-from feemodel.execution._state import Account, CallState, blob_base_fee
+from feemodel.execution._search import Search
+from feemodel.execution._state import EMPTY, Account, CallState
 
 
 class NodeClient:
     """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
-    rules: ClassVar[SearchRules]
+    name: ClassVar[str]
+    transfer_to_code: ClassVar[bool] = True  #: whether a call without data to code is also tried with 21,000 gas
     # Errors; `{reason}` is the cause, `{gas}` the gas limit of the call.
     other_chain: ClassVar[str]  #: a call with the id of another chain
     unpayable: ClassVar[str]  #: a sender who cannot pay for the gas limit, the value and the blobs
@@ -44,14 +44,16 @@ class NodeClient:
     def cannot_pay(self, message: Message, call: Transaction, call_state: CallState, gas: int) -> str | None:
         """Return the error for a sender who cannot pay for this gas limit, or `None` for one who can."""
         price = (call.max_fee or message.gas_price) if message.pays else 0
-        have, want = call_state.account(message.sender).balance, gas * price + message.value + _blob_cost(call)
+        have, want = call_state.account(message.sender).balance, gas * price + message.value + blob_cost(call)
         if want <= have:
             return None
         who, sender = checksummed(message.sender), to_hex(message.sender)
         return self.unpayable.format(who=who, sender=sender, have=have, want=want)
 
-    def prepare(self, call: Transaction, call_state: CallState, *, tolerance: float, limits: Limits) -> "Prepared":
-        """Return a call as the node would execute it for an estimate; the parameters are not checked.
+    def prepare(
+        self, call: Transaction, call_state: CallState, *, tolerance: float, limits: Limits
+    ) -> tuple[Message, Search]:
+        """Return the message of a call, and the search for its gas limit; the parameters are not checked.
 
         Parameters
         ----------
@@ -59,63 +61,48 @@ class NodeClient:
         tolerance : maximum of (estimate − smallest sufficient gas limit) / estimate [1].
         limits : limits on gas and time of one estimate.
 
+        Raises `ExecutionFailed` for a call that the node refuses.
+
         >>> call = Transaction(type=None, to=bytes(20))
-        >>> NODES["besu"].prepare(call, CallState(accounts={}), tolerance=0, limits=Limits()).message.gas_price
+        >>> NODES["besu"].prepare(call, CallState(accounts={}), tolerance=0, limits=Limits())[0].gas_price
         7
         """
         if call.chain_id not in (None, call_state.chain_id):
             raise ExecutionFailed(self.other_chain.format(have=call.chain_id, want=call_state.chain_id))
-        sender, most = call_state.account(call.from_address or ZERO_ADDRESS), call_state.fork.max_transaction_gas
-        upper = self.upper_bound(call, call_state, sender, min(limits.gas_cap, most or limits.gas_cap))
+        sender = call_state.accounts.get(call.from_address or ZERO_ADDRESS) or EMPTY
+        cap = call_state.fork.max_transaction_gas
+        upper = self.upper_bound(call, call_state, sender, min(limits.gas_cap, cap or limits.gas_cap))
         try:
             message = self.message(call, call_state)
             if sender.nonce == UINT64_MAX or message.to is None:
                 check_executable(message, call_state)
+            price = (call.max_fee or message.gas_price) if message.pays else 0
+            spare = sender.balance - message.value - (blob_cost(call) if call.blob_hashes else 0)
+            payable = -1 if spare < 0 else spare // price if price else inf
+            transfer = message.to is not None and not message.data
+            if transfer and not self.transfer_to_code:
+                transfer = not call_state.account(message.to or ZERO_ADDRESS).code
+            if upper > payable:
+                if not transfer or payable < TRANSACTION_GAS:
+                    raise ExecutionFailed(self.cannot_pay(message, call, call_state, upper) or "")
+                upper = int(payable)
         except ExecutionFailed as error:
             raise ExecutionFailed(self.refused.format(reason=error.message, gas=upper)) from None
-        spare = sender.balance - message.value - (_blob_cost(call) if call.blob_hashes else 0)
-        price = (call.max_fee or message.gas_price) if message.pays else 0
-        payable = -1 if spare < 0 else spare // price if price else inf
-        transfer = message.to is not None and not message.data
-        if transfer and not self.rules.transfer_to_code:
-            transfer = not call_state.account(message.to or ZERO_ADDRESS).code
         search = Search(
-            rules=self.rules,
+            rules=self.name,
             upper=upper,
-            max_gas=min(payable, most or inf),
+            max_gas=min(payable, cap or inf),
             tolerance=tolerance,
             transfer=transfer,
             limits=limits,
-            sender_has_code=message.pays and bool(sender.code),
         )
-        return Prepared(node=self, call=call, call_state=call_state, message=message, search=search)
-
-
-class Prepared(NamedTuple):
-    """A call as a node would execute it, and the settings of the search for its gas limit."""
-
-    node: NodeClient
-    call: Transaction
-    call_state: CallState
-    message: Message
-    search: Search
-
-    def failure(self, outcome: Outcome) -> ExecutionFailed:
-        """Return the error for a call that fails at the upper bound."""
-        node, gas = self.node, self.search.upper
-        if outcome.status is not Status.REFUSED:
-            return failure(outcome, gas, estimating=True)
-        words = node.cannot_pay(self.message, self.call, self.call_state, gas)
-        if words is not None:
-            return ExecutionFailed(node.refused.format(reason=words, gas=gas))
-        cap = self.call_state.fork.max_transaction_gas
-        return ExecutionFailed(f"transaction gas limit too high (cap: {cap}, tx: {gas})")
+        return message, search
 
 
 class Geth(NodeClient):
     """go-ethereum."""
 
-    rules = GETH
+    name, transfer_to_code = "geth", False
     other_chain = "chainId does not match node's (have={have}, want={want})"
     unpayable = "insufficient funds for gas * price + value: address {who} have {have} want {want}"
     refused = "failed with {gas} gas: {reason}"
@@ -134,8 +121,6 @@ class Geth(NodeClient):
             raise ExecutionFailed(
                 f"max fee per gas less than block base fee: {named(call)}, maxFeePerGas: {cap}, baseFee: {base_fee}"
             )
-        if call.blob_hashes:
-            _check_blob_fee(call, call_state)
         price = min(cap, tip + base_fee)
         return message_of(call, gas_price=price, base_fee=base_fee if price else 0)
 
@@ -147,7 +132,7 @@ class Geth(NodeClient):
             available = sender.balance - call.value
             if available <= 0:
                 raise ExecutionFailed("insufficient funds for transfer")
-            available -= _blob_cost(call)
+            available -= blob_cost(call)
             if available <= 0:
                 raise ExecutionFailed("insufficient funds for gas * price + value")
             upper = min(upper, available // price)
@@ -175,7 +160,7 @@ class Geth(NodeClient):
 class Besu(NodeClient):
     """Besu, which Linea's nodes run."""
 
-    rules = BESU
+    name = "besu"
     other_chain = "transaction was meant for chain id {have} and not this chain id {want}"
     unpayable = (
         "transaction up-front cost {want:#x} exceeds transaction sender account balance {have:#x} for sender {sender}"
@@ -192,8 +177,6 @@ class Besu(NodeClient):
             if tip > cap:
                 raise ExecutionFailed("max priority fee per gas cannot be greater than max fee per gas")
             price = min(cap, tip + base_fee)
-        if call.blob_hashes:
-            _check_blob_fee(call, call_state)
         return message_of(call, gas_price=price, base_fee=base_fee, pays=call.from_address is not None)
 
     def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
@@ -210,7 +193,7 @@ class Besu(NodeClient):
 class Intact(Besu):
     """Besu's gas price, so that a call is executed at the price that it will pay; and an own upper bound."""
 
-    rules = INTACT
+    name = "intact"
 
     def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
         """Return the call's `gas`, or else the block's gas limit, limited by what the sender pays for, as geth does."""
@@ -218,20 +201,20 @@ class Intact(Besu):
         price = (call.max_fee or message.gas_price) if message.pays else 0
         upper = min(call_state.block.gas_limit if given is None else given, cap)
         if price:
-            upper = min(upper, max(sender.balance - message.value - _blob_cost(call), 0) // price)
+            upper = min(upper, max(sender.balance - message.value - blob_cost(call), 0) // price)
         if upper < TRANSACTION_GAS:
             raise ExecutionFailed("Upfront cost exceeds account balance", UPFRONT_COST)
         return upper
 
 
 GETH_NODE = Geth()
-NODES: dict[str, NodeClient] = {node.rules.name: node for node in (GETH_NODE, Besu(), Intact())}
+NODES: dict[str, NodeClient] = {node.name: node for node in (GETH_NODE, Besu(), Intact())}
 
 
 def node_named(name: str) -> NodeClient:
     """Return the node with this name, "geth", "besu" or "intact"; raises `InvalidInput` for another name.
 
-    >>> node_named("besu").rules.name
+    >>> node_named("besu").name
     'besu'
     """
     return NODES[choice("search", name, NODES)]
@@ -277,23 +260,14 @@ def message_of(call: Transaction, *, gas_price: int = 0, base_fee: int = 0, pays
         authorizations=call.authorizations,
         blob_hashes=call.blob_hashes,
         pays=pays,
-        pays_for_blobs=bool(call.blob_hashes and call.max_fee_per_blob_gas),
     )
+
+
+def blob_cost(call: Transaction) -> int:
+    """Return the most that the sender pays for blobs [wei]."""
+    return GAS_PER_BLOB * len(call.blob_hashes) * (call.max_fee_per_blob_gas or 0)
 
 
 def named(call: Transaction) -> str:
     """Return the sender of a call in the form that geth uses in its errors."""
     return f"address {checksummed(call.from_address or ZERO_ADDRESS)}"
-
-
-def _check_blob_fee(call: Transaction, call_state: CallState) -> None:
-    cap = call.max_fee_per_blob_gas or 0
-    if cap and cap < blob_base_fee(call_state):
-        raise ExecutionFailed(
-            f"max fee per blob gas less than block blob gas fee: {named(call)} "
-            f"blobGasFeeCap: {cap}, blobBaseFee: {blob_base_fee(call_state)}"
-        )
-
-
-def _blob_cost(call: Transaction) -> int:
-    return GAS_PER_BLOB * len(call.blob_hashes) * (call.max_fee_per_blob_gas or 0)

@@ -6,13 +6,12 @@ from typing import Protocol
 from feemodel._extras import engine_commands, has_native, install_command
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.execution._fields import Gas, check
 from feemodel.execution._limits import Limits
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import GasEstimate, Search
-from feemodel.execution._state import CallState, blob_base_fee
+from feemodel.execution._state import CallState
 
 ENGINES = ("auto", "native", "reference")
 
@@ -27,43 +26,27 @@ class Engine(Protocol):
         """Execute a message with a gas limit."""
 
     def search(self, call_state: CallState, message: Message, search: Search) -> GasEstimate | Outcome:
-        """Return the gas limit that a message needs, as `feemodel.execution._search.search_message` does.
+        """Return the gas limit that a message needs, or the outcome of a message that fails with the upper bound.
 
         Raises `LimitExceeded` if the executions take too much gas or time.
         """
 
 
-def blob_cost(call_state: CallState, message: Message) -> int:
-    """Return the cost of a message's blobs [wei]; raises `InvalidInput` for blobs before Cancun."""
-    if not message.blob_hashes:
-        return 0
-    cost = len(message.blob_hashes) * GAS_PER_BLOB * blob_base_fee(call_state)
-    return cost if message.pays and message.pays_for_blobs else 0
-
-
-def check_fork(call_state: CallState, message: Message) -> None:
-    """Raise `InvalidInput` for authorizations or an access list under rules that do not know them."""
-    fork = call_state.fork
-    if message.authorizations and not fork.authorizations:
-        raise InvalidInput("fork", "expected Prague or later for the type SetCodeTransaction", fork.name)
-    if message.access_list and not fork.access_lists:
-        raise InvalidInput("fork", "expected Berlin or later for the type AccessListTransaction", fork.name)
-
-
 def check_inputs(call_state: CallState, message: Message, gas_limit: int) -> None:
     """Raise `InvalidInput`, naming the field, for inputs that no engine executes.
 
-    The sender's nonce must be able to rise, and the balance must cover the value, the gas and the blobs. A caller that
-    needs a node's error message checks the nonce and the balance before it uses an engine.
+    The sender's nonce must be able to rise, and the balance must cover the value and the gas. A caller that needs a
+    node's error message checks the nonce and the balance before it uses an engine.
     """
     for name, value, kind in (("call_state", call_state, CallState), ("message", message, Message)):
         check(name, value, kind)
     check("gas_limit", gas_limit, Gas)
-    check_fork(call_state, message)
+    if message.authorizations and not call_state.fork.authorizations:
+        raise InvalidInput("fork", "expected Prague or later for authorizations", call_state.fork.name)
     sender = call_state.account(message.sender)
     if sender.nonce >= UINT64_MAX:
         raise InvalidInput("message.sender", "expected a nonce below 2**64 - 1", sender.nonce)
-    due = message.value + blob_cost(call_state, message) + (gas_limit * message.gas_price if message.pays else 0)
+    due = message.value + (gas_limit * message.gas_price if message.pays else 0)
     if due > sender.balance:
         raise InvalidInput("message.sender", f"expected a balance of at least {due:,} wei", sender.balance)
 

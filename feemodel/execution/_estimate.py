@@ -7,7 +7,7 @@ from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction
-from feemodel.execution._clients import GETH_NODE, Prepared, node_named
+from feemodel.execution._clients import GETH_NODE, node_named
 from feemodel.execution._engines import Engine, engine_of
 from feemodel.execution._failures import failure, not_executed, too_little_gas
 from feemodel.execution._forks import Fork
@@ -69,26 +69,11 @@ def estimate_gas(
     21000
     """
     changed, checked, runner = call_state.overridden(overrides), check_tolerance(tolerance), engine_of(engine)
-    parsed = call if isinstance(call, Transaction) else parse_call(call)
-    prepared = node_named(search).prepare(parsed, changed, tolerance=checked, limits=limits or runner.limits)
-    return gas_estimate(prepared, runner)
-
-
-def gas_estimate(prepared: Prepared, engine: Engine) -> GasEstimate:
-    """Return the gas limit that a prepared call needs.
-
-    Raises `ExecutionFailed` if the call fails at the upper bound, `LimitExceeded` if the executions take too much gas
-    or time.
-
-    >>> from feemodel.execution._engines import engine_named
-    >>> call, state = parse_call({"to": "0x" + "22" * 20}), CallState(accounts={})
-    >>> prepared = node_named("besu").prepare(call, state, tolerance=0, limits=Limits())
-    >>> gas_estimate(prepared, engine_named("auto")).gas_limit
-    21000
-    """
-    found = engine.search(prepared.call_state, prepared.message, prepared.search)
+    parsed, most = call if isinstance(call, Transaction) else parse_call(call), limits or runner.limits
+    message, asked = node_named(search).prepare(parsed, changed, tolerance=checked, limits=most)
+    found = runner.search(changed, message, asked)
     if isinstance(found, Outcome):
-        raise prepared.failure(found)
+        raise failure(found, asked.upper, estimating=True)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Annotated types of the fields of states and messages, and their checks.
+"""Kinds of the fields of states and messages, as annotations, and the check of a value by its annotation.
 
 Callers can build states and messages without the JSON-RPC parsers, so an engine names the field that it cannot take.
 """
@@ -12,13 +12,14 @@ from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 
-MAX_GAS = 2**32  #: largest gas limit of an execution, which also bounds the memory of an execution [gas]
+MAX_GAS = 2**29  #: largest gas limit of an execution, which also bounds its memory [gas]
 MAX_BYTES = 64 * 2**20  #: maximum length of calldata and of code [byte]
 
 # A number with its maximum, or bytes with their length.
 Gas: TypeAlias = Annotated[int, MAX_GAS]
 Uint8: TypeAlias = Annotated[int, 255]
 Uint64: TypeAlias = Annotated[int, UINT64_MAX]
+Uint128: TypeAlias = Annotated[int, 2**128 - 1]
 Uint256: TypeAlias = Annotated[int, UINT256_MAX]
 Address: TypeAlias = Annotated[bytes, 20]
 Word: TypeAlias = Annotated[bytes, 32]

@@ -1,4 +1,4 @@
-"""Upgrades of the execution rules: one row per upgrade, with the rules that the engines need.
+"""Upgrades of the execution rules since London: one row per upgrade, with the rules that the engines need.
 
 Source: the EIPs named below; ethereum/execution-specs, `ethereum.forks`.
 """
@@ -21,14 +21,9 @@ class Fork:
     """
 
     name: str  #: name of the fork's package in `ethereum.forks`
-    sstore_sentry: bool = True  #: EIP-2200: SSTORE requires more than 2,300 gas
-    refund_quotient: int = 5  #: EIP-3529: the refund is at most gas used / refund_quotient
-    warm_coinbase: bool = True  #: EIP-3651
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
-    calldata_floor: bool = False  #: EIP-7623
     max_transaction_gas: int | None = None  #: EIP-7825
     keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
-    access_lists: bool = True  #: EIP-2930
     authorizations: bool = False  #: EIP-7702
     #: EIP-4844: increase of the excess blob gas that multiplies the blob base fee by e [gas]
     blob_update_fraction: int | None = None
@@ -38,28 +33,13 @@ class Fork:
 
 
 _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}
-_LONDON = Fork("london", warm_coinbase=False, max_init_code=None)
-_BERLIN = replace(_LONDON, refund_quotient=2)
-_ISTANBUL = replace(_BERLIN, access_lists=False)
-_FRONTIER = replace(_ISTANBUL, sstore_sentry=False)
-_BEFORE_ISTANBUL = (
-    "frontier", "homestead", "dao_fork", "tangerine_whistle", "spurious_dragon", "byzantium", "constantinople",
-)  # fmt: skip
+_LONDON = Fork("london", max_init_code=None)
 _CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"])
-_PRAGUE = replace(
-    _CANCUN,
-    name="prague",
-    calldata_floor=True,
-    authorizations=True,
-    blob_update_fraction=_BLOB_FRACTIONS["prague"],
-)
+_PRAGUE = replace(_CANCUN, name="prague", authorizations=True, blob_update_fraction=_BLOB_FRACTIONS["prague"])
 _OSAKA = replace(_PRAGUE, max_transaction_gas=MAX_TRANSACTION_GAS)
 FORKS = {
     fork.name: fork
     for fork in (
-        *(replace(_FRONTIER, name=name) for name in _BEFORE_ISTANBUL),
-        *(replace(_ISTANBUL, name=name) for name in ("istanbul", "muir_glacier")),
-        replace(_BERLIN, name="berlin"),
         *(replace(_LONDON, name=name) for name in ("london", "arrow_glacier", "gray_glacier", "paris")),
         Fork("shanghai"),
         _CANCUN,

@@ -20,7 +20,7 @@ class Limits:
     200000000
     """
 
-    gas_cap: int = 50_000_000  #: gas limit of one execution, independent of the block's limit; at most 2**31 [gas]
+    gas_cap: int = 50_000_000  #: gas limit of one execution, independent of the block's limit; at most 2**28 [gas]
     total_gas: int = 200_000_000  #: maximum total gas of all executions of one estimate [gas]
     seconds: float = 10.0  #: after this time no further execution of an estimate starts [s]
     max_call_gas: int = 30_000_000  #: maximum of `gas` in a call of `rollup_estimateGas` [gas]

@@ -12,13 +12,11 @@ from feemodel.ethereum._transaction import (
     ZERO_ADDRESS,
 )
 from feemodel.ethereum.fee_market import NONZERO_BYTE_GAS, TRANSACTION_GAS, ZERO_BYTE_GAS
-from feemodel.execution._fields import Address, Data, Uint8, Uint64, Uint256, Word
+from feemodel.execution._fields import Address, Data, Uint8, Uint64, Uint128, Uint256, Word
 from feemodel.execution._forks import Fork
 
 #: An authorization, and the kinds of its fields.
 Authorized: TypeAlias = Annotated[Authorization, tuple[Uint256, Address, Uint64, Uint8, Uint256, Uint256]]
-
-NONZERO_GAS_BEFORE_ISTANBUL = 68  # gas per nonzero byte of calldata; since EIP-2028 it is 16
 
 
 class Message(NamedTuple):
@@ -28,13 +26,12 @@ class Message(NamedTuple):
     to: Address | None = None  #: `None` creates a contract
     value: Uint256 = 0  #: [wei]
     data: Data = b""
-    gas_price: Uint256 = 0  #: the value of GASPRICE, and the price that the sender pays in advance [wei / gas]
-    base_fee: Uint256 = 0  #: the value of BASEFEE [wei / gas]
+    gas_price: Uint128 = 0  #: the value of GASPRICE, and the price that the sender pays in advance [wei / gas]
+    base_fee: Uint64 = 0  #: the value of BASEFEE [wei / gas]
     access_list: tuple[tuple[Address, tuple[Word, ...]], ...] = ()
     authorizations: tuple[Authorized, ...] = ()
-    blob_hashes: tuple[Word, ...] = ()
+    blob_hashes: tuple[Word, ...] = ()  #: what BLOBHASH reads; an engine lets nobody pay for blobs
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
-    pays_for_blobs: bool = False  #: whether the sender also pays for blobs; in a call, only with a maxFeePerBlobGas
 
 
 def intrinsic_gas(message: Message, fork: Fork) -> int:
@@ -47,9 +44,8 @@ def intrinsic_gas(message: Message, fork: Fork) -> int:
     21060
     """
     zeros = message.data.count(0)
-    byte_gas = NONZERO_BYTE_GAS if fork.sstore_sentry else NONZERO_GAS_BEFORE_ISTANBUL  # Istanbul introduced both rules
-    gas = TRANSACTION_GAS + ZERO_BYTE_GAS * zeros + byte_gas * (len(message.data) - zeros)
-    if message.to is None and fork.name != "frontier":
+    gas = TRANSACTION_GAS + ZERO_BYTE_GAS * zeros + NONZERO_BYTE_GAS * (len(message.data) - zeros)
+    if message.to is None:
         gas += CREATION_GAS
         if fork.max_init_code is not None:
             gas += INIT_CODE_WORD_GAS * -(-len(message.data) // 32)

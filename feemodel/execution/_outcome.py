@@ -12,7 +12,6 @@ class Status(StrEnum):
     OUT_OF_GAS = "out of gas"
     HALT = "halt"  #: an exceptional halt other than out of gas; all gas is consumed
     INTRINSIC = "intrinsic gas too low"  #: the gas limit is below the intrinsic gas
-    REFUSED = "refused"  #: a node would not execute the message
 
 
 class Outcome(NamedTuple):

@@ -18,7 +18,7 @@ from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fak
 from feemodel.execution._fields import Address, Data, Uint64, Uint256, Word
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork
 
-MAX_EXPONENT = 177  # maximum exponent in the formula of the blob base fee: e**177 < 2**256 < e**178
+MAX_EXPONENT = 88  # maximum exponent in the formula of the blob base fee: e**88 < 2**128 < e**89
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,11 @@ class Block:
     number: Uint64 = 1
     timestamp: Uint64 = 1
     gas_limit: Uint64 = 2_000_000_000
-    base_fee: Uint256 = LOWEST_BASE_FEE  #: [wei / gas]
+    base_fee: Uint64 = LOWEST_BASE_FEE  #: [wei / gas]
     coinbase: Address = bytes(20)
     prev_randao: Word = bytes(32)
     difficulty: Uint256 = 0  #: value of DIFFICULTY before the Merge, and on chains without the Merge
     excess_blob_gas: Uint64 = 0
-    blob_base_fee: Uint256 | None = (
-        None  #: value of BLOBBASEFEE; if `None`, computed from `excess_blob_gas` [wei / gas]
-    )
     hashes: Mapping[Uint64, Word] = field(default_factory=dict)  #: block number → hash, for BLOCKHASH
 
 
@@ -71,28 +68,28 @@ class CallState:
     chain_id: Uint64 = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
     overrides: "Mapping[Address, Override]" = field(default_factory=dict)  #: of accounts, for a single call
+    base: Mapping[Address, Account] | None = None  #: the accounts without the overrides, if there are any
 
     def account(self, address: bytes) -> Account:
         """Return the account at an address, or an empty account if the state has no account there."""
-        account = self.accounts.get(address) or EMPTY
-        override = self.overrides.get(address)
-        return account if override is None else override.applied_to(account)
+        return self.accounts.get(address) or EMPTY
 
     def overridden(self, overrides: Mapping[Any, Any] | None) -> Self:
         """Return a copy with a state override applied, see `parse_overrides`."""
         return self.with_overrides(parse_overrides(overrides))
 
     def with_overrides(self, overrides: "Mapping[bytes, Override]") -> Self:
-        """Return a copy with a parsed state override applied; earlier overrides become part of the accounts."""
+        """Return a copy with a parsed state override applied."""
         if not overrides:
             return self
-        changed = {address: self.account(address) for address in self.overrides}
-        accounts = {**self.accounts, **changed} if changed else self.accounts
-        return replace(self, accounts=accounts, overrides=overrides)
+        changed = {address: override.applied_to(self.account(address)) for address, override in overrides.items()}
+        accounts: Mapping[bytes, Account] = ChainMap(changed, self.accounts)  # type: ignore[arg-type]  # only read
+        return replace(self, accounts=accounts, overrides=overrides, base=self.accounts)
 
     def same_base(self, other: "CallState") -> bool:
         """Return whether two states differ only in overrides and in the block, except for the hashes of blocks."""
-        return self.accounts is other.accounts and (self.chain_id, self.fork, self.block.hashes) == (
+        ours, theirs = (one.accounts if one.base is None else one.base for one in (self, other))
+        return ours is theirs and (self.chain_id, self.fork, self.block.hashes) == (
             other.chain_id, other.fork, other.block.hashes,
         )  # fmt: skip
 
@@ -106,11 +103,9 @@ def blob_base_fee(call_state: CallState) -> int:
     if call_state.fork.blob_update_fraction is None:
         raise InvalidInput("fork", "expected Cancun or later for blobs", call_state.fork.name)
     block = call_state.block
-    if block.blob_base_fee is not None:
-        return block.blob_base_fee
     fraction = call_state.fork.blob_update_fraction
     if not 0 <= block.excess_blob_gas <= MAX_EXPONENT * fraction:
-        reason = f"expected a number from 0 to {MAX_EXPONENT * fraction:,}, so that the blob base fee fits 256 bits"
+        reason = f"expected a number from 0 to {MAX_EXPONENT * fraction:,}, so that the blob base fee fits 128 bits"
         raise InvalidInput("block.excess_blob_gas", reason, block.excess_blob_gas)
     return int(fake_exponential.core(MIN_BLOB_BASE_FEE, block.excess_blob_gas, fraction))
 

@@ -10,52 +10,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel._extras import has_native, install_command
-from feemodel.checks import UINT64_MAX, UINT256_MAX
-from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput, LimitExceeded
+from feemodel.checks import UINT64_MAX
+from feemodel.errors import EngineFailed, ExecutionFailed, FeeModelError, InvalidInput
 from feemodel.ethereum._hashes import Authorization
-from feemodel.execution._engines import blob_cost, check_fork, check_inputs
+from feemodel.execution._engines import check_inputs
 from feemodel.execution._fields import MAX_GAS
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import REFUSED, Frame, GasEstimate, Place, Search, Unproven
+from feemodel.execution._search import Frame, GasEstimate, Place, Search, Unproven
 from feemodel.execution._state import Account, CallState, blob_base_fee
 
 if TYPE_CHECKING or has_native():  # see `feemodel.execution.engine_named`
     import feemodel_native as native
 
-VERSION = "0.6.0"  # required version of the native package
-MAX_MEMORY = 2**30  # limit on the memory of an execution [byte], the same as in `native/src/machine.rs`
+VERSION = "0.7.0"  # required version of the native package
 KEPT_CODE = 24_576  # largest code that is cached [byte]: the maximum of deployed code, EIP-170
-
-#: Status of an execution and geth's error message (`core/vm/errors.go`), indexed by the number that the package
-#: returns. `_outcome` adds to the message what the package says of an opcode, of a size, or of a precompile's input.
-_ENDINGS = (
-    (Status.SUCCESS, ""),
-    (Status.REVERT, "execution reverted"),
-    (Status.OUT_OF_GAS, "out of gas"),
-    (Status.INTRINSIC, Status.INTRINSIC.value),
-    (Status.HALT, "invalid opcode"),
-    (Status.HALT, "invalid jump destination"),
-    (Status.HALT, "stack underflow"),
-    (Status.HALT, "stack limit reached 1024"),
-    (Status.HALT, "write protection"),
-    (Status.HALT, "return data out of bounds"),
-    (Status.HALT, "invalid code: must not begin with 0xef"),
-    (Status.HALT, "contract address collision"),
-    (Status.HALT, "precompiled contract failed"),
-    (Status.HALT, "halted"),
-    (Status.HALT, "contract creation code storage out of gas"),
-    (Status.HALT, "max code size exceeded: code size {detail} limit 24576"),
-)
-_INVALID_OPCODE = 4
-_FRAME_STATUSES = (Status.SUCCESS, Status.REVERT, Status.HALT)
-#: Opcodes that read the gas that is left, or a balance that the gas limit reduces.
-_READS = {
-    0x5A: "GAS", 0x31: "BALANCE", 0x47: "SELFBALANCE", 0xF0: "CREATE", 0xF1: "CALL", 0xFF: "SELFDESTRUCT",
-}  # fmt: skip
-_Answer = tuple[int, int, int, int, bytes, int, str]  # ending, gas used, refund, floor, output, detail, fault
-
 
 #: Maximum of a range of gas limits that has no upper end; larger than any gas limit.
 UNBOUNDED = UINT64_MAX
@@ -107,17 +77,9 @@ class Native:
         self._seconds = seconds
         self._base: tuple[CallState, native.State, native.Block] | None = None
 
-    def execute(
-        self,
-        call_state: CallState,
-        message: Message,
-        gas_limit: int,
-        *,
-        inline_gas: int | None = None,
-        stop: native.Stop | None = None,
-    ) -> Outcome:
-        """Return the outcome of a message, see `trace`."""
-        return self.trace(call_state, message, gas_limit, inline_gas=inline_gas, stop=stop).outcome
+    def execute(self, call_state: CallState, message: Message, gas_limit: int, **options: Any) -> Outcome:
+        """Return the outcome of a message; for the options see `trace`."""
+        return self.trace(call_state, message, gas_limit, **options).outcome
 
     def trace(
         self,
@@ -143,20 +105,12 @@ class Native:
         Raises `LimitExceeded` if the execution takes longer than the engine's time limit or is stopped, and `Unproven`
         if `inline_gas` is not enough to prove the outcome.
         """
-        given, is_whole = gas_limit, inline_gas is None or gas_limit <= inline_gas
-        if not is_whole:
-            given = inline_gas or 0
-            if message.pays and message.gas_price and call_state.account(message.sender).code:
-                raise Unproven("the sender's code may spend the rest of the sender's balance")
-        asked = {"gas_limit": given, "seconds": self._seconds, "frames": frames, "stop": stop}
-        answer, *proven, ends = self._ask(native.trace, call_state, message, given, asked)
-        traced = Traced(_outcome(answer), frames=tuple(_frame(*end) for end in ends))
-        # With less gas the sender prepays less: nothing is proven if its balance could then overflow.
-        if call_state.account(message.sender).balance <= UINT256_MAX // 2:
-            traced = traced._replace(minimum=proven[0], maximum=proven[1], single_frame=proven[2])
-        if not is_whole and not (traced.oblivious and traced.outcome.status in (Status.SUCCESS, Status.REVERT)):
-            raise Unproven(f"an execution with {given:,} gas does not prove the outcome with {gas_limit:,} gas")
-        return traced
+        asked = {"seconds": self._seconds, "frames": frames, "inline_gas": inline_gas, "stop": stop}
+        answer, minimum, maximum, single_frame, ends = self._ask(
+            native.trace, call_state, message, gas_limit, asked | {"gas_limit": gas_limit}
+        )
+        found = (Frame(depth, address, Status(status), *rest) for depth, address, status, *rest in ends)
+        return Traced(_outcome(answer), minimum, maximum, single_frame, tuple(found))
 
     def search(
         self,
@@ -167,34 +121,32 @@ class Native:
         inline_gas: int | None = None,
         stop: native.Stop | None = None,
     ) -> GasEstimate | Outcome:
-        """Return the gas limit that a message needs, see `feemodel.execution._search.search_message` and `trace`."""
+        """Return the gas limit that a message needs, as the node of the rules finds it; for the options see `trace`."""
         limits = search.limits
         asked = {
-            "rules": search.rules.name, "upper": search.upper, "most": int(min(search.max_gas, MAX_GAS)),
+            "rules": search.rules, "upper": search.upper, "most": int(min(search.max_gas, MAX_GAS)),
             "tolerance": search.tolerance, "transfer": search.transfer, "total_gas": limits.total_gas,
             "seconds": limits.seconds, "left": self._seconds, "inline_gas": inline_gas, "stop": stop,
-            "proves": call_state.account(message.sender).balance <= UINT256_MAX // 2,
-            "sender_acts": search.sender_has_code and bool(message.gas_price),
         }  # fmt: skip
-        gas_limit, answer, executed, proven, _, intact = self._ask(native.search, call_state, message, 0, asked, limits)
-        if gas_limit is None or answer is None:
-            return REFUSED if answer is None else _outcome(answer)
+        gas_limit, answer, executed, proven, intact = self._ask(native.search, call_state, message, 0, asked, limits)
+        if gas_limit is None:
+            return _outcome(answer)
         used, refund, floor = answer[1:4]
-        found = GasEstimate(gas_limit, max(used - refund, floor), executed, self.name, proven)
-        return found if intact is None else found._replace(**_intact(*intact))
+        status, place = (None, None) if intact is None else intact
+        return GasEstimate(
+            gas_limit, max(used - refund, floor), executed, self.name, proven, status, place and Place(*place)
+        )
 
     def _ask(
         self, function: Callable[..., Any], call_state: CallState, message: Message, gas_limit: int,
         asked: dict[str, Any], limits: Limits = limits,
     ) -> Any:  # fmt: skip
-        """Return the answer of a function of `feemodel_native`, or raise its error."""
+        """Return what a function of the package answers, or raise the error of an execution without an outcome."""
         try:
-            return function(*self._converted(call_state, message), **asked)
+            return function(*self._ready(call_state, message), **asked)
         except native.MissingHash as error:
             reason = "expected the hash of this block, which BLOCKHASH requests"
             raise InvalidInput("block.hashes", reason, error.args[0]) from None
-        except native.TooLarge:
-            raise LimitExceeded(f"the execution needs more than {MAX_MEMORY // 2**20:,} MiB of memory") from None
         except native.BalanceOverflow as error:  # a balance overflows only after a state override
             raise ExecutionFailed(str(error)) from None
         except native.Unproven as error:
@@ -212,7 +164,7 @@ class Native:
             check_inputs(call_state, message, gas_limit)
             raise InvalidInput("message", str(error), message) from None
 
-    def _converted(
+    def _ready(
         self, call_state: CallState, message: Message
     ) -> tuple[native.State, native.Block, native.Message]:  # fmt: skip
         """Return state, block and message as objects of the package."""
@@ -221,48 +173,28 @@ class Native:
             base = self._base = call_state, _state(call_state), _block(call_state)
         state = _overridden(base[1], call_state) if call_state.overrides else base[1]
         block = base[2] if call_state.block is base[0].block else _block(call_state)
-        if message.authorizations or message.access_list:
-            check_fork(call_state, message)
+        if message.authorizations and not call_state.fork.authorizations:
+            check_inputs(call_state, message, 0)
         given = native.Message(
             sender=message.sender, to=message.to, value=message.value.to_bytes(32), data=message.data,
-            gas_price=message.gas_price.to_bytes(32), base_fee=message.base_fee.to_bytes(32),
+            gas_price=message.gas_price, base_fee=message.base_fee,
             access_list=message.access_list, blob_hashes=message.blob_hashes, pays=message.pays,
             authorizations=_authorizations(message.authorizations) if message.authorizations else [],
-            blob_cost=(blob_cost(call_state, message) if message.blob_hashes else 0).to_bytes(32),
         )  # fmt: skip
         return state, block, given
 
 
-def _outcome(answer: _Answer) -> Outcome:
-    ending, gas_used, refund, floor, output, detail, fault = answer
-    status, words = _ENDINGS[ending]
-    if ending == _INVALID_OPCODE:
-        words += ": INVALID" if detail == 0xFE else f": opcode {detail:#x} not defined"
-    elif detail:
-        words = words.format(detail=detail)
-    elif fault:
-        words += f": {fault}"
-    return Outcome(status, gas_used, refund, floor, output, words)
-
-
-def _frame(depth: int, address: bytes, status: int, output_hash: bytes, opcode: int) -> Frame:
-    return Frame(depth, address, _FRAME_STATUSES[status], output_hash, _READS.get(opcode, ""))
-
-
-def _intact(is_proven: bool, place: tuple[int, bytes, int] | None, loses_output: bool) -> dict[str, Any]:
-    status = "proven" if is_proven else "not possible" if loses_output else "searched"
-    return {"intact": status, "prevented_by": place and Place(*place[:2], _READS.get(place[2], ""))}
+def _outcome(answer: tuple[str, int, int, int, bytes, str]) -> Outcome:
+    return Outcome(Status(answer[0]), *answer[1:])
 
 
 def _state(call_state: CallState) -> native.State:
-    existing = {  # EIP-161 removed empty accounts
-        key: account
-        for key, account in call_state.accounts.items()
-        if account.balance or account.nonce or account.code or account.storage
-    }
-    accounts, slots, codes = _packed(existing, [account.storage for account in existing.values()])
-    hashes = b"".join(number.to_bytes(8) + value for number, value in call_state.block.hashes.items())
-    return native.State(call_state.fork.name, accounts, slots, codes, hashes)
+    accounts = [
+        _converted(address, account, account.storage, replaced=True)
+        for address, account in (call_state.accounts if call_state.base is None else call_state.base).items()
+        if account.balance or account.nonce or account.code or account.storage  # EIP-161 removed empty accounts
+    ]
+    return native.State(call_state.fork.name, accounts, list(call_state.block.hashes.items()))
 
 
 def _block(call_state: CallState) -> native.Block:
@@ -277,39 +209,25 @@ def _block(call_state: CallState) -> native.Block:
         coinbase=block.coinbase,
         prev_randao=block.prev_randao,
         difficulty=block.difficulty.to_bytes(32),
-        blob_price=price.to_bytes(32),
+        blob_price=price,
     )
 
 
 def _overridden(state: native.State, call_state: CallState) -> native.State:
     """Return the state with an override applied; only the given slots are copied to the native package."""
-    overrides = call_state.overrides
-    accounts = {address: call_state.account(address) for address in overrides}
-    slots = [override.slots for override in overrides.values()]
-    return state.overridden(*_packed(accounts, slots), [one.state is not None for one in overrides.values()])
+    return state.overridden(
+        [
+            _converted(address, call_state.account(address), override.slots, replaced=override.state is not None)
+            for address, override in call_state.overrides.items()
+        ]
+    )
 
 
-def _packed(
-    accounts: Mapping[bytes, Account], storages: Sequence[Mapping[int, int]]
-) -> tuple[bytes, bytes, list[native.Code]]:
-    """Return accounts and their storage in the package's binary layout, and the codes of the accounts."""
-    numbers: dict[bytes, int] = {}
-    if any(len(address) != 20 for address in accounts):
-        raise ValueError("expected addresses of 20 bytes")
-    packed = [
-        address
-        + account.balance.to_bytes(32)
-        + account.nonce.to_bytes(8)
-        + numbers.setdefault(account.code, len(numbers)).to_bytes(4)
-        for address, account in accounts.items()
-    ]
-    slots = [
-        index.to_bytes(4) + slot.to_bytes(32) + value.to_bytes(32)
-        for index, storage in enumerate(storages)
-        for slot, value in storage.items()
-    ]
-    codes = [_kept_code(code) if len(code) <= KEPT_CODE else native.Code(code) for code in numbers]
-    return b"".join(packed), b"".join(slots), codes
+def _converted(address: bytes, account: Account, slots: Mapping[int, int], *, replaced: bool) -> tuple[Any, ...]:
+    """Return an account in the package's form, with the slots that replace others, or all of its storage."""
+    code = _kept_code(account.code) if len(account.code) <= KEPT_CODE else native.Code(account.code)
+    words = [(slot.to_bytes(32), value.to_bytes(32)) for slot, value in slots.items()]
+    return address, account.balance.to_bytes(32), account.nonce, code, words, replaced
 
 
 @lru_cache(maxsize=1024)

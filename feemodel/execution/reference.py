@@ -1,4 +1,4 @@
-"""The reference engine executes messages with Ethereum's executable specification, which is exact on every fork.
+"""The reference engine executes messages with Ethereum's executable specification, by the rules since Prague.
 
 The engine follows `process_transaction` of the specification, except for the steps that need a signature. Each
 execution runs on a state of its own, which is discarded.
@@ -10,7 +10,6 @@ The engine runs in the caller's thread and holds the global interpreter lock. An
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import cache, partial
 from importlib import import_module
 from threading import Lock
@@ -22,11 +21,11 @@ from ethereum_types.numeric import U8, U64, U256, Uint
 
 from feemodel.errors import ExecutionFailed, InvalidInput
 from feemodel.ethereum.fee_market import calldata_floor_gas
-from feemodel.execution._engines import blob_cost, check_inputs
+from feemodel.execution._engines import check_inputs
 from feemodel.execution._limits import REFERENCE_LIMITS
 from feemodel.execution._message import Message, intrinsic_gas
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import GasEstimate, Search, search_message
+from feemodel.execution._search import GasEstimate, Search, bisected
 from feemodel.execution._state import Block, CallState, blob_base_fee
 
 
@@ -45,13 +44,13 @@ def recursion_limit(limit: int | None = None) -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-with recursion_limit():  # importing the specification and py_ecc raises the recursion limit
-    from ethereum.trace import TraceEvent, TransactionEnd, set_evm_trace
+with recursion_limit():  # importing the specification raises the recursion limit
+    import ethereum  # noqa: F401
 
 #: Calls nest up to 1,024 levels; the specification uses about ten Python frames for each level.
 RECURSION_LIMIT = 20_000
 
-_ONE_AT_A_TIME = Lock()  # the specification supports only one tracer per process
+_ONE_AT_A_TIME = Lock()  # the recursion limit is that of the process
 _OVERFLOW = "an account would hold more than 2**256 - 1 wei"
 
 #: Exceptional halts of the specification → error messages of geth's `core/vm/errors.go`.
@@ -82,12 +81,15 @@ class Reference:
     def execute(self, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
         """Return the outcome of a message, see `feemodel.execution._engines.Engine`."""
         check_inputs(call_state, message, gas_limit)
+        if not call_state.fork.authorizations:
+            raise InvalidInput("fork", "expected Prague or later on the reference engine", call_state.fork.name)
+        blob_base_fee(call_state)  # raises an error for too much excess blob gas
         with _ONE_AT_A_TIME:
             return _executed(_rules(call_state.fork.name), call_state, message, gas_limit)
 
     def search(self, call_state: CallState, message: Message, search: Search) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs, see `feemodel.execution._engines.Engine`."""
-        return search_message(partial(self.execute, call_state), message, search)
+        return bisected(partial(self.execute, call_state), message, search)
 
 
 @cache
@@ -98,31 +100,26 @@ def _rules(fork: str) -> Any:
         # The four modules below import all other modules of the fork.
         for module in ("fork", "utils.message", "vm.gas", "vm.interpreter"):
             import_module(f"{package}.{module}")
-        rules = import_module(package)
-    # Let BLOBBASEFEE return the blob base fee that a block gives, even if no excess blob gas gives this fee.
-    environment = rules.vm.instructions.environment
-    if hasattr(environment, "calculate_blob_gas_price"):
-        environment.calculate_blob_gas_price = Uint
-    return rules
+        return import_module(package)
 
 
 def _executed(rules: Any, call_state: CallState, message: Message, gas_limit: int) -> Outcome:
     """Execute a message on the specification's form of the state."""
-    fork = call_state.fork
-    intrinsic, zeros = intrinsic_gas(message, fork), message.data.count(0)
-    floor = int(calldata_floor_gas.core(zeros, len(message.data) - zeros)) if fork.calldata_floor else 0
+    intrinsic, zeros = intrinsic_gas(message, call_state.fork), message.data.count(0)
+    floor = int(calldata_floor_gas.core(zeros, len(message.data) - zeros))
     if gas_limit < max(intrinsic, floor):
-        return Outcome(Status.INTRINSIC, gas_used=0, floor=floor, halt=Status.INTRINSIC)
+        return Outcome(Status.INTRINSIC, gas_used=0, floor=floor)
     state = _loaded(rules, call_state)
     block = _block_environment(rules, state, call_state, message.base_fee)
-    due = blob_cost(call_state, message) + (gas_limit * message.gas_price if message.pays else 0)
+    due = gas_limit * message.gas_price if message.pays else 0
     _charge_sender(rules, state, message.sender, due)
     environment = _transaction_environment(rules, message, gas_limit - intrinsic, call_state)
     to = Bytes0() if message.to is None else rules.fork_types.Address(message.to)
     transaction = SimpleNamespace(to=to, data=message.data, value=U256(message.value))
     try:
         with recursion_limit(RECURSION_LIMIT):
-            end, output = _process(rules, rules.utils.message.prepare_message(block, environment, transaction))
+            prepared = rules.utils.message.prepare_message(block, environment, transaction)
+            end = rules.vm.interpreter.process_message_call(prepared)
     except OverflowError:  # an overflow is possible only with a state override
         raise ExecutionFailed(_OVERFLOW) from None
     status, halt = _ending(end.error)
@@ -130,10 +127,9 @@ def _executed(rules: Any, call_state: CallState, message: Message, gas_limit: in
     return Outcome(
         status=status,
         gas_used=gas_used,
-        refund=min(gas_used // fork.refund_quotient, int(end.refund_counter)),
+        refund=min(gas_used // 5, int(end.refund_counter)),
         floor=floor,
-        # In early forks of the specification, a failed execution has output.
-        output=b"" if status in (Status.OUT_OF_GAS, Status.HALT) else output,
+        output=bytes(end.return_data),
         halt=halt,
     )
 
@@ -153,30 +149,11 @@ def _ending(error: Any) -> tuple[Status, str]:
     return Status.HALT, _WORDS.get(name, "halted")
 
 
-def _process(rules: Any, prepared: Any) -> tuple[Any, bytes]:
-    """Execute a message; return the outcome and the data that the message returned."""
-    if "return_data" in _names(rules.vm.interpreter.MessageCallOutput):
-        end = rules.vm.interpreter.process_message_call(prepared)
-        return end, bytes(end.return_data)
-    outputs: list[bytes] = []  # the specification of forks before Prague passes the output only to the tracer
-
-    def trace(evm: object, event: TraceEvent) -> None:
-        if isinstance(event, TransactionEnd):
-            outputs.append(bytes(event.output))
-
-    before = set_evm_trace(trace)
-    try:
-        end = rules.vm.interpreter.process_message_call(prepared)
-    finally:
-        set_evm_trace(before)
-    return end, b"".join(outputs)
-
-
 def _loaded(rules: Any, call_state: CallState) -> Any:
     """Return the accounts in the specification's form."""
     state = rules.state.State()
-    for key in {**call_state.accounts, **call_state.overrides}:
-        account, address = call_state.account(key), rules.fork_types.Address(key)
+    for key, account in call_state.accounts.items():
+        address = rules.fork_types.Address(key)
         loaded = rules.fork_types.Account(
             nonce=Uint(account.nonce), balance=U256(account.balance), code=bytes(account.code)
         )
@@ -197,9 +174,8 @@ def _charge_sender(rules: Any, state: Any, key: bytes, due: int) -> None:
 
 
 def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: int) -> Any:
-    block, fork = call_state.block, call_state.fork
-    return _build(
-        rules.vm.BlockEnvironment,
+    block = call_state.block
+    return rules.vm.BlockEnvironment(
         chain_id=U64(call_state.chain_id),
         state=state,
         block_gas_limit=Uint(block.gas_limit),
@@ -209,19 +185,15 @@ def _block_environment(rules: Any, state: Any, call_state: CallState, base_fee: 
         base_fee_per_gas=Uint(base_fee),
         time=U256(block.timestamp),
         prev_randao=Bytes32(block.prev_randao),
-        difficulty=Uint(block.difficulty),
-        excess_blob_gas=None if fork.blob_update_fraction is None else blob_base_fee(call_state),  # see `_rules`
+        excess_blob_gas=U64(block.excess_blob_gas),
         parent_beacon_block_root=Bytes32(bytes(32)),
     )
 
 
 def _transaction_environment(rules: Any, message: Message, gas: int, call_state: CallState) -> Any:
     address = rules.fork_types.Address
-    warm = {address(key) for key, _ in message.access_list}
-    if call_state.fork.warm_coinbase:
-        warm.add(address(call_state.block.coinbase))
-    return _build(
-        rules.vm.TransactionEnvironment,
+    warm = {address(key) for key, _ in message.access_list} | {address(call_state.block.coinbase)}
+    return rules.vm.TransactionEnvironment(
         origin=address(message.sender),
         gas_price=Uint(message.gas_price),
         gas=Uint(gas),
@@ -229,7 +201,7 @@ def _transaction_environment(rules: Any, message: Message, gas: int, call_state:
         access_list_storage_keys={
             (address(key), Bytes32(slot)) for key, slots in message.access_list for slot in slots
         },
-        transient_storage=getattr(rules.state, "TransientStorage", dict)(),
+        transient_storage=rules.state.TransientStorage(),
         blob_versioned_hashes=tuple(Bytes32(blob) for blob in message.blob_hashes),
         authorizations=_authorizations(rules, message),
         index_in_block=Uint(0),
@@ -265,16 +237,3 @@ class _BlockHashes:
             raise InvalidInput(
                 "block.hashes", "expected the hash of this block, which BLOCKHASH requests", number
             ) from None
-
-
-def _build(kind: Any, **values: Any) -> Any:
-    """Create an object of a class of the specification.
-
-    The classes of older forks have fewer fields; values for missing fields are ignored.
-    """
-    return kind(**{name: values[name] for name in _names(kind)})
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))

@@ -8,7 +8,17 @@ from msgspec import Meta
 
 from feemodel import __version__
 from feemodel.errors import InvalidInput
-from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, Hash, HexData, Overrides, Quantity
+from feemodel.estimates.json_types import (
+    Address,
+    Block,
+    BlockCount,
+    BlockOverrides,
+    CallObject,
+    Hash,
+    HexData,
+    Overrides,
+    Quantity,
+)
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
@@ -100,20 +110,28 @@ class ChainMethods:
         return False
 
     async def eth_call(
-        self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
+        self,
+        call: CallObject,
+        block: Block | None = None,
+        overrides: Overrides | None = None,
+        blockOverrides: BlockOverrides | None = None,
     ) -> HexData:
         """Return the data that a call returns."""
-        asked = EstimateOptions(block=block, overrides=overrides)
+        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
         call_state = self._executor.state(asked)
         message, gas = GETH_NODE.call(call, call_state, self._executor.limits)
         outcome = await self._executor.run("execute", call_state, message, gas)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(
-        self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
+        self,
+        call: CallObject,
+        block: Block | None = None,
+        overrides: Overrides | None = None,
+        blockOverrides: BlockOverrides | None = None,
     ) -> Quantity:
         """Return the gas limit that a call needs."""
-        asked = EstimateOptions(block=block, overrides=overrides)
+        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
         return to_quantity((await self._executor.gas(call, asked, GETH_NODE)).limit)
 
     def eth_gasPrice(self) -> Quantity:

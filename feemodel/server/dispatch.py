@@ -48,7 +48,7 @@ EXAMPLES: dict[str, list[Any]] = {
     "feemodel_feeHistory": [POINT],
     "linea_estimateGas": [CALL],
     "linea_getProof": [SENDER, ["0x0"], "latest"],
-    "rollup_estimateGas": [CALL, "latest", {SENDER: {"balance": "0xde0b6b3a7640000"}}, {"blocks": 5}],
+    "rollup_estimateGas": [CALL, "latest", {SENDER: {"balance": "0xde0b6b3a7640000"}}],
     "rollup_getProof": [SENDER, ["0x0"], "latest"],
 }  # a method without parameters needs none
 

@@ -6,7 +6,6 @@ exception becomes "Internal error" with an identifier; the log has the traceback
 Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for error codes above -32100.
 """
 
-import json
 import logging
 import secrets
 from typing import Any
@@ -45,8 +44,6 @@ FAILURES = (
     (-32700, "Parse error", "not JSON"),
 )
 
-SHOWN = 120  # maximum number of characters of a value in an error message
-
 _log = logging.getLogger(__name__)
 
 
@@ -61,25 +58,13 @@ class CallError(FeeModelError):
         return self.message
 
 
-def _message(error: Exception) -> str:
-    """Return the message of an exception, in which an object or a list is shown as JSON."""
-    if isinstance(error, InvalidInput) and isinstance(error.value, (dict, list)):
-        try:
-            shown = json.dumps(error.value, default=str)
-        except (RecursionError, ValueError):
-            return str(error)
-        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}… ({len(shown):,} characters)"
-        return str(InvalidInput(error.name, error.reason, None, error.index)).removesuffix("None") + shown
-    return str(error)
-
-
 def as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
     """Convert an exception to an error with a code, a message and data."""
     if isinstance(error, (CallError, ExecutionFailed, NodeError)):
         return error
     for kind, code in _CODES:
         if isinstance(error, kind):
-            return CallError(code, _message(error))
+            return CallError(code, str(error))
     identity = secrets.token_hex(8)
     if not isinstance(error, UnreadableFile):
         _log.error("internal error", exc_info=error, extra={"fields": {"id": identity}})

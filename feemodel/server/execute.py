@@ -1,6 +1,6 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
-While a call runs in the event loop, no other request is answered, so `OwnChain.run` gives a call little gas there. In a
+While a call runs in the event loop, no other request is answered, so `Executor.run` gives a call little gas there. In a
 thread, the native engine releases the global interpreter lock. The reference engine holds it; its gas cap bounds the
 time.
 """
@@ -8,24 +8,31 @@ time.
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
+import msgspec
 from starlette.types import Receive
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates.chain import ChainState
 from feemodel.estimates.json_types import StateOverride
-from feemodel.estimates.rollup import EstimateOptions, OwnChain
+from feemodel.estimates.rollup import NOTHING, EstimateOptions, Gas
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
+from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
-from feemodel.execution._clients import node_named
-from feemodel.execution._engines import engine_named, is_native
+from feemodel.execution._clients import NodeClient, node_named
+from feemodel.execution._engines import Engine, engine_named, is_native
+from feemodel.execution._failures import failure
 from feemodel.execution._limits import REFERENCE_LIMITS, Limits
 from feemodel.execution._message import Message
-from feemodel.execution._state import CallState
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._search import Unproven
+from feemodel.execution._state import EMPTY, SLOT_BYTES, CallState
 from feemodel.execution.native import Native
 from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
@@ -39,6 +46,9 @@ WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a c
 OVERRIDE_ACCOUNTS = 1_000  # maximum accounts in a state override
 OVERRIDE_SLOTS = 10_000  # maximum slots in a state override
 SHOWN = 100  # maximum number of characters of an unknown block in an error message
+INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
+INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
+INTACT = node_named("intact")
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -63,8 +73,8 @@ async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
     call.cancel()
 
 
-class Executor(OwnChain):
-    """Execute calls on one chain, within one process; what may take long runs in threads.
+class Executor:
+    """The source of gas that executes calls on one chain; what may take long runs in threads.
 
     Parameters
     ----------
@@ -75,21 +85,58 @@ class Executor(OwnChain):
     """
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
-        limits, node = limits_of(settings), node_named("intact" if settings.intact else "besu")
-        engine = Native(limits.seconds) if is_native(settings.engine) else engine_named(settings.engine)
-        super().__init__(chain, engine, limits, tolerance=settings.tolerance, node=node)
-        self.settings, self._waiting = settings, 0
-        if settings.intact and not isinstance(engine, Native):
-            raise InvalidInput("intact", "expected the native engine, which records every frame", engine.name)
+        self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
+        self.node, self._waiting = node_named("intact" if settings.intact else "besu"), 0
+        native = is_native(settings.engine)
+        self.engine: Engine = Native(self.limits.seconds) if native else engine_named(settings.engine)
+        if settings.intact and not native:
+            raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine.name)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
         self._free = asyncio.Semaphore(THREADS)
 
     def state(self, asked: EstimateOptions) -> CallState:
         """Return the state of a block with overrides; for an unknown block, raises the same error as a node."""
         self.check_block(asked.block)
+        call_state = self.chain.call_state
         if asked.overrides is not None:
             check_overrides(asked.overrides)
-        return super().state(asked)
+            call_state = call_state.with_overrides(asked.overrides.accounts)
+        if asked.block_overrides is None:
+            return call_state
+        fields = msgspec.structs.asdict(asked.block_overrides).items()
+        given = {name: value for name, value in fields if value is not None}
+        return replace(call_state, block=replace(call_state.block, **given))
+
+    async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient | None = None) -> Gas:
+        """Return the gas limit that a call needs, by default with the search that the settings select.
+
+        Raises `ExecutionFailed` for a call that fails with the maximum gas limit, and `LimitExceeded`.
+        """
+        base = self.chain.call_state
+        call_state = base if asked is NOTHING else self.state(asked)
+        node = INTACT if asked.intact or self.settings.intact else node or self.node
+        message, search = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
+        found = await self.run("search", call_state, message, search)
+        if isinstance(found, Outcome):
+            raise failure(found, search.upper, estimating=True)
+        # An override of the nonce is ignored.
+        nonce = 0 if call.from_address is None else (base.accounts.get(call.from_address) or EMPTY).nonce
+        return Gas(limit=found.gas_limit, nonce=nonce, chain_id=base.chain_id)
+
+    async def run(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
+        """Return the result of a method of the engine, `execute` or `search`, which may be called twice.
+
+        The native engine first executes a small call with a small amount of gas, whatever the gas limit of the call.
+        For most calls, this is enough, and the trace shows that a larger limit gives the same result.
+        """
+        keys = sum(len(keys) for _, keys in message.access_list) if message.access_list else 0
+        overridden = sum(map(attrgetter("size"), call_state.overrides.values()))
+        if isinstance(self.engine, Native) and overridden + len(message.data) + SLOT_BYTES * keys <= INLINE_BYTES:
+            try:
+                return getattr(self.engine, method)(call_state, message, how, inline_gas=INLINE_GAS)
+            except Unproven:
+                pass
+        return await self.run_whole(method, call_state, message, how)
 
     def check_block(self, block: BlockId | None) -> None:
         """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""

@@ -71,8 +71,8 @@ def call_object(call: Transaction) -> dict[str, Any]:
 def in_hex(value: Any) -> Any:
     """Return a JSON value with integers and bytes as hexadecimal text, because nodes do not accept JSON integers.
 
-    >>> in_hex({"blocks": [5, b"ab", True]})
-    {'blocks': ['0x5', '0x6162', True]}
+    >>> in_hex({"keys": [5, b"ab", True]})
+    {'keys': ['0x5', '0x6162', True]}
     """
     if isinstance(value, bytes):
         return to_hex(value)

@@ -9,12 +9,15 @@ import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.chain import ChainState
-from feemodel.estimates.prices import Prices, l1_prices, prices_of, suggested_tip
+from feemodel.estimates.prices import Prices, prices_of, suggested_tip
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.io.node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
+from feemodel.linea.coordinator import average_fees, sample_gas_price
+from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.parameters import linea_preset
+from feemodel.linea.pricing_forms import VerificationCost
 from feemodel.server.settings import Settings
 
 L1_BLOCKS = 50  # number of L1 blocks over which fees are averaged
@@ -41,8 +44,7 @@ class CurrentPrices:
         min_base_fee: Callable[[], int],
         polled: Polled[Any] | None = None,
     ) -> None:
-        self.source, self._base_fee_is_fixed = settings.costs, settings.base_fee is not None
-        self._costs, self._min_base_fee, self.polled = costs, min_base_fee, polled
+        self.source, self._costs, self._min_base_fee, self.polled = settings.costs, costs, min_base_fee, polled
 
     @property
     def now(self) -> Prices:
@@ -53,16 +55,11 @@ class CurrentPrices:
         prices, base_fee = self._costs(), self._min_base_fee()
         return prices if base_fee <= prices.form.base_fee else prices.on_base_fee(base_fee)
 
-    def upper_bound(self, blocks: int) -> Prices:
-        """Return an upper bound on prices of the next blocks, see `feemodel.estimates.prices.Prices.upper_bound`."""
-        costs_follow = self.polled is not None
-        return self.now.upper_bound(blocks, base_fee_is_fixed=self._base_fee_is_fixed, costs_follow=costs_follow)
-
     def describe(self) -> dict[str, Any]:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
         age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
-        costs: dict[str, Any] = asdict(prices.form)  # type: ignore[call-overload]  # every form is a dataclass
+        costs: dict[str, Any] = asdict(prices.form)
         return {
             "source": self.source,
             "ageSeconds": None if age is None else round(age, 3),
@@ -143,32 +140,46 @@ async def fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) -
 
     Raises `UpstreamError` if the node serves another chain than before.
     """
-    history, timestamp = await fetch_fee_history(node, chain, blocks=L1_BLOCKS, percentile=L1_PERCENTILE)
-    prices = l1_prices(
-        history, settings.pricing, linea_preset(settings.preset), msgspec.structs.asdict(settings),
-        margin=settings.margin,
-    )  # fmt: skip
+    history, timestamp = await fetch_fee_history(node, chain)
     newest = {"base_fee": history.base_fees[-1]}
     if history.blob_base_fees:
         newest["blob_base_fee"] = history.blob_base_fees[-1]
-    return replace(prices, timestamp=timestamp, l1_fees=newest)
+    return replace(l1_prices(history, settings), timestamp=timestamp, l1_fees=newest)
 
 
-async def fetch_fee_history(
-    node: AsyncNode, chain: ChainId, *, blocks: int, percentile: float
-) -> tuple[FeeHistory, int]:
-    """Return the fee history of a node's newest blocks, and the Unix time of the newest block [s].
+def l1_prices(history: FeeHistory, settings: Settings) -> Prices:
+    """Return prices computed from averages of L1 fees over the blocks of a fee history, weighted by gas used.
 
-    Parameters
-    ----------
-    node : node of L1.
-    chain : chain id that the node must have.
-    blocks : number of blocks in the history.
-    percentile : percentile of the tips in a block, weighted by gas used [%].
-
-    Raises `UpstreamError` if the node has another chain id, or returns a block that was not requested.
+    The variable cost is rounded as in a block's pricing record. In the verification-cost form, the ratio of the gas
+    prices of L1 and L2 is computed from the L1 gas price. Raises `InvalidInput` for a history without blocks.
     """
-    asked = [to_quantity(blocks), "latest", [percentile]]
+    if not history.gas_used_ratios:
+        raise InvalidInput("the fee history", "expected at least one block", history.oldest_block)
+    if any(history.blob_base_fees) and not history.blob_gas_used_ratios:
+        reason = "expected if baseFeePerBlobGas is given, because the ratios are the weights of the blob base fees"
+        raise InvalidInput("blobGasUsedRatio", reason, None)
+    tips = [row[0] for row in history.rewards if row] or [0] * len(history.gas_used_ratios)
+    fees = average_fees(
+        history.base_fees, tips, history.gas_used_ratios, history.blob_base_fees, history.blob_gas_used_ratios
+    )
+    preset = linea_preset(settings.preset)
+    fixed_cost = preset.fixed_cost if settings.fixed_cost is None else settings.fixed_cost
+    variable_cost = recorded_variable_cost(fees.base_fee, fees.blob_base_fee, tip=fees.priority_fee)
+    announced = int(sample_gas_price(variable_cost, fixed_cost=fixed_cost))
+    preset = replace(preset, variable_cost=variable_cost, eth_gas_price=announced)
+    prices = prices_of(settings.pricing, preset, msgspec.structs.asdict(settings), settings.margin)
+    if isinstance(prices.form, VerificationCost) and settings.gas_price_ratio is None and prices.form.min_gas_price:
+        ratio = (fees.base_fee + fees.priority_fee) / prices.form.min_gas_price
+        return Prices(replace(prices.form, gas_price_ratio=ratio), prices.preset)
+    return prices
+
+
+async def fetch_fee_history(node: AsyncNode, chain: ChainId) -> tuple[FeeHistory, int]:
+    """Return the fee history of an L1 node's newest blocks, and the Unix time of the newest block [s].
+
+    Raises `UpstreamError` if the node has another chain id than `chain`, or returns a block that was not requested.
+    """
+    asked = [to_quantity(L1_BLOCKS), "latest", [L1_PERCENTILE]]
     chain_id, answer = map(node.own, await node.outcomes([("eth_chainId", []), ("eth_feeHistory", asked)]))
     chain.check(chain_id)
     try:

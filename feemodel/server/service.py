@@ -24,16 +24,8 @@ from feemodel.server.node import NodeMethods, Upstream, opened_node
 from feemodel.server.prices import fetch_l1_prices, pricing_of
 from feemodel.server.proofs import Ledger
 
-
-def both_names(name: str) -> tuple[str, str]:
-    """Return the names of a method of the rollup; existing clients of Linea use the prefix `linea_`.
-
-    >>> both_names("getProof")
-    ('rollup_getProof', 'linea_getProof')
-    """
-    return f"rollup_{name}", f"linea_{name}"
-
-
+# Methods of the rollup; existing clients of Linea use the prefix `linea_`.
+ESTIMATES, PROOFS = (("rollup_" + name, "linea_" + name) for name in ("estimateGas", "getProof"))
 SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
 NEEDS_NODE = (
     "eth_createAccessList", "eth_getLogs", "eth_getProof", "eth_getTransactionByHash", "eth_getTransactionReceipt",
@@ -89,12 +81,10 @@ class Service:
                 "eth_fillTransaction is not answered: the node would fill in its own prices"
             )
         else:
-            estimates = both_names("estimateGas")
             missing = "needs a chain: feemodel serve --genesis FILE or --node URL"
-            reasons |= {name: f"{name} {missing}" for name in (*estimates, *CHAIN_METHODS)}
+            reasons |= {name: f"{name} {missing}" for name in (*ESTIMATES, *CHAIN_METHODS)}
             reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
-            proofs = both_names("getProof")
-            reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in proofs}
+            reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in PROOFS}
         return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
@@ -119,9 +109,9 @@ class Service:
             self.gas = executor
         if self.gas is not None:
             estimates = Estimates(self.gas, self.pricing, self.measuring)
-            methods |= dict.fromkeys(both_names("estimateGas"), Method(estimates.estimate))
+            methods |= dict.fromkeys(ESTIMATES, Method(estimates.estimate))
         if self.ledger is not None:
-            methods |= dict.fromkeys(both_names("getProof"), Method(self.ledger.proof))
+            methods |= dict.fromkeys(PROOFS, Method(self.ledger.proof))
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         methods |= explorer.methods_of(self)
         methods["rpc.discover"] = Method(self._discover)
@@ -190,7 +180,7 @@ class Service:
             prices = self.pricing.now
         except UpstreamError:
             return {}
-        costs: dict[str, float | None] = asdict(prices.form)  # type: ignore[call-overload]  # every form is a dataclass
+        costs: dict[str, float | None] = asdict(prices.form)
         return costs | {"suggested_tip": suggested_tip(prices)}
 
     def gauges(self) -> dict[str, dict[str, float | None]]:

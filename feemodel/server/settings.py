@@ -20,7 +20,7 @@ from feemodel import quantities
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed
-from feemodel.execution._limits import Limits
+from feemodel.execution._limits import MAX_GAS_CAP, Limits
 from feemodel.execution._search import TOLERANCE
 from feemodel.io.address import HIDDEN, check_address, shown_address
 from feemodel.io.files import read_toml
@@ -41,7 +41,7 @@ Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Size: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 20)]
 Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
-Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=INT64_MAX)]
+Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=MAX_GAS_CAP)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 

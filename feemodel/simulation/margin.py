@@ -119,5 +119,6 @@ def margins(
             "arrival_rate": arrival_rate,
             "paths": paths,
             "seed": str(rng),
+            "counted": "data_fees",
         },
     )

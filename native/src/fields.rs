@@ -2,30 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use revm::primitives::Bytes;
 use revm::primitives::hardfork::SpecId;
 
-/// Largest gas limit of an execution. It bounds the memory of a contract and the data that its calls return.
-pub const MAX_GAS: u64 = 1 << 32;
+/// Largest gas limit of an execution, which bounds its memory: an entry of the state takes some 200 bytes for 100 gas.
+pub const MAX_GAS: u64 = 1 << 29;
 /// Largest size of calldata and of code.
 pub const MAX_BYTES: usize = 64 << 20;
 /// Longest time of an execution, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Every fork that is executed, by its name in the executable specification.
-pub const FORKS: [(&str, SpecId); 20] = [
-    ("frontier", SpecId::FRONTIER),
-    ("homestead", SpecId::HOMESTEAD),
-    ("dao_fork", SpecId::HOMESTEAD),
-    ("tangerine_whistle", SpecId::TANGERINE),
-    ("spurious_dragon", SpecId::SPURIOUS_DRAGON),
-    ("byzantium", SpecId::BYZANTIUM),
-    ("constantinople", SpecId::PETERSBURG),
-    ("istanbul", SpecId::ISTANBUL),
-    ("muir_glacier", SpecId::ISTANBUL),
-    ("berlin", SpecId::BERLIN),
+/// Every fork that is executed, from London on, by its name in the executable specification.
+pub const FORKS: [(&str, SpecId); 10] = [
     ("london", SpecId::LONDON),
     ("arrow_glacier", SpecId::LONDON),
     ("gray_glacier", SpecId::LONDON),
@@ -54,15 +44,12 @@ pub fn gas_limit(gas: u64) -> PyResult<u64> {
     }
 }
 
-/// A copy of calldata or code; `ValueError` for one that is too long, `MemoryError` where there is no room for it.
+/// A copy of calldata or code; `ValueError` for one that is too long.
 pub fn copied(name: &str, bytes: &[u8]) -> PyResult<Bytes> {
     if bytes.len() > MAX_BYTES {
         return Err(PyValueError::new_err(format!("{name}: at most {MAX_BYTES} bytes, counted {}", bytes.len())));
     }
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|error| PyMemoryError::new_err(format!("{name}: {error}")))?;
-    copy.extend_from_slice(bytes);
-    Ok(copy.into())
+    Ok(Bytes::copy_from_slice(bytes))
 }
 
 /// When an execution that may take this many seconds from now on must end; `ValueError` for what is no such number.

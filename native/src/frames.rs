@@ -1,7 +1,10 @@
 //! How every call and creation of an execution ends, in the order in which they begin.
 
+use revm::bytecode::opcode::OpCode;
 use revm::handler::FrameResult;
 use revm::primitives::{Address, B256, keccak256};
+
+use crate::machine::Ending;
 
 /// One call or creation; the outermost is the first.
 #[derive(Clone, Debug, Default)]
@@ -10,12 +13,12 @@ pub struct Frame {
     pub depth: u32,
     /// The account whose code it runs, or that it creates; zero where a creation does not begin.
     pub address: Address,
-    /// 0 for success, 1 where it reverted or did not begin, 2 where it halted.
-    pub status: u8,
+    /// It reverts too where it did not begin.
+    pub status: Ending,
     /// Keccak-256 of what it returned.
     pub output: B256,
-    /// The first opcode in it that reads the gas left, or a balance that pays for it; 0 where there is none.
-    pub reads: u8,
+    /// The first opcode in it that reads the gas left, or a balance that pays for it; empty where there is none.
+    pub reads: &'static str,
 }
 
 impl Frame {
@@ -43,9 +46,9 @@ impl Frames {
     /// An opcode of the frame that runs reads gas.
     pub fn reads(&mut self, opcode: u8) {
         if let Some(frame) = self.running.last().and_then(|index| self.all.get_mut(*index))
-            && frame.reads == 0
+            && frame.reads.is_empty()
         {
-            frame.reads = opcode;
+            frame.reads = OpCode::name_by_op(opcode);
         }
     }
 
@@ -53,7 +56,11 @@ impl Frames {
     pub fn ends(&mut self, result: &FrameResult) {
         let end = result.instruction_result();
         if let Some(frame) = self.running.pop().and_then(|index| self.all.get_mut(index)) {
-            frame.status = if end.is_ok() { 0 } else { 1 + u8::from(!end.is_revert()) };
+            frame.status = match end {
+                end if end.is_ok() => Ending::Success,
+                end if end.is_revert() => Ending::Revert,
+                _ => Ending::Halt,
+            };
             frame.output = keccak256(&result.interpreter_result().output);
         }
     }

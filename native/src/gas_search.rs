@@ -72,8 +72,6 @@ pub struct Search {
     pub tolerance: f64,
     /// Whether the message may be a plain transfer.
     pub transfer: bool,
-    /// Whether an execution proves how others end; not where a balance could overflow with another limit.
-    pub proves: bool,
     /// What all executions may take.
     pub total_gas: u64,
     /// After which no further one begins.
@@ -82,8 +80,6 @@ pub struct Search {
     pub task: Task,
     /// What all executions may take at most in place of more, as far as that proves how more ends.
     pub inline_gas: Option<u64>,
-    /// Whether the sender has code, which may spend what a larger limit would leave it less of.
-    pub sender_acts: bool,
 }
 
 /// What a search found.
@@ -97,21 +93,18 @@ pub struct Found {
     pub executed: u64,
     /// Limits of which an execution proved how they end.
     pub proven: u64,
-    /// Gas of all executions.
-    pub spent: u64,
     /// What is known of the frames, where they were to stay as they are.
     pub intact: Option<Intact>,
 }
 
-/// Whether every frame ends as at the upper bound, and how that is known.
+/// How it is known that every frame ends as at the upper bound.
 #[derive(Debug)]
 pub struct Intact {
-    /// On this limit and every larger one, and on none below it.
-    pub is_proven: bool,
+    /// "proven" on this limit and every larger one, and on none below it; "searched"; or "not possible" where one gas
+    /// less than the upper bound already changes an output: only statuses were kept.
+    pub status: &'static str,
     /// What prevents a proof, or the output.
     pub place: Option<Place>,
-    /// One gas less than the upper bound already changes an output: only statuses were kept.
-    pub loses_output: bool,
 }
 
 /// A frame, and the opcode in it that reads gas.
@@ -121,8 +114,8 @@ pub struct Place {
     pub index: usize,
     /// The account whose code it runs.
     pub address: Address,
-    /// 0 where none reads gas.
-    pub opcode: u8,
+    /// Empty where none reads gas.
+    pub opcode: &'static str,
 }
 
 /// Why a search ended without an answer.
@@ -144,12 +137,46 @@ impl From<Failure> for Unfound {
     }
 }
 
+/// Execute a message with a gas limit, or with `inline_gas` in place of more where that proves how more ends.
+pub fn execute(
+    state: &State,
+    block: &Block,
+    message: &Message,
+    gas_limit: u64,
+    inline_gas: Option<u64>,
+    task: &Task,
+) -> Result<Executed, Unfound> {
+    let given = inline_gas.map_or(gas_limit, |left| left.min(gas_limit));
+    // Code of the sender may spend what a larger limit would leave it less of.
+    let may_spend = message.pays && message.transaction.gas_price > 0 && state.0.has_code(&message.transaction.caller);
+    if given < gas_limit && may_spend {
+        return Err(Unfound::Unproven);
+    }
+    let outcome = machine::execute(state, block, message, given, task)?;
+    let is_told = outcome.least <= outcome.most && outcome.most == u64::MAX;
+    if given < gas_limit && !(is_told && matches!(outcome.ending, Ending::Success | Ending::Revert)) {
+        return Err(Unfound::Unproven);
+    }
+    Ok(outcome)
+}
+
 /// Search the gas limit of a message.
 #[allow(clippy::cast_precision_loss)]
 pub fn search(state: &State, block: &Block, message: &Message, search: &Search) -> Result<Found, Unfound> {
     let (inline, found) = (search.inline_gas, Found::default());
-    let mut probes =
-        Probes { state, block, message, search, least: 1, most: 0, fails_from: u64::MAX, inline, traced: 0, found };
+    let mut probes = Probes {
+        state,
+        block,
+        message,
+        search,
+        least: 1,
+        most: 0,
+        fails_from: u64::MAX,
+        inline,
+        spent: 0,
+        traced: 0,
+        found,
+    };
     let rules = search.rules;
     if search.transfer
         && rules != Rules::Intact
@@ -192,6 +219,8 @@ struct Probes<'a> {
     /// Limits from here on fail, up to the least that succeeds.
     fails_from: u64,
     inline: Option<u64>,
+    /// Gas of all executions.
+    spent: u64,
     traced: u64,
     found: Found,
 }
@@ -203,27 +232,15 @@ impl Probes<'_> {
         if i64::try_from(gas_limit).map_or(true, |limit| limit > search.most) {
             return Ok(None);
         }
-        if self.found.spent > search.total_gas {
+        if self.spent > search.total_gas {
             return Err(Unfound::Gas);
         }
         if search.begins_until.is_some_and(|until| Instant::now() > until) || search.task.is_late() {
             return Err(Unfound::Time);
         }
-        let given = self.inline.map_or(gas_limit, |left| left.min(gas_limit));
-        if given < gas_limit && search.sender_acts {
-            return Err(Unfound::Unproven);
-        }
-        let (state, block, message) = (self.state, self.block, self.message);
-        let mut outcome = machine::execute(state, block, message, given, &search.task)?;
-        if !search.proves {
-            (outcome.most, outcome.single_frame) = (0, false);
-        }
-        let is_told = outcome.least <= outcome.most && outcome.most == u64::MAX;
-        if given < gas_limit && !(is_told && matches!(outcome.ending, Ending::Success | Ending::Revert)) {
-            return Err(Unfound::Unproven);
-        }
+        let outcome = execute(self.state, self.block, self.message, gas_limit, self.inline, &search.task)?;
         self.inline = self.inline.map(|left| left.saturating_sub(outcome.gas_used));
-        self.found.spent += outcome.gas_used;
+        self.spent += outcome.gas_used;
         self.found.executed += 1;
         Ok(Some(outcome))
     }
@@ -273,7 +290,7 @@ impl Probes<'_> {
     #[allow(clippy::cast_precision_loss)]
     fn intact(mut self, whole: Executed) -> Result<Found, Unfound> {
         let is_proven = whole.least <= whole.most;
-        let first = whole.frames.iter().enumerate().find(|(_, frame)| frame.reads != 0);
+        let first = whole.frames.iter().enumerate().find(|(_, frame)| !frame.reads.is_empty());
         let mut place = first.map(|(index, frame)| Place { index, address: frame.address, opcode: frame.reads });
         let (mut low, mut high) = (whole.floor.max(TRANSACTION_GAS) - 1, self.search.upper);
         let mut loses_output = false;
@@ -288,12 +305,12 @@ impl Probes<'_> {
                 let near = self.execute(high - 1)?.map_or_else(Vec::new, |outcome| outcome.frames);
                 if let Some(index) = differs(&near, true) {
                     let frame = whole.frames.get(index).or_else(|| near.get(index));
-                    let opcode = frame.map_or(0, |frame| frame.reads);
+                    let opcode = frame.map_or("", |frame| frame.reads);
                     loses_output = true;
                     place = frame.map(|frame| Place {
                         index,
                         address: frame.address,
-                        opcode: if opcode == 0 { place.map_or(0, |place| place.opcode) } else { opcode },
+                        opcode: if opcode.is_empty() { place.map_or("", |place| place.opcode) } else { opcode },
                     });
                     is_same = differs(&frames, false).is_none();
                 } else {
@@ -309,7 +326,14 @@ impl Probes<'_> {
                 next = u64::midpoint(low, high).min(2 * low);
             }
         }
-        let intact = Intact { is_proven, place, loses_output };
+        let status = if is_proven {
+            "proven"
+        } else if loses_output {
+            "not possible"
+        } else {
+            "searched"
+        };
+        let intact = Intact { status, place };
         Ok(Found { intact: Some(intact), ..self.found(Some(high), Some(whole)) })
     }
 }

@@ -10,9 +10,6 @@
 //! as long as its own calls come to the same: otherwise it could go on in another way. With more gas it may not halt.
 //!
 //! So with the least limit or more every frame ends in the same way, and with less some frame does not.
-//!
-//! Before EIP-150 a call was given just what it named, and its caller failed where that was not there; so what the child
-//! did with it, halting included, is the same with any limit.
 
 use std::cmp::{max, min};
 
@@ -30,7 +27,6 @@ struct Call {
     forwarded: u64,
     /// Given to the child on top of that, because value is transferred.
     stipend: u64,
-    creates: bool,
 }
 
 /// A part of a frame.
@@ -96,9 +92,8 @@ impl Frame {
     }
 
     /// Its call must be given at least `need`.
-    fn hands_over(&mut self, need: u64, keeps_a_part: bool) {
-        let enough = self.call.spent + if keeps_a_part { before_cap(need) } else { need };
-        self.need = max(self.need, enough);
+    fn hands_over(&mut self, need: u64) {
+        self.need = max(self.need, self.call.spent + before_cap(need));
         self.need_of_calls = self.need;
     }
 
@@ -138,46 +133,28 @@ pub struct Recorder {
     frames: Vec<Frame>,
     /// Of the frame that ended last.
     limit: u64,
-    /// Whether a caller keeps a 64th, EIP-150.
-    keeps_a_part: bool,
     /// Whether something on the path reads gas, or a balance that pays for it.
     pub reads: bool,
     /// Whether a frame halted, which with more gas it may not.
     pub halted: bool,
-    /// Whether there was no call and no creation.
-    pub single_frame: bool,
+    /// Whether there was a call or a creation.
+    pub nests: bool,
     /// The least gas with which the outermost frame ends the same way, once it has ended.
     pub least: u64,
 }
 
 impl Recorder {
-    /// A recorder for one execution; `keeps_a_part` by the rules since EIP-150.
-    pub fn new(keeps_a_part: bool) -> Self {
-        Self { keeps_a_part, single_frame: true, ..Self::default() }
-    }
-
     /// How many frames are under way.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// The frame that runs, with `left` gas, calls; the child will be given `given`, `stipend` of it on top.
+    /// The frame that runs, with `left` gas, calls or creates; the child will be given `given`, `stipend` of it on top.
     pub fn calls(&mut self, left: u64, given: u64, stipend: u64) {
-        self.hands_over(left, given, stipend, false);
-    }
-
-    /// The frame that runs, with `left` gas, creates; the child will be given `given`.
-    pub fn creates(&mut self, left: u64, given: u64) {
-        // In Frontier, code that cannot be paid for is left out, and the creation succeeds.
-        self.reads |= !self.keeps_a_part;
-        self.hands_over(left, given, 0, true);
-    }
-
-    fn hands_over(&mut self, left: u64, given: u64, stipend: u64, creates: bool) {
         let Some(frame) = self.frames.last_mut() else { return };
-        self.single_frame = false;
+        self.nests = true;
         let forwarded = given - stipend;
-        frame.call = Call { spent: frame.spent(left + forwarded), left, forwarded, stipend, creates };
+        frame.call = Call { spent: frame.spent(left + forwarded), left, forwarded, stipend };
     }
 
     /// The child begins to execute code.
@@ -213,13 +190,9 @@ impl Recorder {
             return;
         };
         let call = frame.call;
-        if !self.keeps_a_part && !call.creates {
-            frame.need = max(frame.need, call.spent + call.forwarded);
-            return;
-        }
         match end {
-            End::Needed(need) => frame.hands_over(need.saturating_sub(call.stipend), self.keeps_a_part),
-            End::Refused => frame.hands_over(0, self.keeps_a_part),
+            End::Needed(need) => frame.hands_over(need.saturating_sub(call.stipend)),
+            End::Refused => frame.hands_over(0),
             End::Burnt(child, left) => {
                 let available = call.left + call.forwarded;
                 let is_capped = call.forwarded >= available - available / 64;
@@ -236,18 +209,4 @@ impl Recorder {
 /// The least gas of which all but a 64th is at least `need`, EIP-150.
 fn before_cap(need: u64) -> u64 {
     if need == 0 { 0 } else { need + (need - 1) / 63 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn before_eip_150_a_call_needs_what_it_names() {
-        let mut recorder = Recorder::new(false);
-        recorder.begins(100_000);
-        recorder.calls(40_000, 50_000, 0);
-        recorder.returns(End::Refused);
-        assert!(matches!(recorder.ends(Some(90_000)), End::Needed(60_000)));
-    }
 }

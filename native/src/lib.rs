@@ -5,13 +5,12 @@
 //! - `machine`: revm put together, and what a few opcodes and every frame report
 //! - `frames`: how every call and creation ended
 //! - `gas_search`: the search for a gas limit, in one call
-//! - `metered`: instructions that add to the state
 //! - `least_gas`: the least gas limit on which an execution takes the same path
 //! - `hashing`: the hashes of the ledger's state tree, `poseidon2` and `mimc`
 //! - `lzss`: compressed sizes of the compressor of Linea's blobs
 //! - `fields`: names and numbers as Python hands them over
 //!
-//! What the EVM does is never an exception: an execution answers with a number that says how it ended.
+//! What the EVM does is never an exception: an execution answers with how it ended.
 
 mod fields;
 mod frames;
@@ -21,10 +20,8 @@ mod least_gas;
 mod lzss;
 mod machine;
 mod message;
-mod metered;
 mod mimc;
 mod poseidon2;
-mod precompiles;
 mod state;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,17 +50,16 @@ create_exception!(feemodel_native, Exceeded, PyException, "The execution took mo
 create_exception!(feemodel_native, SpentGas, PyException, "The executions of a search took more gas than they had.");
 create_exception!(feemodel_native, SpentTime, PyException, "The executions of a search took more time than they had.");
 create_exception!(feemodel_native, Unproven, PyException, "Less gas does not tell how an execution with more ends.");
-create_exception!(feemodel_native, TooLarge, PyException, "The execution needs more memory than it may.");
 create_exception!(feemodel_native, BalanceOverflow, PyException, "An account would hold more than 2**256 - 1 wei.");
 create_exception!(feemodel_native, NativeError, PyException, "A fault of the engine.");
 
-/// Ending, gas used, refund, floor, output, detail (see `machine::Ending`), and what a precompile says of its input.
-type Outcome<'py> = (u8, u64, u64, u64, Bound<'py, PyBytes>, u64, String);
+/// Ending, gas used, refund, floor, output, and why it did not succeed.
+type Outcome<'py> = (&'static str, u64, u64, u64, Bound<'py, PyBytes>, String);
 
-/// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the same way, where one is known,
-/// whether there was no call and no creation, and each frame.
+/// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the
+/// same way, where one is known, whether there was no call and no creation, and each frame. `inline_gas` see `execute`.
 #[pyfunction]
-#[pyo3(signature = (state, block, message, gas_limit, seconds=None, *, frames=false, stop=None))]
+#[pyo3(signature = (state, block, message, gas_limit, *, seconds=None, frames=false, inline_gas=None, stop=None))]
 #[allow(clippy::too_many_arguments)]
 fn trace<'py>(
     py: Python<'py>,
@@ -73,18 +69,20 @@ fn trace<'py>(
     gas_limit: u64,
     seconds: Option<f64>,
     frames: bool,
+    inline_gas: Option<u64>,
     stop: Option<&Stop>,
 ) -> PyResult<(Outcome<'py>, u64, u64, bool, Vec<GivenFrame>)> {
     let gas_limit = fields::gas_limit(gas_limit)?;
     let task = Task { until: fields::deadline(seconds)?, stop: stop.map(|stop| stop.0.clone()), frames };
-    let executed = caught(py, || machine::execute(state, block, message, gas_limit, &task))?.map_err(error)?;
+    let executed = caught(py, || gas_search::execute(state, block, message, gas_limit, inline_gas, &task))?;
+    let executed = executed.map_err(error)?;
     let ends = executed.frames.iter();
-    let ends = ends.map(|end| (end.depth, end.address.0.0, end.status, end.output.0, end.reads)).collect();
+    let ends = ends.map(|end| (end.depth, end.address.0.0, end.status.name(), end.output.0, end.reads)).collect();
     Ok((outcome(py, &executed), executed.least, executed.most, executed.single_frame, ends))
 }
 
-/// Depth, address, status, hash of the output, opcode that reads gas (see `frames::Frame`).
-type GivenFrame = (u32, [u8; 20], u8, [u8; 32], u8);
+/// Depth, address, ending, hash of the output, opcode that reads gas (see `frames::Frame`).
+type GivenFrame = (u32, [u8; 20], &'static str, [u8; 32], &'static str);
 
 /// Stops executions of other threads, at their next call or creation.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -102,18 +100,16 @@ impl Stop {
     }
 }
 
-/// Whether the limit is proven to keep every frame as it is; else the frame in the way: index, address, opcode; and
-/// whether no limit keeps its output.
-type GivenIntact = (bool, Option<(usize, [u8; 20], u8)>, bool);
+/// How the limit is known to keep every frame as it is, and the frame in the way: index, address, opcode.
+type GivenIntact = (&'static str, Option<(usize, [u8; 20], &'static str)>);
 
-/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, gas of all executions, and
-/// what is known of the frames.
-type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, u64, Option<GivenIntact>);
+/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, what is known of the frames.
+type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, Option<GivenIntact>);
 
 /// The gas limit that a message needs, see `gas_search`. `total_gas` and `seconds` are what its executions may take,
 /// `left` is the time of the task that it is part of, `most` the largest limit that the node would execute.
 #[pyfunction]
-#[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, proves, total_gas, seconds=None, left=None, inline_gas=None, sender_acts=false, stop=None))]
+#[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, total_gas, seconds=None, left=None, inline_gas=None, stop=None))]
 #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
 fn search<'py>(
     py: Python<'py>,
@@ -125,12 +121,10 @@ fn search<'py>(
     most: i64,
     tolerance: f64,
     transfer: bool,
-    proves: bool,
     total_gas: u64,
     seconds: Option<f64>,
     left: Option<f64>,
     inline_gas: Option<u64>,
-    sender_acts: bool,
     stop: Option<&Stop>,
 ) -> PyResult<Searched<'py>> {
     let Some(rules) = gas_search::Rules::named(rules) else {
@@ -139,10 +133,9 @@ fn search<'py>(
     let asked = Search {
         rules,
         upper: fields::gas_limit(upper)?,
-        most: most.min(i64::try_from(fields::MAX_GAS).unwrap_or(i64::MAX)),
+        most,
         tolerance,
         transfer,
-        proves,
         total_gas,
         begins_until: fields::deadline(seconds)?,
         task: Task {
@@ -151,21 +144,14 @@ fn search<'py>(
             frames: rules == gas_search::Rules::Intact,
         },
         inline_gas,
-        sender_acts,
     };
     let found = caught(py, || gas_search::search(state, block, message, &asked))?;
-    let found = found.map_err(|unfound| match unfound {
-        Unfound::Failed(failure) => error(failure),
-        Unfound::Gas => SpentGas::new_err("the executions took more gas than they had"),
-        Unfound::Time => SpentTime::new_err("the executions took more time than they had"),
-        Unfound::Unproven => Unproven::new_err("less gas does not tell how more ends"),
-    })?;
+    let found = found.map_err(error)?;
     let outcome = found.outcome.as_ref().map(|executed| outcome(py, executed));
-    let intact = found.intact.map(|intact| {
-        let place = intact.place.map(|place| (place.index, place.address.0.0, place.opcode));
-        (intact.is_proven, place, intact.loses_output)
-    });
-    Ok((found.gas_limit, outcome, found.executed, found.proven, found.spent, intact))
+    let intact = found
+        .intact
+        .map(|intact| (intact.status, intact.place.map(|place| (place.index, place.address.0.0, place.opcode))));
+    Ok((found.gas_limit, outcome, found.executed, found.proven, intact))
 }
 
 /// The version of this package, and the forks that it executes.
@@ -181,15 +167,18 @@ fn caught<Found: Send>(py: Python<'_>, function: impl FnOnce() -> Found + Send) 
     found.map_err(|panic| NativeError::new_err(words(panic.as_ref())))
 }
 
-fn error(failure: Failure) -> PyErr {
-    match failure {
-        Failure::MissingHash(number) => MissingHash::new_err(number),
-        Failure::Late => Exceeded::new_err("the execution took more time than it had"),
-        Failure::Large => TooLarge::new_err("the execution needs too much memory"),
-        Failure::Nonce => PyValueError::new_err("sender: its nonce is 2**64 - 1"),
-        Failure::Unpayable => PyValueError::new_err("sender: it cannot pay"),
-        Failure::Overflow => BalanceOverflow::new_err("an account would hold more than 2**256 - 1 wei"),
-        Failure::Other(words) => NativeError::new_err(words),
+fn error(unfound: Unfound) -> PyErr {
+    match unfound {
+        Unfound::Gas => SpentGas::new_err("the executions took more gas than they had"),
+        Unfound::Time => SpentTime::new_err("the executions took more time than they had"),
+        Unfound::Unproven => Unproven::new_err("less gas does not tell how more ends"),
+        Unfound::Failed(Failure::MissingHash(number)) => MissingHash::new_err(number),
+        Unfound::Failed(Failure::Late) => Exceeded::new_err("the execution took more time than it had"),
+        Unfound::Failed(Failure::Sender) => PyValueError::new_err("sender: it cannot pay, or its nonce is 2**64 - 1"),
+        Unfound::Failed(Failure::Overflow) => {
+            BalanceOverflow::new_err("an account would hold more than 2**256 - 1 wei")
+        }
+        Unfound::Failed(Failure::Other(words)) => NativeError::new_err(words),
     }
 }
 
@@ -199,8 +188,8 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 fn outcome<'py>(py: Python<'py>, executed: &Executed) -> Outcome<'py> {
-    let Executed { ending, gas_used, refund, floor, output, detail, fault, .. } = executed;
-    (*ending as u8, *gas_used, *refund, *floor, PyBytes::new(py, output), *detail, fault.clone())
+    let Executed { ending, gas_used, refund, floor, output, words, .. } = executed;
+    (ending.name(), *gas_used, *refund, *floor, PyBytes::new(py, output), words.clone())
 }
 
 /// The module, as Python imports it.
@@ -209,6 +198,6 @@ mod feemodel_native {
     #[pymodule_export]
     use super::{
         BalanceOverflow, Block, Code, Exceeded, Hash, Lzss, Message, MissingHash, NativeError, SpentGas, SpentTime,
-        State, Stop, TooLarge, Unproven, search, trace, version,
+        State, Stop, Unproven, search, trace, version,
     };
 }

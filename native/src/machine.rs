@@ -16,10 +16,12 @@ use revm::context::{
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{EthFrame, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution};
+use revm::handler::{
+    EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution,
+};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
-use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, RuntimeFlag};
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode};
 use revm::interpreter::{
     FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
     InstructionResult, instructions,
@@ -30,18 +32,15 @@ use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
 use crate::frames::{self, Frames};
 use crate::least_gas::{End, Recorder};
 use crate::message::{Block, Message};
-use crate::metered;
-use crate::precompiles::{LONG_EXPONENT, Remembering};
 use crate::state::{Missing, Reader, State};
 
-pub type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
+type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
 type Frame = EthFrame<EthInterpreter>;
-pub type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
+type Opcode<'a> = InstructionContext<'a, Ctx, EthInterpreter>;
 type Error = EVMError<Missing>;
 
-/// How an execution ended, as a number for Python.
+/// How an execution ended, by the name that Python has for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
 #[allow(missing_docs)]
 pub enum Ending {
     Success,
@@ -49,20 +48,20 @@ pub enum Ending {
     OutOfGas,
     #[default]
     Intrinsic,
-    InvalidOpcode,
-    InvalidJump,
-    StackUnderflow,
-    StackOverflow,
-    WriteProtection,
-    OutOfBounds,
-    InvalidPrefix,
-    Collision,
-    Precompile,
-    Other,
-    /// The gas does not pay for the code that is created.
-    CodeGas,
-    /// The code that is created is too long; detail: its size.
-    CodeSize,
+    Halt,
+}
+
+impl Ending {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Revert => "revert",
+            Self::OutOfGas => "out of gas",
+            Self::Intrinsic => "intrinsic gas too low",
+            Self::Halt => "halt",
+        }
+    }
 }
 
 /// An execution, and what it proves about other gas limits.
@@ -78,10 +77,8 @@ pub struct Executed {
     pub floor: u64,
     /// Returned, reverted with, or the code of a creation.
     pub output: Bytes,
-    /// The opcode of an invalid instruction, or the size of code that is too long.
-    pub detail: u64,
-    /// Why a precompile refused its input, in revm's words.
-    pub fault: String,
+    /// Why it did not succeed, in geth's words.
+    pub words: String,
     /// The least gas limit on which it takes the same path, as long as gas is not read.
     pub least: u64,
     /// The largest limit on which it ends the same way, from `least` on; 0 where nothing is known.
@@ -120,12 +117,8 @@ pub enum Failure {
     Late,
     /// An account would hold more than 2**256 - 1 wei.
     Overflow,
-    /// It needs more memory than it may.
-    Large,
-    /// The sender's nonce cannot rise.
-    Nonce,
-    /// The sender has less than what is paid in advance.
-    Unpayable,
+    /// The sender's nonce cannot rise, or it has less than what is paid in advance.
+    Sender,
     /// Something that should not happen, in revm's words.
     Other(String),
 }
@@ -134,9 +127,6 @@ pub enum Failure {
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     initial: InitialAndFloorGas,
-    gas_price: U256,
-    base_fee: U256,
-    blob_price: U256,
     /// What the sender pays in advance.
     due: U256,
     /// The sender, where its balance depends on the gas limit.
@@ -144,60 +134,15 @@ pub struct Run {
     task: Task,
     recorder: Recorder,
     frames: Frames,
-    /// How the outermost frame halted, with its detail, where that is more than revm says.
-    note: Option<(Ending, u64)>,
-    held: Held,
+    /// How the outermost frame halted, where that is more than revm says.
+    note: Option<String>,
     failure: Option<Failure>,
 }
 
-/// An upper bound of the memory that an execution has taken, in bytes.
-#[derive(Clone, Debug, Default)]
-struct Held {
-    /// For accounts, slots and logs; what is reverted counts too.
-    state: usize,
-    /// For the data that the frames under way were returned.
-    returned: Vec<usize>,
-    all_returned: usize,
-}
-
-/// The most that an execution may take.
-const MAX_MEMORY: usize = 1 << 30;
-/// An entry of the journal, with the account or slot that it may be of and the room that tables keep free.
-const ENTRY_BYTES: usize = 384;
-/// A log without its data.
-const LOG_BYTES: usize = 256;
-/// What a thread keeps for its next execution.
+/// The memory that a thread keeps for its next execution, in bytes.
 const KEPT_MEMORY: usize = 16 << 20;
 
-impl Held {
-    /// The frame that runs was returned these bytes.
-    fn returned(&mut self, size: usize) {
-        if let Some(last) = self.returned.last_mut() {
-            self.all_returned = self.all_returned - *last + size;
-            *last = size;
-        }
-    }
-
-    fn begins(&mut self) {
-        self.returned.push(0);
-    }
-
-    fn ends(&mut self) {
-        self.all_returned -= self.returned.pop().unwrap_or_default();
-    }
-
-    fn is_too_much(&self, memory: usize) -> bool {
-        self.state + self.all_returned + memory > MAX_MEMORY
-    }
-}
-
 impl Run {
-    /// Count entries of the journal and bytes of logs; whether all is more than there may be.
-    pub fn grows(&mut self, entries: usize, logged: Option<usize>) -> bool {
-        self.held.state += entries * ENTRY_BYTES + logged.map_or(0, |size| LOG_BYTES + size);
-        self.held.is_too_much(0)
-    }
-
     /// The opcode that runs reads the gas left, or a balance that pays for it.
     fn reads(&mut self, opcode: u8) {
         self.recorder.reads = true;
@@ -206,13 +151,12 @@ impl Run {
 
     fn begins(&mut self, address: Address) {
         if self.task.frames {
-            self.held.state += size_of::<frames::Frame>();
             self.frames.begins(address);
         }
     }
 
     /// Give the execution up: the error that ends it.
-    pub fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
+    fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
         self.failure = Some(failure);
         ContextError::Custom(String::new())
     }
@@ -243,7 +187,7 @@ pub fn execute(
 type Table = EthInstructions<EthInterpreter, Ctx>;
 
 /// revm with the hooks of the recorder.
-struct Machine(Evm<Ctx, (), Table, Remembering, Frame>);
+struct Machine(Evm<Ctx, (), Table, EthPrecompiles, Frame>);
 
 impl Machine {
     fn new(spec: SpecId) -> Self {
@@ -251,17 +195,17 @@ impl Machine {
         context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
         let mut instructions = Table::new_mainnet_with_spec(spec);
         let table = instructions.instruction_table_mut();
-        metered::install(table);
+        table[opcode::SSTORE as usize] = Instruction::new(sstore);
+        table[opcode::BALANCE as usize] = Instruction::new(balance);
+        table[opcode::EXTCODEHASH as usize] = Instruction::new(extcodehash);
+        table[opcode::SELFDESTRUCT as usize] = Instruction::new(selfdestruct);
         table[opcode::GAS as usize] = Instruction::new(gas);
         table[opcode::SELFBALANCE as usize] = Instruction::new(selfbalance);
-        table[opcode::GASPRICE as usize] = Instruction::new(gasprice);
-        table[opcode::BASEFEE as usize] = Instruction::new(basefee);
-        table[opcode::BLOBBASEFEE as usize] = Instruction::new(blobbasefee);
         Self(Evm {
             ctx: context,
             inspector: (),
             instruction: instructions,
-            precompiles: Remembering::new(spec),
+            precompiles: EthPrecompiles::new(spec),
             frame_stack: FrameStack::new_prealloc(8),
         })
     }
@@ -274,7 +218,6 @@ impl Machine {
         gas_limit: u64,
         task: &Task,
     ) -> Result<Executed, Failure> {
-        self.0.precompiles.begin(message);
         let context = &mut self.0.ctx;
         let mut initial = message.initial_gas(&context.cfg.gas_params);
         if !block.spec.is_enabled_in(SpecId::PRAGUE) {
@@ -284,28 +227,18 @@ impl Machine {
         if gas_limit < intrinsic.max(floor) {
             return Ok(Executed::before_it_began(floor));
         }
-        let price = if message.pays { message.gas_price } else { U256::ZERO };
-        let paid = U256::from(gas_limit).checked_mul(price).ok_or(Failure::Unpayable)?;
-        let due = paid.checked_add(message.blob_cost).ok_or(Failure::Unpayable)?;
+        let price = if message.pays { message.transaction.gas_price } else { 0 };
+        let due = U256::from(gas_limit) * U256::from(price); // of 30 and 128 bits
+        let payer = (!due.is_zero()).then_some(message.transaction.caller);
+        let mut recorder = Recorder::default();
+        // With less gas the sender prepays less: nothing is proven if its balance could then overflow.
+        recorder.reads = payer.is_some_and(|payer| state.0.balance(&payer) > U256::MAX >> 1);
         context.tx = TxEnv { gas_limit, ..message.transaction.clone() };
         context.tx.authorization_list = message.authorizations().to_vec();
         context.cfg.chain_id = block.chain_id;
-        context.block = block.block.clone();
+        context.block = BlockEnv { basefee: message.base_fee, ..block.block.clone() };
         context.journaled_state.database = Reader(state.0.clone());
-        context.chain = Run {
-            initial,
-            gas_price: message.gas_price,
-            base_fee: message.base_fee,
-            blob_price: block.blob_price,
-            due,
-            payer: (!paid.is_zero()).then_some(message.transaction.caller),
-            task: task.clone(),
-            recorder: Recorder::new(block.spec.is_enabled_in(SpecId::TANGERINE)),
-            frames: Frames::default(),
-            note: None,
-            held: Held::default(),
-            failure: None,
-        };
+        context.chain = Run { initial, due, payer, task: task.clone(), recorder, ..Run::default() };
         let result = Rules.run(self);
         let context = &mut self.0.ctx;
         context.journaled_state.finalize();
@@ -314,7 +247,6 @@ impl Machine {
         match (result, run.failure) {
             (Err(_), Some(failure)) => Err(failure),
             (Err(EVMError::Database(Missing(number))), None) => Err(Failure::MissingHash(number)),
-            (Err(EVMError::Custom(words)), None) if words == LONG_EXPONENT => Err(Failure::Large),
             (Err(error), None) => Err(Failure::Other(error.to_string())),
             (Ok(result), _) => {
                 let mut executed = Executed::new(result, floor, run.note);
@@ -322,7 +254,7 @@ impl Machine {
                 executed.frames = run.frames.all();
                 if !run.recorder.reads {
                     executed.most = if run.recorder.halted { gas_limit } else { u64::MAX };
-                    executed.single_frame = run.recorder.single_frame;
+                    executed.single_frame = !run.recorder.nests;
                 }
                 Ok(executed)
             }
@@ -342,47 +274,42 @@ impl Executed {
         Self { floor, least: 1, ..Self::default() }
     }
 
-    fn new(result: ExecutionResult, floor: u64, note: Option<(Ending, u64)>) -> Self {
+    fn new(result: ExecutionResult, floor: u64, note: Option<String>) -> Self {
         let gas = *result.gas();
-        let (found, fault) = match &result {
+        let (ending, words) = match &result {
             ExecutionResult::Success { .. } => (Ending::Success, String::new()),
-            ExecutionResult::Revert { .. } => (Ending::Revert, String::new()),
-            ExecutionResult::Halt { reason: HaltReason::PrecompileErrorWithContext(words), .. } => {
-                (Ending::Precompile, words.clone())
+            ExecutionResult::Revert { .. } => (Ending::Revert, "execution reverted".into()),
+            ExecutionResult::Halt { reason: HaltReason::OutOfGas(_) | HaltReason::CreateInitCodeSizeLimit, .. } => {
+                (Ending::OutOfGas, "out of gas".into())
             }
-            ExecutionResult::Halt { reason, .. } => (ending(reason), String::new()),
+            ExecutionResult::Halt { reason, .. } => (Ending::Halt, note.unwrap_or_else(|| halt(reason))),
         };
-        let (ending, detail) = note.unwrap_or((found, 0));
         Self {
             ending,
             gas_used: gas.total_gas_spent(),
             refund: gas.inner_refunded(),
-            floor,
             output: result.into_output().unwrap_or_default(),
-            detail,
-            fault,
+            words,
             ..Self::before_it_began(floor)
         }
     }
 }
 
-fn ending(reason: &HaltReason) -> Ending {
-    match reason {
-        HaltReason::OutOfGas(_) | HaltReason::CreateInitCodeSizeLimit => Ending::OutOfGas,
-        HaltReason::CreateContractSizeLimit => Ending::CodeSize,
-        HaltReason::OpcodeNotFound | HaltReason::NotActivated | HaltReason::InvalidFEOpcode => Ending::InvalidOpcode,
-        HaltReason::InvalidJump => Ending::InvalidJump,
-        HaltReason::StackUnderflow => Ending::StackUnderflow,
-        HaltReason::StackOverflow => Ending::StackOverflow,
-        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => Ending::WriteProtection,
-        HaltReason::OutOfOffset => Ending::OutOfBounds,
-        HaltReason::CreateContractStartingWithEF => Ending::InvalidPrefix,
-        HaltReason::CreateCollision => Ending::Collision,
-        HaltReason::PrecompileError | HaltReason::PrecompileErrorWithContext(_) => Ending::Precompile,
-        HaltReason::NonceOverflow | HaltReason::OverflowPayment | HaltReason::OutOfFunds | HaltReason::CallTooDeep => {
-            Ending::Other
-        }
-    }
+/// The words of geth's `core/vm/errors.go` for a halt.
+fn halt(reason: &HaltReason) -> String {
+    let words = match reason {
+        HaltReason::InvalidJump => "invalid jump destination",
+        HaltReason::StackUnderflow => "stack underflow",
+        HaltReason::StackOverflow => "stack limit reached 1024",
+        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => "write protection",
+        HaltReason::OutOfOffset => "return data out of bounds",
+        HaltReason::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
+        HaltReason::CreateCollision => "contract address collision",
+        HaltReason::PrecompileError => "precompiled contract failed",
+        HaltReason::PrecompileErrorWithContext(words) => return format!("precompiled contract failed: {words}"),
+        _ => "halted",
+    };
+    words.into()
 }
 
 /// The rules of a transaction without those that its caller has checked, and without what follows it.
@@ -408,12 +335,8 @@ impl Handler for Rules {
     ) -> Result<(), Error> {
         let (_, transaction, _, journal, run, _) = machine.0.ctx.all_mut();
         let mut caller = journal.load_account_with_code_mut(transaction.caller())?.data;
-        if caller.nonce() == u64::MAX {
-            run.failure = Some(Failure::Nonce);
-            return Err(EVMError::Custom(String::new()));
-        }
-        let Some(balance) = caller.balance().checked_sub(run.due) else {
-            run.failure = Some(Failure::Unpayable);
+        let Some(balance) = caller.balance().checked_sub(run.due).filter(|_| caller.nonce() < u64::MAX) else {
+            run.failure = Some(Failure::Sender);
             return Err(EVMError::Custom(String::new()));
         };
         caller.set_balance(balance);
@@ -446,14 +369,14 @@ impl Handler for Rules {
 impl EvmTr for Machine {
     type Context = Ctx;
     type Instructions = Table;
-    type Precompiles = Remembering;
+    type Precompiles = EthPrecompiles;
     type Frame = Frame;
 
-    fn all(&self) -> (&Ctx, &Self::Instructions, &Remembering, &FrameStack<Frame>) {
+    fn all(&self) -> (&Ctx, &Self::Instructions, &EthPrecompiles, &FrameStack<Frame>) {
         self.0.all()
     }
 
-    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut Remembering, &mut FrameStack<Frame>) {
+    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut EthPrecompiles, &mut FrameStack<Frame>) {
         self.0.all_mut()
     }
 
@@ -463,9 +386,6 @@ impl EvmTr for Machine {
         let run = &mut ctx.chain;
         if run.task.is_late() {
             return Err(run.give_up(Failure::Late));
-        }
-        if run.held.is_too_much(ctx.local.shared_memory_buffer.borrow().len()) {
-            return Err(run.give_up(Failure::Large));
         }
         let (given, sender, called, stipend) = match &init.frame_input {
             FrameInput::Call(call) => {
@@ -479,13 +399,7 @@ impl EvmTr for Machine {
         let is_creation = matches!(init.frame_input, FrameInput::Create(_));
         if frame_stack.index().is_some() {
             let left = frame_stack.get().interpreter.gas.remaining();
-            if is_creation {
-                run.recorder.creates(left, given);
-            } else {
-                run.recorder.calls(left, given, stipend);
-            }
-        } else if is_creation {
-            run.recorder.creates(0, 0);
+            run.recorder.calls(left, given, stipend);
         }
         let result = match self.0.frame_init(init)? {
             ItemOrResult::Item(_) => None,
@@ -496,7 +410,6 @@ impl EvmTr for Machine {
             let address = frame_stack.get().interpreter.input.target_address();
             ctx.chain.recorder.begins(given);
             ctx.chain.begins(if is_creation { address } else { called });
-            ctx.chain.held.begins();
             return Ok(ItemOrResult::Item(self.0.frame_stack.get()));
         };
         let run = &mut self.0.ctx.chain;
@@ -514,7 +427,6 @@ impl EvmTr for Machine {
         run.recorder.returns(end);
         run.begins(called);
         run.frames.ends(&result);
-        run.held.returned(returned(&result).len());
         Ok(ItemOrResult::Result(result))
     }
 
@@ -534,56 +446,48 @@ impl EvmTr for Machine {
             let end = run.recorder.ends(end.is_ok_or_revert().then(|| result.gas().remaining()));
             run.recorder.returns(end);
             run.frames.ends(&result);
-            run.held.ends();
-            run.held.returned(returned(&result).len());
         }
         self.0.frame_return_result(result)
     }
 }
 
-fn returned(result: &FrameResult) -> &Bytes {
-    &result.interpreter_result().output
-}
-
 /// What revm does not say of how the outermost frame halted.
-fn noted(frame: &Frame, result: &FrameResult) -> Option<(Ending, u64)> {
+fn noted(frame: &Frame, result: &FrameResult) -> Option<String> {
     let Frame { interpreter, .. } = frame;
     let code = &interpreter.bytecode;
     let opcode = code.bytecode_slice().get(code.pc().wrapping_sub(1)).copied().unwrap_or_default();
     let inputs = OpCode::new(opcode).map_or(0, |known| known.inputs());
-    let size = returned(result).len();
     match result.instruction_result() {
-        InstructionResult::OpcodeNotFound | InstructionResult::NotActivated | InstructionResult::InvalidFEOpcode => {
-            Some((Ending::InvalidOpcode, opcode.into()))
+        InstructionResult::InvalidFEOpcode => Some("invalid opcode: INVALID".into()),
+        InstructionResult::OpcodeNotFound | InstructionResult::NotActivated => {
+            Some(format!("invalid opcode: opcode {opcode:#x} not defined"))
         }
-        InstructionResult::CreateContractSizeLimit => Some((Ending::CodeSize, size as u64)),
-        InstructionResult::OutOfGas if size > 0 => Some((Ending::CodeGas, 0)),
+        InstructionResult::CreateContractSizeLimit => {
+            let size = result.interpreter_result().output.len();
+            Some(format!("max code size exceeded: code size {size} limit 24576"))
+        }
         InstructionResult::StackOverflow if interpreter.stack.len() < usize::from(inputs) => {
-            Some((Ending::StackUnderflow, 0)) // DUP and SWAP
+            Some("stack underflow".into()) // DUP and SWAP
         }
         _ => None,
     }
 }
 
-pub fn sstore(context: Opcode<'_>) -> InstructionExecResult {
-    if context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::ISTANBUL) {
-        context.host.chain.recorder.stores(context.interpreter.gas.remaining());
-    }
+fn sstore(context: Opcode<'_>) -> InstructionExecResult {
+    context.host.chain.recorder.stores(context.interpreter.gas.remaining());
     instructions::host::sstore(context)
 }
 
 /// Gas that a call takes at once is more than it can be given, whatever it is: "all but a 64th".
 fn gas(context: Opcode<'_>) -> InstructionExecResult {
     let next = context.interpreter.bytecode.opcode();
-    if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL)
-        || !context.interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::TANGERINE)
-    {
+    if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL) {
         context.host.chain.reads(opcode::GAS);
     }
     instructions::system::gas(context)
 }
 
-pub fn balance(context: Opcode<'_>) -> InstructionExecResult {
+fn balance(context: Opcode<'_>) -> InstructionExecResult {
     let asked = context.interpreter.stack.data().last().map(address);
     let run = &mut context.host.chain;
     if asked.is_some() && asked == run.payer {
@@ -601,7 +505,7 @@ fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
 }
 
 /// It moves a balance, which revm would let overflow.
-pub fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
+fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let own = interpreter.input.target_address();
     let heir = interpreter.stack.data().last().map_or(own, address);
@@ -628,7 +532,7 @@ fn held(context: &Ctx, address: &Address) -> U256 {
 }
 
 /// An account without code whose storage forbids a creation has no hash in `state`; to a contract it has that of no code.
-pub fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
+fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let asked = interpreter.stack.data().last().map(address);
     instructions::host::extcodehash(InstructionContext { interpreter: &mut *interpreter, host: &mut *host })?;
@@ -639,31 +543,6 @@ pub fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
         *top = KECCAK_EMPTY.into();
     }
     Ok(())
-}
-
-// revm keeps these three in 64 or 128 bits; and here they are the message's own, whatever the block says.
-
-fn gasprice(context: Opcode<'_>) -> InstructionExecResult {
-    push(context.host.chain.gas_price, context)
-}
-
-fn basefee(context: Opcode<'_>) -> InstructionExecResult {
-    since(SpecId::LONDON, &context)?;
-    push(context.host.chain.base_fee, context)
-}
-
-fn blobbasefee(context: Opcode<'_>) -> InstructionExecResult {
-    since(SpecId::CANCUN, &context)?;
-    push(context.host.chain.blob_price, context)
-}
-
-fn since(spec: SpecId, context: &Opcode<'_>) -> InstructionExecResult {
-    let has = context.interpreter.runtime_flag.spec_id().is_enabled_in(spec);
-    if has { Ok(()) } else { Err(InstructionResult::NotActivated) }
-}
-
-fn push(word: U256, context: Opcode<'_>) -> InstructionExecResult {
-    if context.interpreter.stack.push(word) { Ok(()) } else { Err(InstructionResult::StackOverflow) }
 }
 
 /// The address in a word of the stack.

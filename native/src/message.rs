@@ -23,13 +23,11 @@ pub struct Block {
     pub(crate) spec: SpecId,
     pub(crate) chain_id: u64,
     pub(crate) block: BlockEnv,
-    /// revm keeps it in 128 bits.
-    pub(crate) blob_price: U256,
 }
 
 #[pymethods]
 impl Block {
-    /// Amounts, `prev_randao` and `difficulty` are 32 bytes.
+    /// `prev_randao` and `difficulty` are 32 bytes.
     #[new]
     #[pyo3(signature = (*, fork, chain_id, number, timestamp, gas_limit, coinbase, prev_randao, difficulty, blob_price))]
     #[allow(clippy::too_many_arguments)]
@@ -42,7 +40,7 @@ impl Block {
         coinbase: [u8; 20],
         prev_randao: [u8; 32],
         difficulty: [u8; 32],
-        blob_price: [u8; 32],
+        blob_price: u128,
     ) -> PyResult<Self> {
         let block = BlockEnv {
             number: U256::from(number),
@@ -51,10 +49,10 @@ impl Block {
             beneficiary: Address::from(coinbase),
             prevrandao: Some(B256::from(prev_randao)),
             difficulty: U256::from_be_bytes(difficulty),
-            blob_excess_gas_and_price: Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 }),
+            blob_excess_gas_and_price: Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: blob_price }),
             ..BlockEnv::default()
         };
-        Ok(Self { spec: spec_named(fork)?, chain_id, block, blob_price: U256::from_be_bytes(blob_price) })
+        Ok(Self { spec: spec_named(fork)?, chain_id, block })
     }
 }
 
@@ -62,11 +60,10 @@ impl Block {
 #[pyclass(frozen, module = "feemodel_native")]
 pub struct Message {
     pub(crate) transaction: TxEnv,
-    pub(crate) gas_price: U256,
-    pub(crate) base_fee: U256,
+    /// What BASEFEE reads, whatever the block says.
+    pub(crate) base_fee: u64,
     /// Whether the sender's balance is reduced by what the gas limit costs.
     pub(crate) pays: bool,
-    pub(crate) blob_cost: U256,
     authorizations: Vec<SignedAuthorization>,
     recovered: OnceLock<Vec<Either<SignedAuthorization, RecoveredAuthorization>>>,
 }
@@ -100,22 +97,21 @@ type GivenAuthorization = ([u8; 32], [u8; 20], u64, u8, [u8; 32], [u8; 32]);
 
 #[pymethods]
 impl Message {
-    /// Amounts are 32 bytes; an authorization is chain id (32 bytes), address, nonce, parity, r, s (32 bytes each).
+    /// The value is 32 bytes; an authorization is chain id (32 bytes), address, nonce, parity, r, s (32 bytes each).
     #[new]
-    #[pyo3(signature = (*, sender, to, value, data, gas_price, base_fee, access_list, authorizations, blob_hashes, pays, blob_cost))]
+    #[pyo3(signature = (*, sender, to, value, data, gas_price, base_fee, access_list, authorizations, blob_hashes, pays))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         sender: [u8; 20],
         to: Option<[u8; 20]>,
         value: [u8; 32],
         data: &[u8],
-        gas_price: [u8; 32],
-        base_fee: [u8; 32],
+        gas_price: u128,
+        base_fee: u64,
         access_list: Vec<([u8; 20], Vec<[u8; 32]>)>,
         authorizations: Vec<GivenAuthorization>,
         blob_hashes: Vec<[u8; 32]>,
         pays: bool,
-        blob_cost: [u8; 32],
     ) -> PyResult<Self> {
         let items = access_list.into_iter().map(|(address, keys)| AccessListItem {
             address: address.into(),
@@ -127,6 +123,7 @@ impl Message {
             caller: sender.into(),
             kind: to.map_or(TxKind::Create, |address| TxKind::Call(address.into())),
             value: U256::from_be_bytes(value),
+            gas_price,
             data: copied("data", data)?,
             access_list: AccessList(items.collect()),
             blob_hashes: blob_hashes.into_iter().map(B256::from).collect(),
@@ -134,10 +131,8 @@ impl Message {
         };
         Ok(Self {
             transaction,
-            gas_price: U256::from_be_bytes(gas_price),
-            base_fee: U256::from_be_bytes(base_fee),
+            base_fee,
             pays,
-            blob_cost: U256::from_be_bytes(blob_cost),
             authorizations: authorizations.into_iter().map(authorization).collect(),
             recovered: OnceLock::new(),
         })

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use revm::Database;
 use revm::bytecode::Bytecode;
@@ -15,11 +15,8 @@ use revm::state::AccountInfo;
 
 use crate::fields::{copied, spec_named};
 
-const ACCOUNT: usize = 20 + 32 + 8 + 4;
-const SLOT: usize = 4 + 32 + 32;
-const HASH: usize = 8 + 32;
-/// Layers of overrides over each other: a slot is looked for in one after the other.
-const MAX_LAYERS: usize = 64;
+/// Address, balance, nonce, code, slots with their values, and whether those replace all that stand below.
+type GivenAccount = ([u8; 20], [u8; 32], u64, Py<Code>, Vec<([u8; 32], [u8; 32])>, bool);
 
 /// Code, read through once for its jump destinations and its hash.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -58,75 +55,34 @@ pub struct Accounts {
     records: AddressMap<Record>,
     hashes: HashMap<u64, B256>,
     base: Option<Arc<Accounts>>,
-    /// How many layers are below.
-    layers: usize,
     delegations: bool,
 }
 
 impl Accounts {
-    fn filled(mut self, accounts: &[u8], slots: &[u8], codes: &[Py<Code>], replaced: &[bool]) -> PyResult<Self> {
-        let (count, mut addresses) = (accounts.len() / ACCOUNT, Vec::new());
-        addresses.try_reserve(count).map_err(|error| no_room(&error))?;
-        self.records.try_reserve(count).map_err(|error| no_room(&error))?;
-        for (place, record) in records::<ACCOUNT>("accounts", accounts)?.enumerate() {
-            let address = Address::from_slice(&record[..20]);
-            let number = u32::from_be_bytes(part(&record[60..])) as usize;
-            let code = codes.get(number).ok_or_else(|| PyValueError::new_err(format!("accounts: no code {number}")))?;
-            let code = match &code.get().delegation {
-                Some(delegation) if self.delegations => delegation.clone(),
-                _ => code.get().ordinary.clone(),
-            };
-            let info = AccountInfo::new(
-                U256::from_be_slice(&record[20..52]),
-                u64::from_be_bytes(part(&record[52..60])),
-                code.hash_slow(),
-                code,
-            );
-            let replaced = replaced.get(place).copied().unwrap_or(true);
-            addresses.push(address);
-            self.records.insert(address, Record { info: Some(info), slots: HashMap::default(), replaced });
-        }
-        for record in records::<SLOT>("slots", slots)? {
-            let number = u32::from_be_bytes(part(&record[..4])) as usize;
-            let address =
-                addresses.get(number).ok_or_else(|| PyValueError::new_err(format!("slots: no account {number}")))?;
-            if let Some(account) = self.records.get_mut(address) {
-                account.slots.insert(U256::from_be_slice(&record[4..36]), U256::from_be_slice(&record[36..]));
-            }
-        }
-        for address in addresses {
-            let has_storage = self.has_storage(&address);
-            let named_below = self.base.as_ref().is_some_and(|base| base.names_slots(&address));
-            if let Some(Record { info: Some(info), slots, replaced }) = self.records.get_mut(&address)
-                && info.is_empty_code_hash()
-                && info.nonce == 0
-            {
+    fn filled(mut self, accounts: Vec<GivenAccount>) -> Self {
+        self.records.reserve(accounts.len());
+        for (address, balance, nonce, code, slots, mut replaced) in accounts {
+            let (address, code) = (Address::from(address), code.get());
+            let code = code.delegation.as_ref().filter(|_| self.delegations).unwrap_or(&code.ordinary).clone();
+            let slots = slots.into_iter();
+            let slots = slots.map(|(slot, value)| (U256::from_be_bytes(slot), U256::from_be_bytes(value)));
+            let slots: HashMap<_, _> = slots.collect();
+            let below = self.base.as_ref().filter(|_| !replaced).and_then(|base| base.records.get(&address));
+            let below = below.map(|below| &below.slots);
+            let kept = below.iter().flat_map(|below| below.iter()).filter(|(slot, _)| !slots.contains_key(*slot));
+            let has_storage = slots.iter().chain(kept).any(|(_, value)| !value.is_zero());
+            let mut info = Some(AccountInfo::new(U256::from_be_bytes(balance), nonce, code.hash_slow(), code));
+            if let Some(known) = info.as_mut().filter(|known| known.is_empty_code_hash() && nonce == 0) {
                 if has_storage {
                     // A creation at this address must fail, EIP-7610; revm takes the hash of no code for none.
-                    info.code_hash = B256::ZERO;
-                } else if info.balance.is_zero() && slots.is_empty() && (*replaced || !named_below) {
-                    self.records.insert(address, Record { replaced: true, ..Record::default() });
+                    known.code_hash = B256::ZERO;
+                } else if known.balance.is_zero() && slots.is_empty() && below.is_none_or(HashMap::is_empty) {
+                    (info, replaced) = (None, true);
                 }
             }
+            self.records.insert(address, Record { info, slots, replaced });
         }
-        Ok(self)
-    }
-
-    fn has_storage(&self, address: &Address) -> bool {
-        let Some(record) = self.records.get(address) else {
-            return self.base.as_ref().is_some_and(|base| base.has_storage(address));
-        };
-        if record.slots.values().any(|value| !value.is_zero()) {
-            return true;
-        }
-        let below = if record.replaced { None } else { self.base.as_ref().and_then(|base| base.records.get(address)) };
-        below.is_some_and(|below| {
-            below.slots.iter().any(|(slot, value)| !value.is_zero() && !record.slots.contains_key(slot))
-        })
-    }
-
-    fn names_slots(&self, address: &Address) -> bool {
-        self.records.get(address).is_some_and(|record| !record.slots.is_empty())
+        self
     }
 
     fn account(&self, address: &Address) -> Option<&AccountInfo> {
@@ -152,10 +108,12 @@ impl Accounts {
     }
 
     fn hash(&self, number: u64) -> Option<B256> {
-        match &self.base {
-            Some(base) => base.hash(number),
-            None => self.hashes.get(&number).copied(),
-        }
+        self.base.as_deref().unwrap_or(self).hashes.get(&number).copied()
+    }
+
+    /// Whether it has code, which may act for it.
+    pub fn has_code(&self, address: &Address) -> bool {
+        self.account(address).is_some_and(|info| !info.is_empty_code_hash())
     }
 }
 
@@ -210,60 +168,21 @@ pub struct State(pub Arc<Accounts>);
 
 #[pymethods]
 impl State {
-    /// `accounts`: address 20, balance 32, nonce 8, number of its code 4; `slots`: number of its account 4, slot 32,
-    /// value 32; `hashes`: number of a block 8, hash 32; all big-endian, one after the other.
+    /// `hashes` are those of blocks by their numbers.
     #[new]
-    fn new(fork: &str, accounts: &[u8], slots: &[u8], codes: Vec<Py<Code>>, hashes: &[u8]) -> PyResult<Self> {
+    fn new(fork: &str, accounts: Vec<GivenAccount>, hashes: Vec<(u64, [u8; 32])>) -> PyResult<Self> {
         let delegations = spec_named(fork)?.is_enabled_in(revm::primitives::hardfork::SpecId::PRAGUE);
-        let hashes = records::<HASH>("hashes", hashes)?
-            .map(|record| (u64::from_be_bytes(part(&record[..8])), B256::from_slice(&record[8..])))
-            .collect();
-        let empty = Accounts { hashes, delegations, ..Accounts::default() };
-        Ok(Self(Arc::new(empty.filled(accounts, slots, &codes, &[])?)))
+        let hashes = hashes.into_iter().map(|(number, hash)| (number, hash.into())).collect();
+        Ok(Self(Arc::new(Accounts { hashes, delegations, ..Accounts::default() }.filled(accounts))))
     }
 
-    /// The same with other accounts in place of some; `replaced` says for each whether its slots replace all it had.
-    fn overridden(&self, accounts: &[u8], slots: &[u8], codes: Vec<Py<Code>>, replaced: Vec<bool>) -> PyResult<Self> {
-        if replaced.len() * ACCOUNT != accounts.len() {
-            return Err(PyValueError::new_err("replaced: one for each account"));
+    /// The same with other accounts in place of some; it has none in place of those.
+    fn overridden(&self, accounts: Vec<GivenAccount>) -> PyResult<Self> {
+        if self.0.base.is_some() {
+            return Err(PyValueError::new_err("state: expected one without overrides"));
         }
-        self.check_layers()?;
-        let layer = Accounts {
-            base: Some(self.0.clone()),
-            layers: self.0.layers + 1,
-            delegations: self.0.delegations,
-            ..Accounts::default()
-        };
-        Ok(Self(Arc::new(layer.filled(accounts, slots, &codes, &replaced)?)))
+        let base = Some(self.0.clone());
+        let layer = Accounts { base, delegations: self.0.delegations, ..Accounts::default() };
+        Ok(Self(Arc::new(layer.filled(accounts))))
     }
-}
-
-impl State {
-    /// `ValueError` where there is no room for one more layer.
-    fn check_layers(&self) -> PyResult<()> {
-        if self.0.layers < MAX_LAYERS {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(format!("state: at most {MAX_LAYERS} layers of overrides over each other")))
-    }
-}
-
-fn no_room(error: &dyn std::fmt::Display) -> PyErr {
-    PyMemoryError::new_err(format!("accounts: {error}"))
-}
-
-fn records<'a, const SIZE: usize>(
-    name: &str,
-    buffer: &'a [u8],
-) -> PyResult<impl Iterator<Item = &'a [u8]> + use<'a, SIZE>> {
-    if !buffer.len().is_multiple_of(SIZE) {
-        return Err(PyValueError::new_err(format!("{name}: expected records of {SIZE} bytes, got {}", buffer.len())));
-    }
-    Ok(buffer.chunks_exact(SIZE))
-}
-
-fn part<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
-    let mut part = [0; SIZE];
-    part.copy_from_slice(&bytes[..SIZE]);
-    part
 }

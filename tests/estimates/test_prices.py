@@ -1,12 +1,14 @@
-"""Prices of a node: averages of L1 fees computed by hand, bounds over the next blocks, tips for wallets."""
+"""Prices of a node: averages of L1 fees computed by hand, tips for wallets."""
 
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.prices import l1_prices, prices_of, reward, suggested_tip
+from feemodel.estimates.prices import prices_of, reward, suggested_tip
 from feemodel.io import parse_fee_history
 from feemodel.linea._node import node_checks
 from feemodel.linea.parameters import linea_preset
+from feemodel.server.prices import l1_prices
+from feemodel.server.settings import Settings
 from tests.conftest import ROOT
 
 PRESET = linea_preset("linea-mainnet-2026-01")
@@ -51,29 +53,20 @@ NUMBERS = {name: FLAT[name] for name in ("oldestBlock", "baseFeePerGas", "gasUse
     ids=str,
 )
 def test_l1_fees_price_as_computed_by_hand(answer, pricing, costs, expected):
-    form = l1_prices(parse_fee_history(answer), pricing, PRESET, costs).form
+    form = l1_prices(parse_fee_history(answer), Settings(pricing=pricing, **costs)).form
     assert {name: getattr(form, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(("fixed_cost", "price"), [(None, 30_527_553), (0, 527_553)])
 def test_the_announced_price_follows_from_l1_fees_and_the_fixed_cost(fixed_cost, price):
-    prices = l1_prices(parse_fee_history(FLAT), BYTES, PRESET, {"fixed_cost": fixed_cost})
+    prices = l1_prices(parse_fee_history(FLAT), Settings(fixed_cost=fixed_cost))
     assert prices.preset.eth_gas_price == price
 
 
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
     answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
     with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected if baseFeePerBlobGas is given"):
-        l1_prices(parse_fee_history(answer), BYTES, PRESET, {})
-
-
-@pytest.mark.parametrize(
-    ("blocks", "base_fee"), [(1, 7), (2, 8), (9, 15), (10, 16), (11, 18), (12, 20), (13, 22), (64, 7_715)]
-)
-def test_the_base_fee_of_the_next_blocks_rises_by_an_eighth_or_by_1_wei(blocks, base_fee):
-    prices = prices_of(BYTES, PRESET, {})
-    assert prices.upper_bound(blocks, base_fee_is_fixed=False, costs_follow=False).form.base_fee == base_fee
-    assert prices.upper_bound(blocks, base_fee_is_fixed=True, costs_follow=False).form.base_fee == 7
+        l1_prices(parse_fee_history(answer), Settings())
 
 
 @pytest.mark.parametrize(

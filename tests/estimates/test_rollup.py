@@ -4,8 +4,10 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.estimates import rollup_estimate
-from feemodel.execution import Account, CallState
+from feemodel.estimates import Gas, Measuring
+from feemodel.estimates.rollup import check_rollup_call
+from feemodel.ethereum import parse_call
+from feemodel.execution import Account, CallState, Limits, estimate_gas
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
 from tests.helpers.execution_engines import ENGINES, address
 
@@ -18,13 +20,16 @@ def call(**fields):
     return {"from": f"0x{RICH.hex()}", "to": f"0x{TARGET.hex()}", **fields}
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request):
-    return request.param
+def estimated(asked, *, form=FORM, **search):
+    """What `rollup_estimateGas` answers."""
+    parsed = parse_call(asked)
+    found = estimate_gas(parsed, STATE, **search)
+    return Measuring().priced(parsed, Gas(found.gas_limit, nonce=5, chain_id=1337), form=form, margin=1.2)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_it_has_gas_limit_and_fees(engine):
-    found = rollup_estimate(call(value=1), STATE, form=FORM, margin=1.2, engine=engine)
+    found = estimated(call(value=1), engine=engine)
 
     assert (found.gas_limit, found.base_fee) == (21_000, 7)
     expected = feemodel.priority_fee(
@@ -33,8 +38,8 @@ def test_it_has_gas_limit_and_fees(engine):
     assert found.priority_fee == expected
 
 
-def test_it_measures_the_fee_transaction(engine):
-    found = rollup_estimate(call(data="0x" + "ab" * 40), STATE, form=FORM, margin=1.2, engine=engine)
+def test_it_measures_the_fee_transaction():
+    found = estimated(call(data="0x" + "ab" * 40))
     size = feemodel.fee_size(call(data="0x" + "ab" * 40), gas=found.gas_limit, nonce=5, chain_id=1337)
 
     assert found.compressed_size == size
@@ -42,7 +47,7 @@ def test_it_measures_the_fee_transaction(engine):
 
 def test_either_form_prices_it():
     form = VerificationCost(min_gas_price=100_000_000)
-    found = rollup_estimate(call(), STATE, form=form, margin=1.2)
+    found = estimated(call(), form=form)
 
     assert found.priority_fee == form.parts(found.compressed_size, 21_000, 1.2).total
 
@@ -56,24 +61,10 @@ def test_either_form_prices_it():
 )
 def test_a_call_is_checked(fields, message):
     with pytest.raises(InvalidInput, match=message):
-        rollup_estimate(call(**fields), STATE, form=FORM, margin=1.2)
+        check_rollup_call(parse_call(call(**fields)), Limits())
 
 
-def test_the_nonce_of_an_override_is_executed_and_the_chains_is_measured():
-    """Two bytes of nonce would be measured otherwise."""
-    asked, overrides = call(data="0x" + "ab" * 40), {RICH: {"nonce": 2**40}}
-    found = [rollup_estimate(asked, STATE, form=FORM, margin=1.2, overrides=each) for each in (None, overrides)]
-
-    assert found[0].compressed_size == found[1].compressed_size
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"search": "anvil"}, {"tolerance": 1.0}, {"tolerance": float("nan")}, {"codec": "lz4"}, {"measured": "raw"},
-        {"packed": "yes"}, {"engine": "geth"}, {"margin": -1.0}, {"margin": [1.2]},
-    ],
-)  # fmt: skip
-def test_settings_are_checked(settings):
+@pytest.mark.parametrize("settings", [{"codec": "lz4"}, {"form": "raw"}, {"packed": "yes"}])
+def test_how_a_transaction_is_measured_is_checked(settings):
     with pytest.raises(InvalidInput):
-        rollup_estimate(call(), STATE, **{"form": FORM, "margin": 1.2} | settings)
+        Measuring(**settings)

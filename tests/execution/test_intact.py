@@ -13,7 +13,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Account, CallState, Limits, Message, estimate_gas
 from feemodel.execution._engines import engine_named
 from feemodel.execution._outcome import Outcome
-from feemodel.execution._search import INTACT, Search
+from feemodel.execution._search import Search
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 
 SENDER, TARGET, CALLEE = address(0x5E17DE5), address(0x7A67), address(0xCA11)
@@ -74,7 +74,7 @@ def test_the_least_of_all_limits_is_found():
         warm = tuple((account, ()) for account in CALLEES)
         message, call_state = Message(sender=SENDER, to=TARGET, access_list=warm), CallState(accounts=accounts)
         intrinsic, upper = 28_200, 29_700  # with three addresses in the access list
-        search = Search(INTACT, upper, math.inf, 0, transfer=False, limits=Limits())
+        search = Search("intact", upper, math.inf, 0, transfer=False, limits=Limits())
         found = engine_named("native").search(call_state, message, search)
         if isinstance(found, Outcome):
             continue  # it fails with the upper bound

@@ -14,6 +14,7 @@ import pytest
 native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: pip install ./native")
 
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
+from feemodel.ethereum._hashes import Authorization  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
 from feemodel.execution._forks import FORKS, fork_named  # noqa: E402
 from tests.helpers.development import creation_address  # noqa: E402
@@ -85,14 +86,14 @@ def test_halts_have_the_words_of_the_reference(code, words):
 
 
 def test_numbers_beyond_64_bits_reach_the_code():
-    """GASPRICE and BASEFEE, which revm itself keeps in fewer bits."""
+    """GASPRICE, of which revm keeps 128 bits, and BASEFEE."""
     rich = CallState(
         accounts={SENDER: Account(balance=2**255), TARGET: Account(nonce=1, code=bytes.fromhex("3a480160005260205ff3"))}
     )
-    message = Message(sender=SENDER, to=TARGET, gas_price=2**200, base_fee=2**150)
+    message = Message(sender=SENDER, to=TARGET, gas_price=2**127, base_fee=2**63)
 
     assert (
-        (2**200 + 2**150).to_bytes(32)
+        (2**127 + 2**63).to_bytes(32)
         == run(rich, message, 100_000).output
         == run(rich, message, 100_000, Reference()).output
     )
@@ -116,17 +117,21 @@ def test_a_balance_that_would_overflow_is_refused(code):
     for engine in (Native(), Reference()):
         with pytest.raises(ExecutionFailed, match=r"an account would hold more than 2\*\*256 - 1 wei"):
             run(
-                CallState(accounts=accounts, fork=fork_named("shanghai")),
+                CallState(accounts=accounts, fork=fork_named("prague")),
                 Message(sender=SENDER, to=TARGET),
                 engine=engine,
             )
 
 
-def test_rules_without_a_field_refuse_it():
-    listed = Message(sender=SENDER, to=TARGET, access_list=((TARGET, ()),))
+def test_rules_without_authorizations_refuse_them():
+    entry = Authorization(chain_id=1, address=TARGET, nonce=0, y_parity=0, r=1, s=1)
     for engine in (Native(), Reference()):
-        with pytest.raises(InvalidInput, match="expected Berlin or later for the type AccessListTransaction"):
-            run(call_state(fork=fork_named("istanbul")), listed, engine=engine)
+        with pytest.raises(InvalidInput, match="fork: expected Prague or later for authorizations, got 'cancun'"):
+            run(
+                call_state(fork=fork_named("cancun")),
+                Message(sender=SENDER, to=TARGET, authorizations=(entry,)),
+                engine=engine,
+            )
 
 
 def test_storage_where_a_contract_would_be_created_forbids_it():
@@ -153,27 +158,27 @@ def test_random_and_extreme_values_end_in_an_answer_or_a_named_error():
 @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1.8e19])
 def test_seconds_that_are_no_time_are_refused(seconds):
     given = native.Message(
-        sender=SENDER, to=TARGET, value=bytes(32), data=b"", gas_price=bytes(32), base_fee=bytes(32), access_list=[],
-        authorizations=[], blob_hashes=[], pays=False, blob_cost=bytes(32),
+        sender=SENDER, to=TARGET, value=bytes(32), data=b"", gas_price=0, base_fee=0, access_list=[],
+        authorizations=[], blob_hashes=[], pays=False,
     )  # fmt: skip
     block = native.Block(
         fork="osaka", chain_id=1, number=1, timestamp=1, gas_limit=1, coinbase=bytes(20), prev_randao=bytes(32),
-        difficulty=bytes(32), blob_price=bytes(32),
+        difficulty=bytes(32), blob_price=1,
     )  # fmt: skip
-    state = native.State("osaka", b"", b"", [], b"")
+    state = native.State("osaka", [], [])
 
     with pytest.raises(ValueError, match="seconds: expected a number from 0 to"):
-        native.trace(state, block, given, 21_000, seconds)
+        native.trace(state, block, given, 21_000, seconds=seconds)
 
 
-@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize("engine", [Native, Reference])
 @pytest.mark.parametrize("to", [None, TARGET])
 def test_a_sender_whose_nonce_cannot_rise_is_refused(engine, to):
     """EIP-2681."""
     accounts = {SENDER: Account(balance=10**18, nonce=2**64 - 1)}
 
     with pytest.raises(InvalidInput, match=r"message.sender: expected a nonce below 2\*\*64 - 1, got"):
-        run(CallState(accounts=accounts), Message(sender=SENDER, to=to), engine=engine)
+        run(CallState(accounts=accounts), Message(sender=SENDER, to=to), engine=engine())
 
 
 def test_a_contract_whose_nonce_cannot_rise_creates_nothing():
@@ -187,24 +192,23 @@ def test_a_contract_whose_nonce_cannot_rise_creates_nothing():
     assert outcomes[0].output == bytes(32)
 
 
-@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize("engine", [Native, Reference])
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"sender": b"short"}, "message.sender: expected 20 bytes"),
         ({"value": -1}, r"message.value: expected an integer from 0 to 2\*\*256 - 1, got -1"),
-        ({"gas_price": 2**256}, "message.gas_price: expected an integer"),
         ({"data": "0x"}, "message.data: expected bytes"),
-        ({"blob_hashes": (bytes(31),)}, r"message.blob_hashes\[0\]: expected 32 bytes"),
+        ({"gas_price": 2**128}, r"message.gas_price: expected an integer from 0 to 2\*\*128 - 1"),
         ({"access_list": ((TARGET, (bytes(33),)),)}, r"message.access_list\[0\]\[1\]\[0\]: expected 32 bytes"),
     ],
 )
 def test_a_field_that_no_transaction_could_carry_is_named(engine, fields, words):
     with pytest.raises(InvalidInput, match=words):
-        run(call_state(), Message(to=TARGET)._replace(**fields), engine=engine)
+        run(call_state(), Message(to=TARGET)._replace(**fields), engine=engine())
 
 
-@pytest.mark.parametrize("engine", [Native(), Reference()])
+@pytest.mark.parametrize("engine", [Native, Reference])
 @pytest.mark.parametrize(
     ("state", "words"),
     [
@@ -218,41 +222,19 @@ def test_a_field_that_no_transaction_could_carry_is_named(engine, fields, words)
 )
 def test_a_field_that_no_state_could_have_is_named(engine, state, words):
     with pytest.raises(InvalidInput, match=words):
-        run(state, Message(to=TARGET), engine=engine)
+        run(state, Message(to=TARGET), engine=engine())
 
 
-@pytest.mark.parametrize("gas_limit", [-1, 2**32 + 1, 2**64, 1.5, None])
+@pytest.mark.parametrize("gas_limit", [-1, 2**29 + 1, 2**64, 1.5, None])
 def test_a_gas_limit_that_no_execution_may_have_is_refused(gas_limit):
     for engine in (Native(), Reference()):
-        with pytest.raises(InvalidInput, match="gas_limit: expected an integer from 0 to 4,294,967,296, got"):
+        with pytest.raises(InvalidInput, match="gas_limit: expected an integer from 0 to 536,870,912, got"):
             run(call_state(), Message(to=TARGET), gas_limit, engine)
 
 
-@pytest.mark.parametrize("code", ["5b5a5a5d5f56", "5b5f5fa05f56"])
-def test_an_execution_that_fills_the_memory_is_given_up(code):
-    """Four billion gas for slots that hold nothing before, or for logs: it would take tens of gigabytes."""
-    with pytest.raises(LimitExceeded, match="the execution needs more than 1,024 MiB of memory"):
-        run(call_state(code), Message(sender=SENDER, to=TARGET), 2**32)
-
-
-def test_an_exponent_of_gigabytes_is_not_read():
-    """In Byzantium 4 billion gas pay for one of 10 GB; since EIP-7823 none is longer than 1,024 bytes."""
-    data = (1).to_bytes(32) + (2**31).to_bytes(32) + (1).to_bytes(32)
-    asked = Message(sender=SENDER, to=address(5), data=data)
-
-    with pytest.raises(LimitExceeded, match="needs more than 1,024 MiB"):
-        run(call_state(fork=fork_named("byzantium")), asked, 2**32)
-    assert run(call_state(fork=fork_named("byzantium")), asked, 10**6).status is Status.OUT_OF_GAS
-
-
-def test_layers_over_each_other_are_limited():
-    """Thousands of them would end the process when they are dropped."""
-    state = native.State("osaka", b"", b"", [], b"")
-    for _ in range(64):
-        state = state.overridden(b"", b"", [], [])
-
-    with pytest.raises(ValueError, match="state: at most 64 layers"):
-        state.overridden(b"", b"", [], [])
+def test_an_override_is_over_a_state_and_not_over_another_override():
+    with pytest.raises(ValueError, match="state: expected one without overrides"):
+        native.State("osaka", [], []).overridden([]).overridden([])
 
 
 def test_threads_share_an_engine():
@@ -273,15 +255,7 @@ def test_an_execution_is_given_up_when_its_time_is_over(code):
     state = call_state(code.hex())
 
     with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 0.01 s together"):
-        run(state, Message(sender=SENDER, to=TARGET), 10**9, Native(seconds=0.01))
-
-
-def test_the_loops_of_attacks_compute_their_precompile_each_time():
-    """950 signers: to recover one takes 0.2 ms, and to look up a result takes less than 1 µs."""
-    state, began = call_state(ECRECOVER_LOOP.hex()), time.process_time()
-
-    assert run(state, Message(sender=SENDER, to=TARGET), 3_000_000).status is Status.OUT_OF_GAS
-    assert time.process_time() - began > 0.03
+        run(state, Message(sender=SENDER, to=TARGET), 2**29, Native(seconds=0.01))
 
 
 def test_other_threads_go_on_while_it_executes():
@@ -298,19 +272,9 @@ def test_other_threads_go_on_while_it_executes():
     assert turns > 100
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: native.State("amsterdam", b"", b"", [], b""), "fork: amsterdam is not known"),
-        (lambda: native.State("osaka", bytes(63), b"", [], b""), "accounts: expected records of 64 bytes, got 63"),
-        (lambda: native.State("osaka", bytes(64), b"", [], b""), "accounts: no code 0"),
-        (lambda: native.State("osaka", b"", bytes(68), [], b""), "slots: no account 0"),
-        (lambda: native.State("osaka", b"", b"", [], bytes(41)), "hashes: expected records of 40 bytes, got 41"),
-    ],
-)
-def test_malformed_buffers_are_refused(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
+def test_a_fork_that_is_not_executed_is_refused():
+    with pytest.raises(ValueError, match="fork: amsterdam is not known"):
+        native.State("amsterdam", [], [])
 
 
 def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatch):

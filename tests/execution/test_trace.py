@@ -27,7 +27,7 @@ def traced_on(call_state, message, gas_limit=PLENTY):
     return engine_named("native").trace(call_state, message, gas_limit)
 
 
-OLD = ("frontier", "homestead", "tangerine_whistle", "spurious_dragon", "byzantium", "istanbul", "berlin", "shanghai")
+OLD = ("london", "paris", "shanghai", "cancun")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -113,10 +113,8 @@ def generated(rng: random.Random, family: str) -> Generated:
 
 
 def with_fork(call: Generated, fork: str) -> Generated:
-    """The same call under other rules, without an access list where they know none."""
-    rules = fork_named(fork)
-    fields = call.call if rules.access_lists else {k: v for k, v in call.call.items() if k != "accessList"}
-    return call._replace(call_state=replace(call.call_state, fork=rules), call=fields)
+    """The same call under other rules."""
+    return call._replace(call_state=replace(call.call_state, fork=fork_named(fork)))
 
 
 def work(rng: random.Random) -> bytes:

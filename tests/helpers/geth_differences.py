@@ -2,7 +2,7 @@
 
 python -m tests.helpers.geth_differences 2000 --seed 7  # that many requests; needs Go, which builds geth in minutes
 
-`eth_estimateGas` and `eth_call`, with and without overrides of the state; results, error codes and
+`eth_estimateGas` and `eth_call`, with and without overrides of the state and the block; results, error codes and
 messages. What may differ is taken off both answers, see `comparable`.
 """
 
@@ -146,9 +146,6 @@ def call(rng: random.Random) -> dict[str, Any]:
     asked |= {name: hex(rng.choice(values)) for name, (share, values) in sometimes.items() if rng.random() < share}
     if rng.random() < 0.1:
         asked["accessList"] = [{"address": rng.choice(TOKENS), "storageKeys": ["0x" + "00" * 32]}]
-    if rng.random() < 0.1 and "to" in asked and asked.keys() & {"gasPrice", "maxPriorityFeePerGas"}:
-        asked["blobVersionedHashes"] = ["0x01" + "cd" * 31] * rng.choice([1, 2])
-        asked["maxFeePerBlobGas"] = hex(rng.choice([1, 10**9, 10**11]))
     return asked
 
 
@@ -168,11 +165,22 @@ def state_override(rng: random.Random) -> dict[str, dict[str, Any]]:
     return found
 
 
+def block_override(rng: random.Random) -> dict[str, Any]:
+    choices: dict[str, list[Any]] = {
+        "number": [hex(number) for number in (1, 2, 3, 6)], "time": ["0x1", "0x77359400", "0x77359405"],
+        "gasLimit": [hex(gas) for gas in (21_000, 100_000, 30_000_000)], "baseFeePerGas": ["0x0", "0x7", hex(10**9)],
+        "feeRecipient": STRANGERS, "prevRandao": ["0x" + "ab" * 32],
+    }  # fmt: skip
+    return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.15}
+
+
 def request(rng: random.Random) -> tuple[str, list[Any]]:
     """A method and its parameters."""
     method, params = rng.choice(METHODS), [call(rng), "latest"]
     if rng.random() < 0.4:
         params.append(state_override(rng))
+        if rng.random() < 0.3:
+            params.append(block_override(rng))
     return method, params
 
 

@@ -26,8 +26,9 @@ from feemodel.execution.native import Native
 
 MEMORY = 6 * 2**30  # of the process; an allocation beyond it fails
 #: What the package may raise: TypeError, ValueError and OverflowError are those of wrong arguments.
-NAMED = (TypeError, ValueError, OverflowError, MemoryError, native.MissingHash, native.Exceeded, native.TooLarge,
-         native.BalanceOverflow)  # fmt: skip
+NAMED = (
+    TypeError, ValueError, OverflowError, MemoryError, native.MissingHash, native.Exceeded, native.BalanceOverflow,
+)  # fmt: skip
 
 NUMBERS = [0, 1, 20_999, 21_000, 53_000, 10**6, 10**9, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1, 2**64, 2**255,
            2**256 - 1, 2**256, -1, -(2**64), 1.5, math.nan, math.inf, None, True, "1", b"1"]  # fmt: skip
@@ -72,33 +73,32 @@ def through_the_package(rng: random.Random) -> None:
     """A state, a block and a message from anything, and an execution."""
     fork = rng.choice([*FORKS, "amsterdam", ""])
     nonce = rng.choice([0, 1, 2**64 - 2, 2**64 - 1])
-    accounts = SENDER + rng.choice([0, 10**30, 2**256 - 1]).to_bytes(32) + nonce.to_bytes(8) + bytes(4)
-    accounts += TARGET + (2**200).to_bytes(32) + nonce.to_bytes(8) + (1).to_bytes(4)
-    slots = (1).to_bytes(4) + bytes(32) + b"\xff" * 32
+    given = [
+        (SENDER, rng.choice([0, 10**30, 2**256 - 1]).to_bytes(32), nonce, native.Code(b""), [], True),
+        (TARGET, (2**200).to_bytes(32), nonce, native.Code(code(rng)), [(bytes(32), b"\xff" * 32)], False),
+    ]
     if rng.random() < 0.1:
-        accounts, slots = rng.randbytes(rng.choice(SIZES)), rng.randbytes(rng.choice(SIZES))
-    hashes = rng.choice([b"", bytes(40), rng.randbytes(rng.choice(SIZES))])
-    state = native.State(fork, accounts, slots, [native.Code(b""), native.Code(code(rng))], hashes)
-    for _ in range(rng.choice([0, 0, 0, 1, 2, 70])):
-        state = state.overridden(accounts, slots, [native.Code(b""), native.Code(code(rng))], [True, False])
+        given.append((octets(rng), word(rng), number(rng), native.Code(code(rng)), [(word(rng), word(rng))], True))
+    state = native.State(fork, given, rng.choice([[], [(0, bytes(32))], [(number(rng), word(rng))]]))
+    for _ in range(rng.choice([0, 0, 0, 1, 2])):
+        state = state.overridden(given)
     small = [0, 1, 2**64 - 1] if rng.random() < 0.9 else NUMBERS
     block = native.Block(
         fork=fork, chain_id=rng.choice(small), number=rng.choice(small), timestamp=rng.choice(small),
         gas_limit=rng.choice(small), coinbase=octets(rng), prev_randao=word(rng), difficulty=word(rng),
-        blob_price=word(rng),
+        blob_price=rng.choice(small),
     )  # fmt: skip
     entry: Any = (word(rng), octets(rng), rng.choice(small), rng.choice([0, 1, 255, 256]), word(rng), word(rng))
     message = native.Message(
         sender=SENDER if rng.random() < 0.9 else octets(rng),
         to=rng.choice([None, TARGET, octets(rng), precompile(rng)]),
         value=rng.choice([bytes(32), word(rng)]), data=rng.choice([b"", code(rng), rng.randbytes(200)]),
-        gas_price=rng.choice([bytes(32), word(rng)]), base_fee=word(rng),
+        gas_price=rng.choice([0, number(rng)]), base_fee=rng.choice([0, number(rng)]),
         access_list=rng.choice([[], [(octets(rng), [word(rng)])], [(TARGET, [bytes(32)] * 50)]]),
-        authorizations=rng.choice([[], [entry]]), blob_hashes=rng.choice([[], [word(rng)]]),
-        pays=rng.random() < 0.5, blob_cost=rng.choice([bytes(32), word(rng)]),
+        authorizations=rng.choice([[], [entry]]), blob_hashes=rng.choice([[], [word(rng)]]), pays=rng.random() < 0.5,
     )  # fmt: skip
     gas_limit = rng.choice([21_000, 10**5, 10**6, 10**7]) if rng.random() < 0.8 else number(rng)
-    native.trace(state, block, message, gas_limit, rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
+    native.trace(state, block, message, gas_limit, seconds=rng.choice(SECONDS) if rng.random() < 0.3 else 0.05)
 
 
 def precompile(rng: random.Random) -> bytes:
@@ -112,7 +112,7 @@ def through_feemodel(rng: random.Random) -> None:
     def sometimes(value: Any, other: Callable[[], Any]) -> Any:
         return other() if rng.random() < 0.06 else value
 
-    fork: Fork = fork_named(rng.choice(["osaka", "prague", "london", "istanbul", "byzantium"]))
+    fork: Fork = fork_named(rng.choice(["osaka", "prague", "cancun", "london"]))
     account = Account(
         balance=sometimes(10**30, lambda: number(rng)), nonce=sometimes(1, lambda: number(rng)),
         code=sometimes(code(rng), lambda: octets(rng)), storage=sometimes({0: 1}, lambda: {number(rng): number(rng)}),
@@ -121,7 +121,7 @@ def through_feemodel(rng: random.Random) -> None:
         number=sometimes(5, lambda: number(rng)), timestamp=sometimes(5, lambda: number(rng)),
         gas_limit=sometimes(10**7, lambda: number(rng)), coinbase=sometimes(bytes(20), lambda: octets(rng)),
         prev_randao=sometimes(bytes(32), lambda: octets(rng, 32)), difficulty=sometimes(0, lambda: number(rng)),
-        excess_blob_gas=sometimes(0, lambda: number(rng)), blob_base_fee=sometimes(None, lambda: number(rng)),
+        excess_blob_gas=sometimes(0, lambda: number(rng)),
         hashes=sometimes({}, lambda: {number(rng): octets(rng, 32)}),
     )  # fmt: skip
     accounts: Any = {
@@ -138,7 +138,7 @@ def through_feemodel(rng: random.Random) -> None:
         value=sometimes(0, lambda: number(rng)), data=sometimes(b"", lambda: octets(rng)),
         gas_price=sometimes(0, lambda: number(rng)), base_fee=sometimes(0, lambda: number(rng)),
         access_list=sometimes((), lambda: ((octets(rng), (octets(rng, 32),)),)),
-        authorizations=sometimes((), lambda: (entry,)), blob_hashes=sometimes((), lambda: (octets(rng, 32),)),
+        authorizations=sometimes((), lambda: (entry,)),
         pays=sometimes(True, lambda: rng.choice([False, None, 1])),
     )  # fmt: skip
     gas_limit = sometimes(10**6, lambda: number(rng))

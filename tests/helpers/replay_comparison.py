@@ -11,7 +11,7 @@ from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill
 from feemodel.execution import GasEstimate
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
-from feemodel.execution._estimate import check_tolerance, gas_estimate
+from feemodel.execution._estimate import check_tolerance, estimate_gas
 from feemodel.execution._limits import Limits
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import TOLERANCE
@@ -156,8 +156,8 @@ def compare_transactions(
 
 def _estimated(step: Step, node: NodeClient, tolerance: float, engine: Engine) -> GasEstimate:
     """Return the gas estimate that a node would have sent to the wallet."""
-    call = estimate_call(step.transaction)
-    return gas_estimate(node.prepare(call, step.call_state, tolerance=tolerance, limits=Limits()), engine)
+    call, limits = estimate_call(step.transaction), Limits()
+    return estimate_gas(call, step.call_state, search=node.name, tolerance=tolerance, limits=limits, engine=engine)
 
 
 def _tried(task: Callable[[], Found]) -> tuple[Found | None, str | None]:

@@ -13,6 +13,7 @@ from feemodel.checks import UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, rlp_encoded, signer
+from feemodel.ethereum.fee_market import excess_behind
 from feemodel.execution._clients import message_of
 from feemodel.execution._engines import Engine
 from feemodel.execution._forks import Fork, fork_named
@@ -186,6 +187,7 @@ def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_
 
 
 def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
+    fraction = fork.blob_update_fraction
     return Block(
         number=block.number,
         timestamp=block.timestamp,
@@ -194,7 +196,7 @@ def _block(replay: Replay, block: ReplayBlock, fork: Fork) -> Block:
         coinbase=block.coinbase,
         prev_randao=block.prev_randao,
         difficulty=block.difficulty,
-        blob_base_fee=None if fork.blob_update_fraction is None else block.blob_base_fee,
+        excess_blob_gas=0 if fraction is None else excess_behind(block.blob_base_fee or 1, fraction),
         hashes=replay.block_hashes,
     )
 
@@ -230,5 +232,4 @@ def call_of(transaction: ReplayTransaction) -> Transaction:
 
 def _message(step: Step) -> Message:
     call = estimate_call(step.transaction)
-    message = message_of(call, gas_price=offered(step), base_fee=step.block.base_fee)
-    return message._replace(pays_for_blobs=bool(call.blob_hashes))
+    return message_of(call, gas_price=offered(step), base_fee=step.block.base_fee)

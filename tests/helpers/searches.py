@@ -8,13 +8,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
+from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution import GasEstimate, estimate_gas
 from feemodel.execution._engines import Engine, engine_named
-from feemodel.execution._limits import Limits
-from feemodel.execution._search import search_message
+from feemodel.execution._limits import Limits, too_much_gas, too_much_time
+from feemodel.execution._message import Message
+from feemodel.execution._outcome import Outcome
+from feemodel.execution._search import Search
 from feemodel.execution._state import CallState
 from tests.helpers.captures import read_replay
 from tests.helpers.gas_families import family_calls
@@ -24,6 +28,63 @@ SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in 
 UNLIMITED = Limits(total_gas=10**12, seconds=10**6)
 #: The rules that captures were recorded under which are not named in the file: the first word of its name.
 FORKS = {"london": "london", "prague": "prague"}
+
+
+class Rules(NamedTuple):
+    """Rules of a node's search for the gas limit."""
+
+    used: Callable[[Outcome], int]  #: the gas used in an outcome; the search starts with low = gas used − 1
+    optimistic: Callable[[Outcome], int]  #: the gas limit that is tried first after the upper bound
+    always_optimistic: bool  #: whether that limit is tried even if it is not below the upper bound
+    skewed: bool  #: whether bisection never tries a limit above 2 · low
+
+
+#: Source: ethereum/go-ethereum at v1.17.10, eth/gasestimator; hyperledger/besu at 3fd224e (2026-03-29),
+#: AbstractEstimateGas and EthEstimateGas. The 2,300 gas are the stipend of a call. Besu computes in doubles.
+RULES = {
+    "geth": Rules(lambda found: found.charged, lambda found: (found.peak + 2_300) * 64 // 63, False, True),
+    "besu": Rules(
+        lambda found: found.gas_used, lambda found: int((found.gas_used + 2_300) * (64.0 / 63.0)), True, False
+    ),
+}
+
+
+def search_message(execute: Callable[[Message, int], Outcome], message: Message, search: Search):
+    """What the native engine's search must find: every limit that the node would try is executed."""
+    limits, rules = search.limits, RULES[search.rules]
+    began, executed, spent = monotonic(), 0, 0
+
+    def outcome_at(gas_limit: int) -> Outcome:
+        nonlocal executed, spent
+        if spent > limits.total_gas:
+            raise too_much_gas(limits.total_gas)
+        if monotonic() - began > limits.seconds:
+            raise too_much_time(limits.seconds)
+        outcome = execute(message, gas_limit)
+        executed, spent = executed + 1, spent + outcome.gas_used
+        return outcome
+
+    if search.transfer and search.max_gas >= TRANSACTION_GAS and (outcome := outcome_at(TRANSACTION_GAS)).succeeded:
+        return GasEstimate(TRANSACTION_GAS, outcome.charged, executed, "reference")
+    outcome = outcome_at(search.upper)
+    if not outcome.succeeded:
+        return outcome
+    low, high = rules.used(outcome) - 1, search.upper
+    optimistic = rules.optimistic(outcome)
+    if rules.always_optimistic or optimistic < high:
+        if optimistic <= search.max_gas and outcome_at(optimistic).succeeded:
+            high = optimistic
+        else:
+            low = optimistic
+    while low + 1 < high and not (high - low) / high < search.tolerance:
+        middle = (low + high) // 2
+        if rules.skewed:
+            middle = min(middle, 2 * low)
+        if outcome_at(middle).succeeded:
+            high = middle
+        else:
+            low = middle
+    return GasEstimate(high, outcome.charged, executed, "reference")
 
 
 class Asked(NamedTuple):

@@ -174,7 +174,7 @@ def test_a_caller_is_told_of_damage_without_the_name_of_the_file(ledger):
 
 
 def test_a_ledger_of_another_chain_is_not_served(ledger):
-    chain = genesis_chain({"config": {"chainId": 1}, "gasLimit": "0x1", "alloc": {}})
+    chain = genesis_chain({"config": {"chainId": 1, "londonBlock": 0}, "gasLimit": "0x1", "alloc": {}})
     with (
         Store(ledger, read_only=True) as store,
         pytest.raises(InvalidInput, match="expected a ledger of the served chain, 1"),

@@ -101,7 +101,7 @@ class Judge:
 def row_of(name: str, cause: str, source: str, state: CallState, call: Mapping[str, Any]) -> Row | None:
     """A row with its limits; `None` if the call does not succeed with the cap, or asks for the hash of a block."""
     block = replace(state.block, gas_limit=CAP, hashes={}, excess_blob_gas=0)
-    state = replace(state, block=block, chain_id=CHAIN, fork=fork_named(FORK), changes={})
+    state = replace(state, block=block, chain_id=CHAIN, fork=fork_named(FORK), overrides={})
     given = {key: call[key] for key in SENT if call.get(key) is not None} | {"from": call["from"]}
     payable = int(given.get("gasPrice", given.get("maxFeePerGas", "0x0")), 16)
     payable = payable or block.base_fee

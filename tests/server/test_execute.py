@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from feemodel.errors import ExecutionFailed, LimitExceeded
-from feemodel.estimates import rollup
 from feemodel.estimates.chain import ChainState
+from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import GETH_NODE, message_of, node_named
 from feemodel.execution._state import Account, CallState
@@ -42,7 +42,7 @@ def run(use, *, state=STATE, **settings):
 
 
 async def limit_of(executor, call):
-    return (await executor.gas(parse_call(call), rollup.EstimateOptions(), node_named("geth"))).limit
+    return (await executor.gas(parse_call(call), EstimateOptions(), node_named("geth"))).limit
 
 
 def in_threads(executor, monkeypatch):
@@ -67,7 +67,7 @@ def test_the_event_loop_and_a_thread_give_the_same_result(call, monkeypatch):
             return error.args
 
     inline = run(use)
-    monkeypatch.setattr(rollup, "INLINE_BYTES", -1)
+    monkeypatch.setattr(execute, "INLINE_BYTES", -1)
     assert run(use) == inline
 
 
@@ -139,7 +139,7 @@ def test_a_call_whose_client_is_gone_frees_its_thread():
             while executor._free._value < execute.THREADS:
                 await asyncio.sleep(0.01)
 
-    run(use, gas_cap=2 * 10**9, seconds=600.0)
+    run(use, gas_cap=2**28, seconds=600.0)
 
 
 def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
@@ -184,7 +184,7 @@ def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected, monkeyp
     async def use(executor):
         monkeypatch.setattr(executor, "engine", inline := Inline())
         for size in (expected, expected - 1):
-            monkeypatch.setattr(rollup, "INLINE_BYTES", size)
+            monkeypatch.setattr(execute, "INLINE_BYTES", size)
             await executor.run("execute", state, message_of(parse_call(call)), 0)
         return inline.runs
 

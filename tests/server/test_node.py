@@ -170,7 +170,6 @@ def on_genesis(folder, settings=None, **fields):
     [
         ({"baseFeePerGas": hex(GWEI)}, 875_000_000),
         ({"baseFeePerGas": None}, 875_000_000),  # as geth has it: 1 gwei where London holds
-        ({"baseFeePerGas": None, "config": {"chainId": 1337, "berlinBlock": 0}}, 7),
         ({"baseFeePerGas": None, "config": CONFIG}, 875_000_000),
         ({"baseFeePerGas": "0x3"}, 7),
         ({}, 7),

@@ -17,8 +17,7 @@ POINT = {"compressedSize": 128, "gas": "0x5208"}
 #: Of a method what else it may be called with than in its example.
 CALLS = {
     "rollup_estimateGas": [[TRANSFER], [TRANSFER, {ANNA: {"nonce": "0x1"}}], [TRANSFER, {"blockNumber": "0x0"}],
-                           [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}], [TRANSFER, {"blocks": 5}],
-                           [TRANSFER, "latest", {}, {"blocks": "0x5"}]],
+                           [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}]],
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
     "eth_getStorageAt": [[LIST, "0x0"], [LIST, "0x" + "00" * 32, "latest"]],
@@ -26,7 +25,8 @@ CALLS = {
     "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
     "eth_getCode": [[TOKEN], [ANNA, "pending"]],
-    "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}]],
+    "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}],
+                 [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
     "rpc.discover": [[]],

@@ -6,28 +6,27 @@ from feemodel.errors import InvalidInput
 from feemodel.estimates.rollup import estimate_options
 from tests.server.wire import ANNA
 
-OVERRIDE = {ANNA: {"nonce": "0x1"}}
+OVERRIDE, INTACT = {ANNA: {"nonce": "0x1"}}, {"search": "intact"}
 
 
 @pytest.mark.parametrize(
-    ("given", "block", "overrides", "blocks"),
+    ("given", "block", "overrides", "intact"),
     [
-        ([None, None, None], None, None, None),
-        (["latest", None, None], "latest", None, None),
-        ([OVERRIDE, None, None], None, OVERRIDE, None),
-        (["0x5", OVERRIDE, None], "0x5", OVERRIDE, None),
-        ([None, OVERRIDE, None], None, OVERRIDE, None),
-        ([OVERRIDE, {"blocks": "0x3"}, None], None, OVERRIDE, 3),
-        ([{"blocks": 64}, None, None], None, None, 64),
-        ([{"blockNumber": "0x5"}, OVERRIDE, {"blocks": 1}], {"blockNumber": "0x5"}, OVERRIDE, 1),
-        ([{}, None, None], None, {}, None),
-        (["0x5", OVERRIDE, {"search": "intact", "blocks": 2}], "0x5", OVERRIDE, 2),
+        ([None, None, None], None, None, False),
+        (["latest", None, None], "latest", None, False),
+        ([OVERRIDE, None, None], None, OVERRIDE, False),
+        (["0x5", OVERRIDE, None], "0x5", OVERRIDE, False),
+        ([None, OVERRIDE, None], None, OVERRIDE, False),
+        ([OVERRIDE, INTACT, None], None, OVERRIDE, True),
+        ([INTACT, None, None], None, None, True),
+        ([{"blockNumber": "0x5"}, OVERRIDE, INTACT], {"blockNumber": "0x5"}, OVERRIDE, True),
+        ([{}, None, None], None, {}, False),
     ],
 )
-def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(given, block, overrides, blocks):
+def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(given, block, overrides, intact):
     found = estimate_options(*given)
-    assert (found.block and found.block.given, found.overrides and found.overrides.given, found.blocks) == (
-        block, overrides, blocks,
+    assert (found.block and found.block.given, found.overrides and found.overrides.given, found.intact) == (
+        block, overrides, intact,
     )  # fmt: skip
 
 
@@ -35,10 +34,7 @@ def test_parameters_behind_the_call_stand_where_either_kind_of_client_puts_them(
     ("given", "name"),
     [
         ([OVERRIDE, OVERRIDE, None], "parameter 3"), (["latest", OVERRIDE, OVERRIDE], "parameter 4"),
-        (["latest", OVERRIDE, {"blocks": 1, "more": 2}], "parameter 4"), ([{"blocks": 0}, None, None], "blocks"),
-        ([{"blocks": 65}, None, None], "blocks"), ([{"blocks": -1}, None, None], "blocks"),
-        ([{"blocks": True}, None, None], "blocks"), ([{"blocks": "5"}, None, None], "blocks"),
-        ([{"blocks": None}, None, None], "blocks"), (["newest", None, None], "block"),
+        (["latest", OVERRIDE, {"search": "intact", "more": 2}], "parameter 4"), (["newest", None, None], "block"),
         (["latest", "x", None], "overrides"), ([{"search": "besu"}, None, None], "search"),
         (["latest", {"search": "intact", "more": 1}, None], "overrides.search"),
     ],

@@ -276,22 +276,3 @@ def test_a_history_of_no_block_is_no_price(l1):
     with opened(on_l1(l1)) as client:
         expected = "L1 fees: not received yet, the fee history: expected at least one block, got 16"
         assert client.error("feemodel_pricing")["message"] == expected
-
-
-# Enough for the next blocks
-
-
-def test_a_fixed_base_fee_stays():
-    with opened(Settings(base_fee=9), started=False) as client:
-        assert client.result("rollup_estimateGas", TRANSFER, {"blocks": 64})["baseFeePerGas"] == "0x9"
-
-
-def test_costs_that_follow_l1_may_become_the_most_that_the_coordinator_announces(l1):
-    """1,000,000,001 wei a byte, in whole kwei; and a base fee of 9 in the third block."""
-    with opened(Settings(variable_cost=1_000_000_000, base_fee=9), started=False) as client:
-        expected = client.result("rollup_estimateGas", TRANSFER)
-    answering_l1(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1)) as client:
-        assert expected == client.result("rollup_estimateGas", TRANSFER, {"blocks": 3})
-    with opened(on_l1(l1, pricing="verification-cost")) as client:
-        assert client.error("rollup_estimateGas", TRANSFER, {"blocks": 3})["code"] == -32602
