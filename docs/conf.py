@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import matplotlib.style
 import nbformat
 from nbconvert import MarkdownExporter
 from sphinx.application import Sphinx
@@ -72,15 +71,6 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "capture_repr": (),  # what is printed, not what a last line returns
 }
-
-
-def in_our_style(_gallery: Mapping[str, Any], _script: str) -> None:
-    """Every figure in the package's style, whatever the one before it set."""
-    matplotlib.rcdefaults()
-    matplotlib.style.use("feemodel.plots.style")
-
-
-sphinx_gallery_conf["reset_modules"] = (in_our_style,)
 
 
 def commands_page() -> str:

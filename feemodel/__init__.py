@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from feemodel.ledger.proof import check_proof as check_proof
     from feemodel.linea._explanation import explain as explain
     from feemodel.linea._measure import fee_bytes as fee_bytes
-    from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size
     from feemodel.linea._measure import fee_sizes as fee_sizes
     from feemodel.linea.coordinator import variable_cost as variable_cost
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from feemodel.simulation.samples import monte_carlo as monte_carlo
     from feemodel.simulation.samples import rows as rows
     from feemodel.simulation.samples import sobol as sobol
-    from feemodel.simulation.samples import whole_numbers as whole_numbers
     from feemodel.simulation.sensitivity import sobol_indices as sobol_indices
     from feemodel.simulation.statistics import over as over
     from feemodel.simulation.sweep import sweep as sweep

@@ -384,7 +384,7 @@ def _as_double(words: Words) -> Any:
 
 def _short_division(dividend: Words, divisor: Exact) -> Words:
     """Return a quotient of any size by a divisor below 2**32: the rest and 32 more bits fit one word."""
-    sign = dividend[0] >> 63  # -1 and 0; as every bit of a negative number is inverted, the quotient is rounded down
+    sign = dividend[0] >> 63  # -1 or 0: inverting a negative number rounds the quotient down
     by, quotients, rest = divisor.words()[1], [], np.uint64(0)
     for word in (dividend[0] ^ sign).astype(np.uint64), dividend[1] ^ sign.astype(np.uint64):
         for half in (word >> HALF, word & LOW):

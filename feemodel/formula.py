@@ -286,7 +286,7 @@ def _by_elements(
     shape = next(iter(arrays.values())).shape
     rows: list[list[Any]] = []
     like: Any = None
-    if 0 in shape:  # nothing to compute: the result has the form of one of ones
+    if 0 in shape:  # nothing to compute: ones give the form of the result
         like = function(**{**arguments, **dict.fromkeys(arrays, 1)})
         return like, [np.empty(shape, type(leaf)) for leaf in _leaves(like)]
     for index in np.ndindex(shape):

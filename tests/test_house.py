@@ -45,26 +45,26 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_998,
+    "cli": 2_997,
     "estimates": 696,
     "ethereum": 2_365,
     "execution": 1_697,
-    "explorer": 791,
-    "io": 2_831,
+    "explorer": 779,
+    "io": 2_568,
     "ledger": 3_196,
-    "linea": 2_183,
-    "plots": 621,
+    "linea": 2_152,
+    "plots": 620,
     "rollups": 4_195,
     "server": 2_288,
-    "simulation": 6_893,
+    "simulation": 6_606,
     "sizes": 939,
-    "top level": 1_949,
-    "package": 33_642,
-    "tests": 37_739,
+    "top level": 1_947,
+    "package": 33_045,
+    "tests": 37_356,
     "Rust": 2_630,
-    "JavaScript, CSS and HTML": 1_099,
+    "JavaScript, CSS and HTML": 1_098,
     "modules": 203,
-    "exported names": 196,
+    "exported names": 189,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -19,6 +19,7 @@ import numpy as np
 import feemodel
 from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 
+plt.style.use("feemodel.plots.style")
 table = read_shipped_transactions().dropna(subset=["gas_used"])
 gas = table["gas_used"].to_numpy(np.int64)
 
@@ -77,7 +78,8 @@ ax.legend()
 #
 # A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
 # in blobs. Only the part of the fees for the size (``data_fees``) is counted here, because the fixed cost pays for
-# other expenses.
+# other expenses. Costs of your own belong to both: the rule announces a price from its gas and tip, and the posting
+# pays those of its submission.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
@@ -132,8 +134,9 @@ ax.axvspan(found.low, found.high, alpha=0.2, label="95 % interval")
 ax.axvline(found.margin, color="black", linewidth=1, label=f"margin {found.margin:.2f}")
 ax.set(xlabel="margin", ylabel="days at a loss [%]", title="Margin for the chosen risk")
 ax.legend()
-print(found)
+print(f"margin {found.margin:.3f} ({found.low:.3f} to {found.high:.3f})")
 
 # %%
 # To use your own numbers, change the file in step 1, the rule and posting in step 5, and the bound in step 7. The
-# command ``feemodel calibrate`` does the same in a shell.
+# command ``feemodel calibrate --transactions mine.csv --lower-bound none --upper-bound none --stream-ratio 0.52`` does
+# the same in a shell, on days of its own draw.

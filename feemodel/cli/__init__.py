@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from feemodel.cli.verb import Verb
 
 VERBS = {
-    "demo": "price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure",
+    "demo": "price real transactions with both fee formulas, and compare fees with L1 costs",
     "fee": "compute the priority fee for a size and a gas limit, with its parts",
     "explain": "explain one transaction or call: size, gas, parts of the fee, and the checks of a node",
     "compare": "price a transaction, a call or a file of them under every rollup's fee rule",
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed: list[inspect.BoundArguments] = []  # the arguments of the command, for errors
         try:
             code = _command(words, parsed)
-            sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter's end
+            sys.stdout.flush()  # report a full disk here, not at interpreter exit
             return code
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)

@@ -123,7 +123,7 @@ def command(
     }
     names = [one.name for one in rules]
     title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
-    heads = ("rule", "total", "L1 part", "L2 part", "in ETH", f"of {'linea' if 'linea' in names else names[0]}")
+    heads = ("rule", "total", "L1 part", "L2 part", "in gwei of ETH", f"of {'linea' if 'linea' in names else names[0]}")
     cells = [
         [*fee_cells(row), "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
          "" if row.ratio is None else f"{row.ratio:.3f}×"]
@@ -177,7 +177,7 @@ def _inline(subject: str, gas: int | None) -> Priced:
 
 
 def _file(path: str, columns: Mapping[str, str] | None, gas: int | None, *, set_code: bool) -> Priced:
-    """Return the transactions of a file, their gas used, `None` if it is unknown, and notes.
+    """Return the transactions of a file, their gas used (`None` if unknown), and notes.
 
     Those of type 4 are included only if every rule has a price for them.
     """
@@ -199,5 +199,8 @@ def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -
         share = (row.total_eth or 0) / row.total if row.total else 0
         return row.rule, row.l1_fee * share, row.l2_fee * share
 
-    plot_comparison([in_eth(row) for row in rows if row.total_eth is not None], figure.subplots())
-    figure.suptitle(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), fontsize=10)
+    shown = [in_eth(row) for row in rows if row.total_eth is not None]
+    plot_comparison(shown, figure.subplots())
+    totals = [(l1 + l2) / WEI_PER_GWEI for _, l1, l2 in shown]
+    figure.suptitle(f"The same transactions pay {min(totals):,.3g} to {max(totals):,.5g} gwei")
+    figure.supxlabel(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), x=1, ha="right")

@@ -1,4 +1,4 @@
-"""`feemodel demo`: price the real transactions in the package with both forms of the fee, and draw one figure."""
+"""`feemodel demo`: price the real transactions in the package with both forms of the fee."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, 
 
 @verb(out=TABLES, figure=True)
 def command() -> Answer:
-    """Price real transactions with both fee formulas, compare fees with L1 costs, and draw one figure."""
+    """Price real transactions with both fee formulas, and compare fees with L1 costs."""
     import numpy as np
 
     from feemodel.io.shipped import MONTH, read_shipped_l1_fees, read_shipped_transactions
@@ -45,30 +45,30 @@ def command() -> Answer:
             "notIncluded": NOT_INCLUDED}  # fmt: skip
     cells = [
         (row["pricing"], row["cost"], f"{row['recovery']:.2f}×", f"{row['revenueWei'] / WEI_PER_ETH:.6f}",
-         f"{row['costWei'] / WEI_PER_ETH:.6f}", f"{row['breakEvenMargin']:.3f}")
+         f"{row['costWei'] / WEI_PER_ETH:.6f}")
         for row in rows
     ]  # fmt: skip
     title = f"{len(real):,} real transactions, costs of {costs.name}, margin {costs.estimate_margin:g} [ETH]"
-    columns = ("form", "cost on L1", "ratio", "fees", "cost", "break-even")
     notes = [
         f"L1 fees: means of {MONTH}, base fee {in_gwei(round(base_fee))}, blob base fee "
         f"{in_gwei(round(blob_base_fee))}; assumed tip {in_gwei(submission.tip)}.",
-        "Break-even: the margin at which fees equal the cost. Posting is for full blobs, one by one.",
+        "Posting is for full blobs, one by one.",
         f"Not included: {NOT_INCLUDED}.",
     ]
     return Answer(
-        data, [Table(title, columns, cells, left=2)], notes, file=rows,
+        data, [Table(title, ("form", "cost on L1", "ratio", "fees", "cost"), cells, left=2)], notes, file=rows,
         figure=lambda figure: _draw(figure, real, cost_per_byte, costs, l1_fees, submission, rows[0]), size=(7.5, 5.6),
     )  # fmt: skip
 
 
 def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
-    from feemodel.simulation.recovery import break_even_margin, revenue
+    from feemodel.simulation.recovery import revenue
 
-    def paid(margin: float) -> Any:
-        return revenue(form.parts(load.compressed_size, load.gas, margin), load.gas, base_fee=form.base_fee)
-
-    income, cost = paid(preset.estimate_margin), load.compressed_bytes * cost_per_byte
+    parts, cost = (
+        form.parts(load.compressed_size, load.gas, preset.estimate_margin),
+        load.compressed_bytes * cost_per_byte,
+    )
+    income = revenue(parts, load.gas, base_fee=form.base_fee)
     return {
         "pricing": form.name,
         "cost": "posting",
@@ -77,8 +77,6 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
         "revenueShares": income.shares(),
         "costWei": round(cost),
         "recovery": income.total / cost,
-        "recoveryOfSizePart": income.size / cost,
-        "breakEvenMargin": break_even_margin(lambda margin: paid(margin).total - cost),
     }
 
 
@@ -102,8 +100,5 @@ def _draw(
     surface = xarray.DataArray(np.divide.outer(fees, cost), axes, name="recovery").to_dataset()
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
-    figure.suptitle(
-        f"The fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting them\n"
-        f"costs of {preset.name}; L1 fees of {MONTH}; assumed L1 tip {submission.tip / WEI_PER_GWEI:g} gwei",
-        fontsize=10,
-    )
+    figure.suptitle(f"All fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting")
+    figure.supxlabel(f"Costs: {preset.name}. L1 fees: Ethereum, {MONTH}", x=1, ha="right")

@@ -47,7 +47,7 @@ NOTED = (
 
 @dataclass(frozen=True)
 class Scenario(History):
-    """L1 fees of an experiment: the history, or paths of a block bootstrap; of its length if no hours are given."""
+    """L1 fees of an experiment: the history, or paths of a block bootstrap, by default of the history's length."""
 
     paths: Paths = 1
     hours: Hours = None

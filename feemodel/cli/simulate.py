@@ -97,6 +97,7 @@ def command(
         from feemodel.plots import plot_path
 
         plot_path(found, figure.subplots(4, 1, sharex=True))
+        figure.suptitle(f"Data fees are {float(found.recovery[0]):.2f} times the cost of posting")
 
     values, table = measured(found, title)
     return Answer(

@@ -1,4 +1,4 @@
-"""Prices of a node: a pricing form with its costs, the margins, and the priority fees suggested to wallets."""
+"""Prices of a node: costs, margins, and the priority fees suggested to wallets."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace

@@ -80,7 +80,7 @@ class Transaction:
     max_priority_fee: int | None = None  #: only in types 2 and 4 [wei / gas]
     max_fee: int | None = None  #: only in types 2 and 4 [wei / gas]
     max_fee_per_blob_gas: int | None = None  #: only in calls [wei / gas]
-    gas_limit: int | None = None  #: required with a type
+    gas_limit: int | None = None  #: required except in calls
     to: bytes | None = None  #: 20 bytes; `None` creates a contract
     value: int = 0  #: [wei]
     data: bytes = b""
@@ -173,7 +173,7 @@ class Transaction:
 def completed(
     call: Transaction, *, gas: int, nonce: int, base_fee: int, chain_id: int, creates: bytes | None = None
 ) -> Transaction:
-    """Return the unsigned transaction made from a call, see `fill`, without checks; a creation has `creates` as `to`.
+    """Return the unsigned transaction of a call, see `fill`, without checks; a creation gets `creates` as `to`.
 
     >>> completed(Transaction(type=None, to=bytes(20)), gas=21_048, nonce=0, base_fee=7, chain_id=1).gas_price
     7

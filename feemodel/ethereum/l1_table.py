@@ -16,7 +16,7 @@ L1_NAMES = {
     "block_number": ("block_number", "number", "blockNumber", "execution_payload_block_number"),
     "timestamp": (
         "timestamp", "time", "block_timestamp", "block_time", "blockTimestamp", "block_date_time",
-        "slot_start_date_time",
+        "slot_start_date_time", "datetime", "date",
     ),
     "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas", "execution_payload_base_fee_per_gas"),
     "excess_blob_gas": ("excess_blob_gas", "excessBlobGas", "execution_payload_excess_blob_gas"),
@@ -31,7 +31,7 @@ L1_NAMES = {
 
 
 def l1_table(name: str, table: Any) -> dict[str, Any]:
-    """Return the columns of a table of L1 fees that have values, by the names of this package.
+    """Return the non-empty columns of a table of L1 fees, by the names of this package.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Kinds of the fields of states and messages, as annotations, and the check of a value by its annotation.
+"""Annotated types of the fields of states and messages, and their checks.
 
 Callers can build states and messages without the JSON-RPC parsers, so an engine names the field that it cannot take.
 """

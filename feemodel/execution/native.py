@@ -141,7 +141,7 @@ class Native:
         self, function: Callable[..., Any], call_state: CallState, message: Message, gas_limit: int,
         asked: dict[str, Any], limits: Limits = limits,
     ) -> Any:  # fmt: skip
-        """Return what a function of the package answers, or raise the error of an execution without an outcome."""
+        """Return the answer of a function of `feemodel_native`, or raise its error."""
         try:
             return function(*self._ready(call_state, message), **asked)
         except native.MissingHash as error:

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.errors import InvalidInput
 from feemodel.explorer.inputs import BytePoint, Point, VerificationPoint
 from feemodel.linea import CostPerByte, VerificationCost, variable_cost
 from feemodel.linea.pricing_forms import Form
-from feemodel.simulation.recovery import break_even_margin
 
 POSTED = "blob submission at these L1 fees"
 VERIFIED = "verification at these L1 fees"
@@ -99,19 +97,9 @@ def recovery(point: Point, found: Columns) -> dict[str, Any] | None:
 
 
 def recovery_of(point: Any, found: Columns) -> dict[str, Any] | None:
-    """Return the L1 cost, the recovered shares and the break-even margin of one fee; `None` without L1 fees."""
+    """Return the L1 cost and the recovered shares of one fee; `None` without L1 fees."""
     columns = recovery(point, found)
-    if columns is None or found.l1_costs is None:
+    if columns is None:
         return None
-    (cost,) = found.l1_costs
-
-    def surplus(margin: float) -> float:
-        parts = found.form.parts(point.compressed_size, point.gas, margin)
-        return float((found.form.base_fee + parts.total) * point.gas - cost)
-
-    try:
-        margin = round(break_even_margin(surplus), 4)
-    except InvalidInput:  # no margin covers the cost
-        margin = None
     one = {name: value if name == "basis" else value[0] for name, value in columns.items()}
-    return one | {"costPerByte": float(l1_cost_per_byte(point)), "breakEvenMargin": margin}
+    return one | {"costPerByte": float(l1_cost_per_byte(point))}

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING
 from feemodel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from feemodel.io.blocks import parse_blocks as parse_blocks
-    from feemodel.io.blocks import read_blocks as read_blocks
-    from feemodel.io.blocks import read_l1_fees as read_l1_fees
     from feemodel.io.fee_history import FeeHistory as FeeHistory
     from feemodel.io.fee_history import parse_fee_history as parse_fee_history
-    from feemodel.io.fetch import fetch_blocks as fetch_blocks
     from feemodel.io.fetch import get_blocks as get_blocks
-    from feemodel.io.fetch import parse_block_range as parse_block_range
+    from feemodel.io.l1 import read_l1_fees as read_l1_fees
     from feemodel.io.node import Node as Node
     from feemodel.io.node import NodeError as NodeError
     from feemodel.io.results import FinishedFolder as FinishedFolder

@@ -22,32 +22,18 @@ class FeeHistory:
     blob_gas_used_ratios: tuple[float, ...]  #: n values; empty if the node does not return them [1]
     rewards: tuple[tuple[int, ...], ...]  #: n rows, with a priority fee for each requested percentile [wei / gas]
 
-    def as_table(self, *, reward: int | None = None) -> dict[str, Any]:
+    def as_table(self) -> dict[str, Any]:
         """Return the columns that `feemodel.simulation.scenarios.replay` needs, one row per block.
 
-        Blob base fees are left out if all of them are 0, because geth returns 0 for blocks before Cancun.
-
-        Parameters
-        ----------
-        reward : index of the percentile that is used as the tip, counted from 0; required if the history has several
-            percentiles.
-
-        Returns
-        -------
-        dict : name of a column → list of `n` values; fees [wei / gas], ratios [1].
-
-        Raises
-        ------
-        InvalidInput : `reward` is out of range, or is missing although the history has several percentiles.
+        Blob base fees are left out if all of them are 0, because geth returns 0 for blocks before Cancun. Raises
+        `InvalidInput` for a history of several percentiles, of which only one can be the tip.
 
         >>> FeeHistory(16, (7, 8), (0.5,), (), (), ((3,),)).as_table()["tip"]
         [3]
         """
         count, asked = len(self.gas_used_ratios), len(self.rewards[0]) if self.rewards else 0
-        if (asked > 1 and reward is None) or (reward is not None and not 0 <= reward < asked):
-            raise InvalidInput(
-                "reward", f"expected the index (from 0) of the percentile that is the tip, below {asked}", reward
-            )
+        if asked > 1:
+            raise InvalidInput("the fee history", "expected one percentile, which is the tip", asked)
         table: dict[str, Any] = {
             "slot": list(range(count)),
             "block_number": [self.oldest_block + index for index in range(count)],
@@ -59,7 +45,7 @@ class FeeHistory:
             if self.blob_gas_used_ratios:
                 table["blob_gas_used_ratio"] = list(self.blob_gas_used_ratios)
         if asked:
-            table["tip"] = [row[reward or 0] for row in self.rewards]
+            table["tip"] = [row[0] for row in self.rewards]
         return table
 
 
@@ -88,9 +74,7 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
         result = result["result"]
     if not isinstance(result, Mapping):
         raise InvalidInput("the fee history", "expected the answer of eth_feeHistory", result)
-    ratios = _ratios(result, "gasUsedRatio")
-    blob_ratios = _ratios(result, "blobGasUsedRatio") if result.get("blobGasUsedRatio") is not None else ()
-    _check_length("blobGasUsedRatio", blob_ratios, len(ratios), may_be_empty=True)
+    ratios, blob_ratios = (_ratios(result, name) for name in ("gasUsedRatio", "blobGasUsedRatio"))
     blob_fees = result.get("baseFeePerBlobGas")
     history = FeeHistory(
         oldest_block=as_integer("oldestBlock", result.get("oldestBlock")),
@@ -100,8 +84,11 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
         blob_gas_used_ratios=blob_ratios,
         rewards=_rewards(result, ratios),
     )
-    _check_length("baseFeePerGas", history.base_fees, len(ratios) + 1)
-    _check_length("baseFeePerBlobGas", history.blob_base_fees, len(ratios) + 1, may_be_empty=not blob_ratios)
+    count = len(ratios)
+    _check_length("baseFeePerGas", history.base_fees, count + 1)
+    _check_length("baseFeePerBlobGas", history.blob_base_fees or range(count + 1), count + 1)
+    _check_length("blobGasUsedRatio", blob_ratios or range(count), count)
+    _check_length("reward", history.rewards or range(count), count)
     return history
 
 
@@ -110,6 +97,8 @@ def _fees(name: str, values: Any) -> tuple[int, ...]:
 
 
 def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
+    if name != "gasUsedRatio" and result.get(name) is None:
+        return ()
     ratios = sequence(name, result.get(name))
     for index, ratio in enumerate(ratios):
         if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= sys.float_info.max:
@@ -118,23 +107,20 @@ def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 
 def _rewards(result: Mapping[str, Any], ratios: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    if not result.get("reward"):  # if no percentile was requested, `reward` is absent, null or empty
-        return ()
-    rows = sequence("reward", result["reward"])
-    _check_length("reward", rows, len(ratios))
+    rows = sequence("reward", result.get("reward") or [])  # absent, null or empty if no percentile was requested
     asked = max((len(row) for row in rows if isinstance(row, list)), default=0)
     # For a block without transactions, go-ethereum returns a list of zeros as rewards, and other nodes return null.
+    is_empty = [used == 0 for used in ratios] + [False] * len(rows)
     rewards = tuple(
-        (0,) * asked if row is None and not used else _fees(f"reward[{index}]", row)
-        for index, (row, used) in enumerate(zip(rows, ratios, strict=True))
+        (0,) * asked if row is None and is_empty[index] else _fees(f"reward[{index}]", row)
+        for index, row in enumerate(rows)
     )
     for index, row in enumerate(rewards):
-        _check_length(f"reward[{index}]", row, len(rewards[0]))
+        _check_length(f"reward[{index}]", row, asked)
     return rewards if asked else ()
 
 
-def _check_length(name: str, values: Any, length: int, *, may_be_empty: bool = False) -> None:
-    if len(values) != length and not (may_be_empty and not values):
-        raise InvalidInput(
-            name, f"expected {length} values, because of the length of gasUsedRatio, not {len(values)}", values
-        )
+def _check_length(name: str, values: Sequence[Any], length: int) -> None:
+    if len(values) != length:
+        reason = f"expected {length} values, because of the length of gasUsedRatio, not {len(values)}"
+        raise InvalidInput(name, reason, values)

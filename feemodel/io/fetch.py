@@ -1,29 +1,23 @@
-"""Fetch blocks, and the tips paid in the blocks, from a node into a table or a Parquet file."""
+"""Fetch blocks, and the tips paid in the blocks, from a node into a table."""
 
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import islice
-from typing import Any
 
 import pandas as pd
 
 from feemodel._processors import map_in_order
-from feemodel.checks import whole_scalar
+from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
-from feemodel.io.blocks import checked_percentile, with_count
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
-from feemodel.io.files import PathLike, written_whole
 from feemodel.io.formats import table_of_objects
 from feemodel.io.node import Node, NodeError
 from feemodel.io.polled import quantity_in
 from feemodel.io.tables import BLOCKS
-from feemodel.io.values import ARROW_TYPES
 from feemodel.progress import Progress, reporting
 
-ROW_GROUP = 10_000  # number of blocks held in memory at a time, which take a few megabytes
 MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
@@ -31,19 +25,7 @@ _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
 
 
 def parse_block_range(text: str) -> range:
-    """Parse a range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
-
-    Parameters
-    ----------
-    text : two block numbers, separated by a colon.
-
-    Returns
-    -------
-    The range of block numbers.
-
-    Raises
-    ------
-    InvalidInput : the text does not have the form `A:B`, or A is not less than B.
+    """Return the range of blocks `A:B`, which includes A and excludes B, as in Python and cryo.
 
     >>> parse_block_range("19426587:19426590")
     range(19426587, 19426590)
@@ -104,81 +86,6 @@ got range(7, 7)
         return pd.concat(tables, ignore_index=True)
 
 
-def fetch_blocks(
-    url: str,
-    blocks: range,
-    out: PathLike,
-    *,
-    overwrite: bool = False,
-    tip_percentile: float | None = None,
-    concurrency: int = 8,
-    calls_per_request: int = CALLS_PER_REQUEST,
-    timeout: float = 10.0,
-    retries: int = 4,
-    progress: Progress = True,
-) -> None:
-    """Fetch a range of blocks from a node and write them to a Parquet file, which `feemodel.io.read_blocks` reads.
-
-    The file has the columns of `feemodel.io.tables.BLOCKS`; the metadata of each field states its unit and meaning.
-    The file becomes visible only after it is complete; an error or an interrupt leaves no file. Memory holds at most
-    10,000 blocks, plus the blocks of pending requests.
-
-    Parameters
-    ----------
-    url : address of the node, http:// or https://.
-    blocks : consecutive block numbers.
-    out : path of the file.
-    overwrite : whether to replace a file that exists.
-    tip_percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100. The columns `tip` and
-        `blob_base_fee` are filled from `eth_feeHistory`, but stay empty if `tip_percentile` is `None`.
-    concurrency : maximum number of concurrent requests, up to 256.
-    calls_per_request : number of blocks in one JSON-RPC batch.
-    timeout : maximum time of an attempt, including the wait for a free connection [s].
-    retries : number of retries after a failed attempt.
-    progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
-        with the number of blocks received since the previous call.
-
-    Raises
-    ------
-    InvalidInput : an invalid range, address or limit, a file that exists although `overwrite` is not set, or a folder
-        that is not writable.
-    UpstreamError : the node cannot be reached; a block is missing, has a wrong number, lacks a field or is not the
-        child of the previous block; or `tip_percentile` is given and the node has no fee history of these blocks.
-
-    >>> fetch_blocks("http://localhost:8545", range(7, 7), "blocks.parquet")
-    Traceback (most recent call last):
-    feemodel.errors.InvalidInput: blocks: expected a range of at least one block number, with step 1, \
-got range(7, 7)
-    """
-    _check(blocks, concurrency, calls_per_request, tip_percentile)
-    with (
-        written_whole(out, overwrite=overwrite) as file,
-        Node(url, timeout=timeout, retries=retries, connections=concurrency) as node,
-        reporting(progress, len(blocks), "blocks") as report,
-        closing(_tables(node, blocks, concurrency, calls_per_request, tip_percentile, report)) as tables,
-    ):
-        _write(file, tables, -(-ROW_GROUP // calls_per_request), tip_percentile)
-
-
-def _write(file: Any, tables: Iterator[pd.DataFrame], tables_in_group: int, tip_percentile: float | None) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema(
-        pa.field(
-            column.name,
-            ARROW_TYPES[column.kind],
-            nullable=column.presence != "always",
-            metadata={"unit": column.unit, "meaning": column.meaning}
-            | ({"percentile": f"{tip_percentile:g}"} if column.name == "tip" and tip_percentile is not None else {}),
-        )
-        for column in BLOCKS.columns
-    )
-    with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-        while group := list(islice(tables, tables_in_group)):
-            writer.write_table(pa.Table.from_pandas(pd.concat(group), schema, preserve_index=False))
-
-
 def _tables(
     node: Node,
     blocks: range,
@@ -212,7 +119,7 @@ def _table(node: Node, tip_percentile: float | None, numbers: Sequence[int]) -> 
             raise UpstreamError(f"{node.name}: expected block {number}, the node returned {answer!r:.80}")
     where = f"{node.name}: blocks {numbers[0]} to {numbers[-1]}"
     try:
-        table = table_of_objects([*map(with_count, answers)], BLOCKS)
+        table = table_of_objects(answers, BLOCKS)
     except InvalidInput as error:
         raise UpstreamError(f"{where}: {error}") from None
     if (returned := table["block_number"].tolist()) != list(numbers):
@@ -270,5 +177,5 @@ def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percenti
     if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
         raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)
-    if tip_percentile is not None:
-        checked_percentile("tip_percentile", tip_percentile)
+    if tip_percentile is not None and real_scalar("tip_percentile", tip_percentile) > 100.0:
+        raise InvalidInput("tip_percentile", "expected a number from 0 to 100", tip_percentile)

@@ -10,7 +10,7 @@ a number of seconds or a timestamp, and a 128-bit integer is 16 bytes in little-
 (clickhouse.com/docs/interfaces/formats/Parquet, read in November 2026).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -62,19 +62,13 @@ class Source(NamedTuple):
 
     name: str
     scale: Fraction  #: factor from the unit of the file to the unit of the table
+    unit: str = ""  #: unit that the caller gave
 
 
 def names_of(schema: Schema, ours: str) -> tuple[str, ...]:
     """Return the names that a column of the table may have in a file, except names of other columns of the table."""
     own = {column.name for column in schema.columns} - {ours}
     return tuple(name for name in NAMES.get(ours, (ours,)) if name not in own)
-
-
-def missing(schema: Schema, found: Collection[str], given: Collection[str]) -> list[str]:
-    """Return the required columns that a file lacks. `given`: columns for which the caller gave the name."""
-    needed = [column.name for column in schema.columns if column.presence != "optional" and column.name not in given]
-    names = {ours: names_of(schema, ours) for ours in needed}
-    return [" or ".join(theirs) for theirs in names.values() if not any(name in found for name in theirs)]
 
 
 def parse_columns(given: Mapping[str, str] | None, schema: Schema) -> dict[str, Source]:
@@ -111,7 +105,7 @@ def parse_columns(given: Mapping[str, str] | None, schema: Schema) -> dict[str, 
                 f"{unit} is not a unit of this column, whose values are in {column.unit or 'no unit'}",
                 theirs,
             )
-        chosen[ours] = Source(source, UNITS[unit])
+        chosen[ours] = Source(source, UNITS[unit], unit)
     return chosen
 
 
@@ -152,7 +146,7 @@ def check_spelling(found: Iterable[str], schema: Schema, read: Mapping[str, Sequ
 
 
 def read_table(path: PathLike, schema: Schema, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Read a Parquet, CSV or JSON file; the attribute `names_in_file` has the names of the columns found."""
+    """Read a Parquet, CSV or JSON file; the attributes `name` and `unit` say how each column is called there."""
     container = container_of(path)
     if container == "json":
         return table_of_objects(json_objects(contents(path)), schema, columns)
@@ -173,7 +167,7 @@ def table_of_objects(
         return make_table(schema.columns, {}, 0)
     read = _columns_of([*dict.fromkeys(name for row in rows for name in row)], schema, columns)
     for one in schema.columns:
-        if one.presence == "nullable":  # it may be null, but must be said
+        if one.presence == "nullable":  # may be null, but not absent
             names = {source.name for source in read[one.name]}
             for number, row in enumerate(rows, 1):
                 if names.isdisjoint(row):
@@ -185,7 +179,9 @@ def table_of_objects(
 def _columns_of(found: Sequence[str], schema: Schema, columns: Mapping[str, str] | None) -> dict[str, list[Source]]:
     """Return the columns of a file to read for a table; raises `InvalidInput` for missing and misspelt columns."""
     given = parse_columns(columns, schema)
-    if lacking := missing(schema, found, given):
+    needed = [one.name for one in schema.columns if one.presence != "optional" and one.name not in given]
+    names = [names_of(schema, ours) for ours in needed]
+    if lacking := [" or ".join(theirs) for theirs in names if not any(name in found for name in theirs)]:
         advice = f"({schema.option} FIELD=NAME, or columns={{FIELD: NAME}}, if a column has another name)"
         reason = f"{schema.name} also need {', '.join(lacking)} {advice}"
         raise InvalidInput("columns", reason, ", ".join(found))
@@ -198,7 +194,7 @@ def _table(schema: Schema, read: Mapping[str, list[Source]], values: Any, rows: 
     """Return a table from the columns of a file: arrays of Arrow, or lists."""
     arrays = {one.name: _array(one, read[one.name], values) for one in schema.columns if one.name in read}
     made = make_table(schema.columns, arrays, rows)
-    made.attrs["names_in_file"] = {ours: named[0].name for ours, named in read.items()}
+    made.attrs |= {name: {ours: getattr(named[0], name) for ours, named in read.items()} for name in ("name", "unit")}
     return made
 
 

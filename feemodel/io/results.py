@@ -84,7 +84,7 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 class FinishedFolder:
     """Folder of one run, with its description and a file per finished piece of a `sweep` or path of a `simulate` run.
 
-    Each file becomes visible only when it is complete. Raises `InvalidInput` if there is no such folder.
+    Each file becomes visible only when it is complete. The folder is made if it does not exist.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -99,8 +99,8 @@ class FinishedFolder:
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
-        if not self.folder.is_dir():
-            raise InvalidInput("folder", "expected a folder that exists", str(folder))
+        with reading(self.folder):
+            self.folder.mkdir(exist_ok=True)
 
     def open(self, experiment: str) -> None:
         """Set the description of the run, a JSON object; raises `InvalidInput` if the folder has another one."""

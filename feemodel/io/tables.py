@@ -12,7 +12,6 @@ A column has one of these kinds:
 | list   | object column; a value has the items of a list in the file                                                  |
 | amount | object column of Python ints, because amounts in wei may exceed 64 bits                                     |
 | data   | bytes, as pandas' binary[pyarrow]                                                                           |
-| flag   | pandas' boolean                                                                                             |
 
 A missing value is `<NA>`; a column that is not in the file contains only `<NA>`. Rows are sorted by block number (and
 index within the block); duplicate blocks or transactions are refused. Gaps between block numbers are allowed, for
@@ -41,7 +40,6 @@ _NULLABLE: "dict[str, ExtensionDtype | np.dtype[Any]]" = {
     **dict.fromkeys(OBJECTS, np.dtype(object)),
     "real": pd.Float64Dtype(),
     "data": pd.ArrowDtype(pa.binary()),
-    "flag": pd.BooleanDtype(),
 }
 
 HASH, ADDRESS = 32, 20  # bytes
@@ -90,8 +88,6 @@ BLOCKS = Schema(
         Column("excess_blob_gas", "whole", "gas", "determines the blob base fee", "optional"),
         Column("blob_base_fee", "whole", "wei / gas", "as reported by the node; missing before Cancun", "optional"),
         Column("tip", "whole", "wei / gas", "priority fee at a percentile of the gas; 0 in an empty block", "optional"),
-        Column("transaction_count", "whole", "1", "number of transactions in the block", "optional"),
-        Column("size", "whole", "bytes", "size of the encoded block", "optional"),
         Column("extra_data", "data", "", "extra data of the header; on Linea the pricing record", "optional"),
     ),
 )
@@ -124,17 +120,6 @@ TRANSACTIONS = Schema(
         Column("s", "amount", "1", "part of the signature", "optional"),
         Column("gas_used", "whole", "gas", "from the receipt", "optional"),
         Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
-        Column("success", "flag", "", "from the receipt", "optional"),
-    ),
-)
-
-RECEIPTS = Schema(
-    "receipts",
-    (
-        Column("transaction_hash", "data", "", "", length=HASH),
-        Column("gas_used", "whole", "gas", "after refunds"),
-        Column("effective_gas_price", "whole", "wei / gas", "the price paid", "optional"),
-        Column("success", "flag", "", "missing before Byzantium", "optional"),
     ),
 )
 
@@ -206,14 +191,10 @@ def in_order(table: pd.DataFrame, *keys: str) -> pd.DataFrame:
 
     Raises `InvalidInput` if two rows have the same values in these columns.
     """
-    if len(table) < 2 or table[list(keys)].isna().any(axis=None):
-        return table
-    first = table[keys[0]].to_numpy()
-    if len(keys) == 1 and (np.diff(first) > 0).all():  # large tables are usually sorted already
+    if table[list(keys)].isna().any(axis=None):
         return table
     table = table.sort_values(list(keys), kind="stable", ignore_index=True)
-    twice = table.duplicated(list(keys)).to_numpy()
-    if twice.any():
+    if (twice := table.duplicated(list(keys)).to_numpy()).any():
         values = table[list(keys)].to_numpy()[int(np.argmax(twice))].tolist()
         raise InvalidInput(", ".join(keys), "expected unique rows", values[0] if len(values) == 1 else values)
     return table

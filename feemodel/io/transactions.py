@@ -1,26 +1,20 @@
 """Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction_fields import FIELD_OF
 from feemodel.io.files import PathLike, column_names, container_of, contents, json_objects, reading
 from feemodel.io.formats import read_table, table_of_objects
-from feemodel.io.tables import RAW_TRANSACTIONS, RECEIPTS, TRANSACTIONS, Schema, in_order
+from feemodel.io.tables import RAW_TRANSACTIONS, TRANSACTIONS, Schema, in_order
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
-RECEIPT_COLUMNS = ("gas_used", "effective_gas_price", "success")
 
 
-def read_transactions(
-    path: PathLike, *, columns: Mapping[str, str] | None = None, receipts: PathLike | None = None
-) -> pd.DataFrame:
+def read_transactions(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Read the transactions of a file, sorted by block number and index.
 
     Parameters
@@ -32,9 +26,6 @@ def read_transactions(
     columns : column of the table → column of the file, for names that are not in
         `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
         the table: `{"input": "payload", "gas_price": "price:gwei"}`.
-    receipts : file of receipts of the same transactions: ethereum-etl, or responses of `eth_getBlockReceipts` or
-        `eth_getTransactionReceipt`. The columns `gas_used`, `success` and `effective_gas_price` are filled from the
-        receipts.
 
     Returns
     -------
@@ -43,8 +34,8 @@ def read_transactions(
 
     Raises
     ------
-    UnreadableFile : a file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
-        transaction; or `receipts` lacks a transaction. The error message names the file, the row and the value.
+    UnreadableFile : the file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
+        transaction. The error message names the file, the row and the value.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,11 +48,9 @@ def read_transactions(
     """
     with reading(path):
         if container_of(path) == "json":
-            table = parse_transactions(contents(path), columns=columns)
-        else:
-            names = column_names(path, container_of(path))
-            table = _ordered(read_table(path, _schema({*names, *(columns or {})}), columns))
-    return table if receipts is None else _with_receipts(table, receipts)
+            return parse_transactions(contents(path), columns=columns)
+        names = column_names(path, container_of(path))
+        return _ordered(read_table(path, _schema({*names, *(columns or {})}), columns))
 
 
 def _schema(names: Collection[str]) -> Schema:
@@ -77,7 +66,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Parameters
     ----------
-    data : one of the following: blocks with full transactions, in a form that `feemodel.io.parse_blocks` accepts;
+    data : one of the following: blocks with full transactions, one, a list, or one per line;
         responses of `eth_getTransactionByHash`; transactions in a list or one per line, with the field names of
         `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions, one per line. A raw
         transaction is the signed EIP-2718 encoding in hexadecimal with 0x, or a JSON object with `raw` (the signed
@@ -118,20 +107,3 @@ def _of_block(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             raise InvalidInput("transactions", reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
         yield {"timestamp": item.get("timestamp"), **own}
-
-
-def _with_receipts(table: pd.DataFrame, path: PathLike) -> pd.DataFrame:
-    with reading(path):
-        receipts = read_table(path, RECEIPTS)
-        if (twice := receipts["transaction_hash"].duplicated()).any():
-            _refuse("expected one receipt per transaction, not two", receipts["transaction_hash"], twice.to_numpy())
-        positions = pd.Index(receipts["transaction_hash"]).get_indexer(pd.Index(table["transaction_hash"]))
-        if (positions < 0).any():
-            _refuse("the file has no receipt of this transaction", table["transaction_hash"], positions < 0)
-    return table.assign(
-        **{name: receipts[name].take(positions).astype(table[name].dtype).array for name in RECEIPT_COLUMNS}
-    )
-
-
-def _refuse(reason: str, hashes: "pd.Series[Any]", bad: NDArray[np.bool_]) -> NoReturn:
-    raise InvalidInput("transaction_hash", reason, to_hex(hashes.iloc[int(bad.argmax())]))

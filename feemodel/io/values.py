@@ -27,12 +27,11 @@ from feemodel.io.files import NO_VALUE, parse_json
 
 #: Kinds of values: `whole` is an integer below 2**63, `amount` is an integer below 2**256, `fee` is an amount of wei
 #: that may have a fraction, `real` is a double, and `time` is a number of seconds.
-Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "list", "data", "flag"]
+Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "list", "data"]
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
 ARROW_TYPES = {
     "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
-    "flag": pa.bool_(),
 }  # fmt: skip
 OBJECTS = ("amount", "list")  # kinds of columns that hold Python objects
 WORD = 32  # size of a 256-bit number [byte]
@@ -40,14 +39,13 @@ EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
 LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
 LARGEST = {"time": LATEST - 1, "type": MAX_TYPE, "whole": INT64_MAX, "fee": INT64_MAX}
 ONE = Fraction(1)
-FLAGS = {1: True, 0: False, "1": True, "0": False, "0x1": True, "0x0": False, "true": True, "false": False}
 # A double as text: Python writes the exponent with "e", and Java with "E"; 2**256 - 1 has 78 digits.
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 _PLAIN = "^(0|[1-9][0-9]{0,17})$"
 
 
 def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
-    """Return one value as a Python int, float, bytes, bool or list; `scale` = its unit / unit of the table.
+    """Return one value as a Python int, float, bytes or list; `scale` = its unit / unit of the table.
 
     >>> cell("whole", "0x5208", "gas_used"), cell("fee", "1.5", "base_fee", Fraction(10**9))
     (21000, 1500000000)
@@ -66,11 +64,6 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
             joined = isinstance(value, str) and not value.startswith("[")
             listed = parse_json(value, name) if isinstance(value, str) and not joined else value
             return sequence(name, value.replace(";", ",").split(",") if joined else listed)
-        case "flag":
-            known = value.lower() if isinstance(value, str) else value
-            if not isinstance(known, (int, float, str, Decimal)) or known not in FLAGS:
-                raise InvalidInput(name, "expected true, false, 1 or 0", value)
-            return FLAGS[known]
         case _:
             return _number(kind, value, name, scale)
 

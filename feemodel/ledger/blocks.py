@@ -106,7 +106,7 @@ class _Work:
 
     @property
     def kept(self) -> AccountLeaf | None:
-        """Account before the block whose leaf and storage tree are kept."""
+        """Account before the block, if its leaf and storage tree are kept."""
         return None if self.destroyed else self.stored
 
     @property
@@ -259,7 +259,7 @@ def _work(hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
 
 
 def _checked_slots(store: Store, work: _Work) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, int]]:
-    """Check the slots of an account before the block; return their floors in the tree, and the values that change.
+    """Check an account's slots before the block; return the leaf at or before each, and the values that change.
 
     An account that was destroyed starts with an empty tree, so each of its slots with a value changes.
     """

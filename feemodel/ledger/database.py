@@ -14,7 +14,7 @@ ADVICE = {
     sqlite3.SQLITE_BUSY: "another process writes to it",
     sqlite3.SQLITE_LOCKED: "another process writes to it",
     sqlite3.SQLITE_CANTOPEN: "check that the file and its folder exist and can be written",
-    # Writes of the file through which processes share memory fail with codes of their own on a full disk.
+    # On a full disk, SQLite's shared-memory file fails with these codes.
     sqlite3.SQLITE_IOERR_SHMOPEN: "check that its disk has room",
     sqlite3.SQLITE_IOERR_SHMSIZE: "check that its disk has room",
     sqlite3.SQLITE_IOERR_WRITE: "check that its disk has room",

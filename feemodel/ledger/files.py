@@ -360,7 +360,7 @@ def _logged_fields(side: Any) -> AccountFields | None:
 
 def _logged_slot(account_gone: bool, hashed: Any, prior: Any, new: Any, _: Any, known: Any = b"") -> SlotChange | None:
     before, after, slot = _integer(prior), _integer(new), _bytes(known).rjust(WORD_SIZE, b"\0")
-    if keccak256(slot) == _sized(hashed, WORD_SIZE):  # if `known` is empty, the slot is 0 or unknown
+    if keccak256(slot) == _sized(hashed, WORD_SIZE):  # an empty `known` means slot number 0, or an unknown slot
         return SlotChange(slot, before, after)
     if account_gone and not after:
         return None

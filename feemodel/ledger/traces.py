@@ -140,7 +140,7 @@ def _change(store: Store, address: bytes, account: _Account) -> AccountChange:
     head = store.head
     slots = []
     for slot, (first, last) in account.slots.items():
-        if cleared and head:  # slots that the destruction cleared unseen show as zero in later transactions
+        if cleared and head:  # after a destruction, the trace shows cleared slots as 0
             first = store.slot(head.number, address, slot)
         slots.append(SlotChange(slot, first, last if after else 0))
     code = after[2] if after and after[2] and (before is None or cleared or after[2] != before[2]) else None

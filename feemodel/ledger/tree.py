@@ -308,7 +308,7 @@ def _old_nodes(rows: Rows, versions: Sequence[Version], levels: Sequence[Numbers
 
 
 def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
-    """Store the pages that change by edits of keys, sorted; return the top page. `None` removes a key."""
+    """Apply sorted edits of keys; store the changed pages and return the top page. `None` removes a key."""
     first, added = rows.next_number("page"), list[tuple[int, bytes]]()
 
     def cut(height: int, entries: list[bytes]) -> list[bytes]:

@@ -6,7 +6,7 @@ verification_priority_fee, verification_breakdown, verification_margin, Verifica
 variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
 recorded_variable_cost, priority_fee_from_l1 : variable cost of a pricing record, and priority fee, from L1 fees
 PricingRecord : the costs in a block's extraData, in whole kwei
-fee_bytes, fee_payloads : bytes that a node measures for a call or transaction
+fee_bytes : bytes that a node measures for a call or transaction
 fee_size, fee_sizes : compressed sizes of the bytes that a node measures
 node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
 explain : size, fee, wallet fees and checks of one transaction
@@ -24,7 +24,6 @@ from feemodel._lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.linea._explanation import explain as explain
     from feemodel.linea._measure import fee_bytes as fee_bytes
-    from feemodel.linea._measure import fee_payloads as fee_payloads
     from feemodel.linea._measure import fee_size as fee_size
     from feemodel.linea._measure import fee_sizes as fee_sizes
     from feemodel.linea._node import Check as Check

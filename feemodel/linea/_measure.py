@@ -25,36 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def fee_payloads(
-    transactions: "pd.DataFrame", *, form: str = "sender_unsigned", chain_id: int = LINEA_CHAIN_ID
-) -> list[bytes]:
-    """Return the bytes that a node measures for each transaction of a table, in the order of the rows.
-
-    Parameters
-    ----------
-    transactions : a table of `feemodel.io.read_transactions`, or a table of your own with
-        the same column names.
-    form : encoding: "sender_unsigned", "unsigned" or "signed". If the table has no signatures, "signed" uses
-        placeholder signatures, which are as long as real signatures.
-    chain_id : chain id for transactions that have no chain id in the table.
-
-    Returns
-    -------
-    list of `bytes` objects, one for each row of the table.
-
-    Raises
-    ------
-    InvalidInput : a missing column, or a row that is not a transaction of type 0, 1 or 2. The error names the row,
-        counted from 1, and the column.
-
-    >>> import pandas as pd
-    >>> row = {"from": bytes(20), "to": bytes(20), "value": 1, "input": b"", "nonce": 0, "gas": 21_000, "gasPrice": 7}
-    >>> len(fee_payloads(pd.DataFrame([row]), form="unsigned")[0])  # a list of nine items
-    34
-    """
-    return [sent.measured(form) for sent in transactions_of(transactions, chain_id=chain_id)]
-
-
 def fee_sizes(
     transactions: "pd.DataFrame",
     *,
@@ -91,7 +61,8 @@ def fee_sizes(
     >>> fee_sizes(pd.DataFrame([row])).tolist(), fee_size(row)
     ([30], 30)
     """
-    sizes = compressed_sizes(fee_payloads(transactions, form=form, chain_id=chain_id), codec, threads=threads)
+    payloads = [sent.measured(form) for sent in transactions_of(transactions, chain_id=chain_id)]
+    sizes = compressed_sizes(payloads, codec, threads=threads)
     return np.asarray(packed_size(sizes)) if packed else sizes
 
 

@@ -384,7 +384,7 @@ def dynamic_gas_price_cap(
 
     `historic_cap` is a percentile of past L1 gas prices, `elapsed` the time for which the oldest block has been waiting
     for its submission, and `target`, in the same unit, the time within which the block should be finalized. The
-    multiplier is that of the hour of the week; at the target, the cap has risen by the adjustment constant.
+    multiplier is that of the hour of the week.
 
     >>> dynamic_gas_price_cap(1_000_000_000, elapsed=16, target=32, time_of_day_multiplier=1.75)
     11937500000

@@ -88,8 +88,7 @@ def priority_fee(
         trunc( margin · double( variable_cost · compressed_size div gas + fixed_cost ) )
 
     `out` is an int64 array with the shape of the result, to which the fees are written. A variable cost of a few
-    wei, which may be a mistake of the unit, is not refused, because a node computes its fee in the same way; a pricing
-    record holds whole kwei.
+    wei is not refused, because a node computes its fee in the same way.
 
     A plain transfer on Linea mainnet in January 2026: 1e9 · 128 div 21,000 = 6,095,238, and
     1.2 · (6,095,238 + 30,000,000) = 43,314,285.6:

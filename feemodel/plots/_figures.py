@@ -150,7 +150,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
 
 
 def date_axis(ax: Axes) -> None:
-    """Label the horizontal axis with as few parts of its dates as tell them apart."""
+    """Label the horizontal axis with concise dates."""
     dates = AutoDateLocator()  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(dates)
     ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]

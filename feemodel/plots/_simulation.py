@@ -329,7 +329,7 @@ _ASSUMED: dict[str, Callable[[float], str]] = {
 
 
 def _with_source(ax: Axes, result: "xarray.Dataset") -> Axes:
-    """Write which L1 fees were used in the lower right corner of the figure."""
+    """Write the source of the L1 fees in the lower right corner."""
     if source := result.attrs.get("l1_fees", result.attrs.get("source")):
         ax.figure.supxlabel(f"L1 fees: {source}", x=1, ha="right", fontsize=8)
     return ax
@@ -343,7 +343,7 @@ MAX_POINTS = 4_000  # maximum number of points of a line
 
 
 def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> list[Axes]:
-    """Plot one recorded path over time: data price, backlog, balance, and data fees / accrued data cost of each day.
+    """Plot one recorded path over time: data price, backlog, balance, and data fees / accrued cost of each day.
 
     Parameters
     ----------
@@ -380,8 +380,9 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
     axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")
     backlog = result["backlog"].to_numpy()[0] / USABLE_BLOB_BYTES
-    axes[1].plot(days[thin], backlog[thin], color=GREY, linewidth=0.7)
-    axes[1].set_ylabel("backlog [blobs]")
+    hours = np.flatnonzero(np.diff(result["elapsed"].to_numpy() // HOUR, prepend=-1.0))
+    axes[1].plot(days[hours], np.maximum.reduceat(backlog, hours), color=GREY, linewidth=0.9)
+    axes[1].set(ylabel="largest backlog\nof each hour [blobs]", ylim=(0.0, None))
     balance = result["balance"].to_numpy()[0] / WEI_PER_ETH
     axes[2].plot(days[thin], balance[thin], color=ORANGE, linewidth=0.9)
     axes[2].set_ylabel("balance [ETH]")
@@ -391,7 +392,5 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
     axes[3].axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     axes[3].set(ylabel="data fees /\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
-    for ax in axes:
-        ax.grid(alpha=0.25)
     _with_source(axes[-1], result)
     return axes

@@ -267,8 +267,8 @@ def l2_base_fee(
 
     Here x is (backlog − tolerance · speed_limit) / (inertia · speed_limit), rounded down to a whole basis point: a
     backlog of at most tolerance · speed_limit does not raise the price, and the price responds over the time `inertia`.
-    The formula for gas constraints gives the same base fee as the legacy rule for one constraint with the target
-    `speed_limit`, the window `inertia` and a backlog of max(0, backlog − tolerance · speed_limit).
+    With one constraint of target `speed_limit`, window `inertia` and backlog max(0, backlog − tolerance · speed_limit),
+    the formula for gas constraints gives the same base fee.
 
     >>> l2_base_fee(70_000_000 + 714_000_000, min_base_fee=10**7, speed_limit=7_000_000)
     27083000

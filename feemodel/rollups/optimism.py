@@ -223,8 +223,8 @@ def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: str) 
 def da_footprint(fastlz_size: CompressedSize, *, gas_scalar: Gas = DEFAULT_FOOTPRINT_SCALAR) -> Gas:
     """Return the data footprint of a transaction since Jovian: ⌊estimated size⌋ · gas_scalar.
 
-    The sum of the footprints of a block may not exceed the gas limit of the block. A scalar of 0, also in the chain's
-    L1 attributes, means 400 gas per byte.
+    The sum of the footprints of a block may not exceed the gas limit of the block. A scalar of 0
+    means 400 gas per byte.
 
     >>> da_footprint(235), da_footprint(31, gas_scalar=0)
     (61200, 40000)

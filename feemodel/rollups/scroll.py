@@ -128,7 +128,7 @@ def feynman_l1_fee(
     penalty_threshold: Billionths,
     penalty_factor: Billionths,
 ) -> Wei:
-    """Return the L1 data fee of Feynman, with a penalty for calldata that compresses badly, but not for none.
+    """Return the L1 data fee of Feynman, with a penalty for calldata that compresses badly.
 
     The compression ratio of 5 is below the threshold of 6, so the penalty factor of 2 applies. The fee is (10 + 20) · 1
     gwei · 100 bytes · 2 // 10⁹:

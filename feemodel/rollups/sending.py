@@ -260,7 +260,7 @@ def needs_l1_fees(name: str | Chain, price_per_unit: int | None) -> bool:
 
 
 def _largest_bytes(unsigned: Transaction, balance: int) -> bytes:
-    """Return an encoding as long as that of any value up to the balance with any signature, and with as few zeros.
+    """Return the longest encoding, with the fewest zeros, for values up to the balance.
 
     >>> len(_largest_bytes(Transaction(gas_limit=21_000, to=bytes(20)), 10**15))
     104

@@ -108,7 +108,7 @@ class Executor:
         return replace(call_state, block=replace(call_state.block, **given))
 
     async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient | None = None) -> Gas:
-        """Return the gas limit that a call needs, by default with the search that the settings select.
+        """Return the gas limit that a call needs; `node` selects the search (default: that of the settings).
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit, and `LimitExceeded`.
         """

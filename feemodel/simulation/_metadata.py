@@ -28,13 +28,8 @@ LONG_NAMES = {
 }
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the software that a result depends on.
-
-    >>> [*versions()]
-    ['feemodel', 'numpy', 'python']
-    """
-    return {"feemodel": __version__, "numpy": np.__version__, "python": platform.python_version()}
+#: Versions of the software that a result depends on.
+VERSIONS = {"feemodel": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
@@ -50,7 +45,7 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     for name, variable in found.variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
     drawn = {} if rng is None else {"seed": _seed(rng)}
-    return found.assign_attrs(drawn | {name: text for name, text in versions().items() if name not in found.attrs})
+    return found.assign_attrs(drawn | {name: text for name, text in VERSIONS.items() if name not in found.attrs})
 
 
 def described_dataset(

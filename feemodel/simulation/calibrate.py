@@ -13,7 +13,6 @@ import xarray as xr
 from feemodel.checks import (
     RealArray,
     check_limit,
-    check_plausible,
     choice,
     instance,
     real,
@@ -34,6 +33,7 @@ from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Workload
 
 MAX_PATHS = 1 << 24
+TOLERANCE = 1e-3  # maximum amount by which a break-even margin is too large [1]
 
 
 class Calibration(NamedTuple):
@@ -87,12 +87,9 @@ class _BreakEven:
 
     job: PathJob
     vary: str
-    counted: str
-    highest: float
-    tolerance: float
 
     def __call__(self, path: int) -> float:
-        """Return the smallest margin without a loss, at most `tolerance` too large; infinite if there is none."""
+        """Return the smallest margin without a loss, at most `TOLERANCE` too large; infinite if there is none."""
         from scipy.optimize import brentq
 
         drawn = self.job.drawn(path)
@@ -101,18 +98,17 @@ class _BreakEven:
         def surplus(margin: float) -> float:
             job = replace(self.job, pricing=replace(self.job.pricing, **{self.vary: margin}))  # type: ignore[type-var]
             days = job.ended(path, drawn)[1].days
-            fees = ("data_fees",) if self.counted == "data_fees" else ("data_fees", "execution_fees", "operator_fees")
-            return float(sum(days[name].sum() for name in fees) - sum(days[line].sum() for line in DATA_LINES))
+            return float(days["data_fees"].sum() - sum(days[line].sum() for line in DATA_LINES))
 
         if surplus(0.0) >= 0.0:
             return 0.0
-        low, high = 0.0, min(1.0, self.highest)
+        low, high = 0.0, 1.0
         while surplus(high) < 0.0:
-            if high == self.highest:
+            if high == MAX_MARGIN:
                 return math.inf
-            low, high = high, min(2.0 * high, self.highest)
+            low, high = high, min(2.0 * high, MAX_MARGIN)
         # The root is wrong by at most half the tolerance; the surplus at the returned margin is not negative.
-        return min(high, float(brentq(surplus, low, high, xtol=self.tolerance / 2.0)) + self.tolerance / 2.0)
+        return min(high, float(brentq(surplus, low, high, xtol=TOLERANCE / 2.0)) + TOLERANCE / 2.0)
 
 
 def calibrate(
@@ -125,10 +121,7 @@ def calibrate(
     arrival_rate: float,
     rng: Rng,
     vary: Literal["estimate_margin", "margin"] = "estimate_margin",
-    counted: Literal["data_fees", "total_fees"] = "data_fees",
     confidence: float = 0.95,
-    highest: float = MAX_MARGIN,
-    tolerance: float = 1e-3,
     step: float = 12.0,
     executor: "Where" = None,
     workers: int | None = None,
@@ -136,7 +129,7 @@ def calibrate(
 ) -> Calibration:
     """Find the smallest margin with which the share of L1 fee paths that have a loss is at most `loss_probability`.
 
-    A path has a loss if the sum of the counted fees is below the total posting cost of the path. Each path is a
+    A path has a loss if the part of the fees that depends on size is below the posting cost of the path. Each path is a
     `backtest`, with the same transactions at all margins; Brent's method finds its break-even margin. The confidence
     interval covers the random error from drawing paths, but not the risk that future L1 fees differ from the history.
 
@@ -150,11 +143,7 @@ def calibrate(
     arrival_rate : mean number of transactions per second [1 / s].
     rng : seed, `SeedSequence` or `Generator`.
     vary : which margin of the rule is calibrated, "margin" or "estimate_margin".
-    counted : fees that are compared with the cost of posting: "total_fees", or "data_fees", the part that depends on
-        size.
     confidence : confidence level of the interval, between 0 and 1 [1].
-    highest : largest margin to try, at most 50 [1].
-    tolerance : maximum amount by which a margin is too large; margins are never too small [1].
     step : length of a step of the simulation [s].
     executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
     workers : number of threads or processes; the result does not depend on this number.
@@ -162,7 +151,8 @@ def calibrate(
 
     Returns
     -------
-    The margin and its confidence interval [1], or the reason why no margin is large enough.
+    The margin and its confidence interval [1], or the reason why no margin up to 50 is large enough. A margin is at
+    most 0.001 too large, and never too small.
 
     Raises
     ------
@@ -185,16 +175,11 @@ def calibrate(
     share("loss_probability", loss_probability)
     share("confidence", confidence)  # reject invalid values before the long computation
     choice("vary", vary, ("estimate_margin", "margin"))
-    choice("counted", counted, ("data_fees", "total_fees"))
-    check_plausible("highest", highest, "a factor; 20 % more = 1.2", highest=MAX_MARGIN)
-    largest, accuracy = real_scalar("highest", highest), real_scalar("tolerance", tolerance)
-    if accuracy == 0.0 or largest < accuracy:
-        raise InvalidInput("tolerance", f"expected more than 0 and at most {largest:g}", tolerance)
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     demand = Demand(rate=arrival_rate, workload=given)
     job = path_job(l1_fees, chosen, posting, demand, step=step, rng=rng)
     check_limit(job.paths, "paths", MAX_PATHS)
-    search = _BreakEven(job, vary, counted, largest, accuracy)
+    search = _BreakEven(job, vary)
     with (
         reporting(progress, job.paths, "paths") as advance,
         closing(in_order(search, range(job.paths), executor=executor, workers=workers)) as pieces,
@@ -203,12 +188,10 @@ def calibrate(
         for margin in pieces:
             break_even.append(margin)
             advance(1)
-    return calibration(break_even, loss_probability=loss_probability, confidence=confidence, highest=largest)
+    return calibration(break_even, loss_probability=loss_probability, confidence=confidence)
 
 
-def calibration(
-    break_even: Sequence[float], *, loss_probability: float, confidence: float = 0.95, highest: float = MAX_MARGIN
-) -> Calibration:
+def calibration(break_even: Sequence[float], *, loss_probability: float, confidence: float = 0.95) -> Calibration:
     """Return the smallest margin that limits the share of losses, from the break-even margins of independent paths.
 
     If `k` of `n` paths have a loss at a margin, the estimated loss probability at this margin is k / n, with a
@@ -235,15 +218,15 @@ def calibration(
         float(falling[losses]) if losses >= 0 and np.isfinite(falling[losses]) else None
         for losses in (allowed, unproven, fewest)
     )
-    losing, reason = int((falling[:paths] > (highest if margin is None else margin)).sum()), ""
+    losing, reason = int((falling[:paths] > (MAX_MARGIN if margin is None else margin)).sum()), ""
     if margin is None:
         losses = f"{losing} of {paths} paths have a loss, and {allowed} are allowed"
-        reason = f"no margin up to {highest:g} suffices: at {highest:g}, {losses}"
+        reason = f"no margin up to {MAX_MARGIN:g} suffices: at {MAX_MARGIN:g}, {losses}"
     elif fewest < 0:
         needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
         reason = f"the interval has no upper end: {paths} paths are too few, at least {needed} are required"
     elif high is None:
-        reason = f"the interval has no upper end up to a margin of {highest:g}"
+        reason = f"the interval has no upper end up to a margin of {MAX_MARGIN:g}"
     return Calibration(margin, low, high, bound, level, paths, losing, reason, tuple(margins))
 
 

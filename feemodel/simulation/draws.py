@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -18,28 +17,6 @@ LARGEST_EXACT = 2.0**53  # doubles represent all integers up to this number exac
 LARGEST_SAMPLE = 1 << 30  # maximum number of draws or points; also the number of points of SciPy's Sobol sequence
 ROW = "row"  # name of the dimension of rows, unless a name is given
 HALF_CELL = 0.5**31  # half of 2**-30; the distance between Sobol points is 2**-30
-
-
-@dataclass(frozen=True, eq=False)
-class WholeNumbers:
-    """Distribution whose draws and quantiles are rounded to int64, as created by `whole_numbers`."""
-
-    distribution: Any
-
-    def rvs(self, size: int, random_state: np.random.Generator) -> NDArray[np.int64]:
-        """Return random draws, rounded to int64."""
-        return _rounded(self.distribution.rvs(size=size, random_state=random_state))
-
-    def ppf(self, share: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the quantiles at the given probabilities, rounded to int64."""
-        return _rounded(self.distribution.ppf(share))
-
-
-def _rounded(values: Any) -> NDArray[np.int64]:
-    nearest = np.rint(np.asarray(values, dtype=np.float64))
-    if not (np.abs(nearest) < LARGEST_EXACT).all():  # also raises for NaN
-        raise ValueError("expected whole numbers below 2**53, which doubles represent exactly")
-    return nearest.astype(np.int64)
 
 
 def seed_sequence(rng: Rng) -> np.random.SeedSequence:
@@ -173,8 +150,6 @@ def described(within: Any) -> str:
         return f"one of {within.size:,} values" if within.size > 20 else f"one of {within.tolist()}"
     if isinstance(within, Mapping):
         return f"one of {_length(within):,} rows of {', '.join(within)}"
-    if isinstance(within, WholeNumbers):
-        return f"{described(within.distribution)}, rounded"
     frozen = getattr(within, "dist", None)
     if frozen is None:
         return repr(within)

@@ -119,6 +119,5 @@ def margins(
             "arrival_rate": arrival_rate,
             "paths": paths,
             "seed": str(rng),
-            "counted": "data_fees",
         },
     )

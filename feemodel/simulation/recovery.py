@@ -1,16 +1,12 @@
-"""Revenue of a set of transactions, and the smallest margin at which revenue covers the cost of posting."""
+"""Revenue of a set of transactions."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import WholeArray, function, instance, real_scalar, whole, whole_scalar
+from feemodel.checks import WholeArray, instance, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
-
-HIGHEST = 1e6  # largest margin that `break_even_margin` tries [1]
-TOLERANCE = 1e-4  # maximum amount by which its result is too large [1]
 
 
 class Revenue(NamedTuple):
@@ -65,34 +61,3 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
             for part in (parts.fixed, parts.size, parts.margin, parts.floor)
         ),
     )
-
-
-def break_even_margin(surplus: Callable[[float], float]) -> float:
-    """Return the smallest margin at which revenue covers cost, found by bisection; it is at most 0.0001 too large.
-
-    Parameters
-    ----------
-    surplus : function that returns revenue − cost at a margin [wei]. The surplus must not decrease as the margin grows.
-
-    Raises
-    ------
-    InvalidInput : a cost that no margin up to a million covers, or a surplus that is not a finite number.
-
-    >>> round(break_even_margin(lambda margin: 3.0 * margin - 2.0), 3)
-    0.667
-    """
-    function("surplus", surplus)
-
-    def enough(margin: float) -> bool:
-        return real_scalar("surplus", surplus(margin), minimum=None) >= 0.0
-
-    if enough(0.0):
-        return 0.0
-    low, high = 0.0, 1.0
-    while not enough(high):
-        if high == HIGHEST:
-            raise InvalidInput("surplus", f"expected at least 0 at the largest margin, {high:g}", surplus(high))
-        low, high = high, min(2.0 * high, HIGHEST)
-    while high - low > TOLERANCE and low < (middle := (low + high) / 2.0) < high:
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

@@ -156,6 +156,7 @@ def _describe(found: dict[str, str], path: str, value: Any) -> None:
 def _describe_object(found: dict[str, str], path: str, value: Any) -> None:
     names = [field.name for field in fields(value)] if is_dataclass(value) else [*getattr(value, "__dict__", ())]
     names += [name for name in getattr(value, "__slots__", ()) if hasattr(value, name) and name not in names]
+    names += [name for name, member in vars(type(value)).items() if isinstance(member, staticmethod)]
     if not names and getattr(type(value), "__repr__", None) is object.__repr__:
         raise InvalidInput(path, "expected a value that can be compared with that of a stored part", value)
     _describe_source(found, path, type(value))

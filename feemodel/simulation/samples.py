@@ -18,7 +18,6 @@ from feemodel.simulation.draws import (
     LARGEST_SAMPLE,
     ROW,
     Rng,
-    WholeNumbers,
     check_rows,
     columns_at,
     described,
@@ -73,33 +72,6 @@ def rows(**columns: Any) -> Samples:
     if len(set(lengths.values())) > 1:
         raise InvalidInput("rows", "expected columns of equal length", lengths)
     return _arrays(ROW, checked)
-
-
-def whole_numbers(distribution: Any) -> WholeNumbers:
-    """Round the values of a continuous distribution to int64, the type of sizes and gas.
-
-    Discrete distributions, such as `scipy.stats.poisson`, need no rounding.
-
-    Parameters
-    ----------
-    distribution : frozen `scipy.stats` distribution.
-
-    Returns
-    -------
-    Distribution for `monte_carlo` or `sobol`.
-
-    Raises
-    ------
-    InvalidInput : an argument that is not a frozen `scipy.stats` distribution.
-
-    >>> from scipy import stats
-    >>> sizes = monte_carlo(3, rng=1, compressed_size=whole_numbers(stats.lognorm(s=0.5, scale=120)))
-    >>> sizes["compressed_size"].dtype
-    dtype('int64')
-    """
-    if not is_frozen(distribution):
-        raise InvalidInput("distribution", "expected a frozen scipy.stats distribution", distribution)
-    return WholeNumbers(distribution)
 
 
 def grid(**axes: Any) -> Samples:

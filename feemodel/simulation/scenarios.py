@@ -29,7 +29,6 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum._fee_units import SCALES
 from feemodel.simulation._l1_columns import (
     FEES,
     RATIOS,
@@ -38,10 +37,9 @@ from feemodel.simulation._l1_columns import (
     HasTable,
     check_unit,
     check_units,
-    in_wei,
     l1_columns,
 )
-from feemodel.simulation._metadata import with_metadata
+from feemodel.simulation._metadata import described_dataset, with_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +116,8 @@ def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
         raise InvalidInput(
             "seconds", f"expected a number above 0, at most {held:,.0f} s, the length of the history", seconds
         )
-    count = int((step_starts(history) < length).sum())
+    elapsed = history["elapsed"].to_numpy()
+    count = int((elapsed - elapsed[0] < length).sum())
     if count < 2:
         raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
     return history.isel(step=slice(count))
@@ -213,38 +212,26 @@ def scenario(
 
     Parameters
     ----------
-    columns : array of shape (path, step) for each variable, by name.
+    columns : array of shape (path, step) for each variable, by name; fees and tips in wei per gas.
     elapsed : start of each step [s].
     source : description of the data, for the attributes of results.
-    unit : unit of fees and tips: "wei", "kwei", "gwei", "eth", or `None`, as in `replay`.
+    unit : "wei" accepts fees of any magnitude, as in `replay`.
 
     Raises
     ------
-    InvalidInput : an unknown name, arrays of different shapes, or values that `check_scenario` rejects.
+    InvalidInput : arrays of different shapes, or values that `check_scenario` rejects.
 
     >>> fees = {"base_fee": np.array([[7e7, 8e7]]), "blob_base_fee": np.array([[4e6, 4e6]])}
     >>> scenario(fees, np.array([0.0, 12.0]), source="by hand").base_fee.units
     'wei / gas'
     """
-    starts = np.atleast_1d(real("elapsed", elapsed, unit="s"))
-    scale = 1 if unit is None else SCALES[choice("unit", unit, SCALES)]
-    arrays: dict[str, RealArray] = {}
-    for name, values in mapping("columns", columns).items():
-        array = np.asarray(real(name, values))
-        arrays[choice("columns", name, tuple(UNITS))] = array = array if name in RATIOS else in_wei(array, scale)
-        if array.ndim != 2 or starts.shape != array.shape[1:] or len(array) != len(next(iter(arrays.values()))):
-            reason = (
-                f"expected an array of paths × {starts.size:,} steps, with the same number of paths in every column"
-            )
-            raise InvalidInput(name, reason, array.shape)
-    paths = len(next(iter(arrays.values()), ()))
-    found = xr.Dataset(
-        {name: (("path", "step"), values, {"units": UNITS[name]}) for name, values in arrays.items()},
-        {"path": np.arange(paths), "elapsed": ("step", starts, {"units": "s"})},
-        {"source": text("source", source)} | ({FEES_UNIT: "wei"} if unit == "wei" else {}),
+    found = described_dataset(
+        {name: (("path", "step"), values, UNITS.get(name)) for name, values in mapping("columns", columns).items()},
+        {"elapsed": ("step", elapsed, "s")},
+        {"source": source} | ({} if unit is None else {FEES_UNIT: choice("unit", unit, ("wei",))}),
     )
     check_scenario("columns", found)
-    return with_metadata(found)
+    return found
 
 
 def generator_of(rng: Rng) -> Generator:
@@ -284,22 +271,17 @@ def check_scenario(name: str, found: Any) -> None:
     if missing or set(found.sizes) != {"path", "step"} or "source" not in found.attrs:
         reason = "expected a scenario: base_fee and blob_base_fee over path and step, elapsed over step, a source"
         raise InvalidInput(name, reason, dict(found.sizes))
-    for fee in FEES:
-        values = found[fee].to_numpy()
-        if found[fee].dims != ("path", "step"):
-            raise InvalidInput(f"{name}.{fee}", "expected the dimensions path and step, in this order", found[fee].dims)
-        if values.dtype.kind not in "iuf":
-            raise InvalidInput(f"{name}.{fee}", "expected numbers over path and step", str(values.dtype))
-        if not (good := np.isfinite(values) & (values > 0)).all():
-            raise_first(f"{name}.{fee}", "expected finite fees above 0", values, ~good)
-    for fee in (*FEES, TIP):
-        if fee in found and found.attrs.get(FEES_UNIT) != "wei":
-            check_unit(f"{name}.{fee}", fee, np.asarray(real(f"{name}.{fee}", found[fee].to_numpy())))
-    for column in (*RATIOS, TIP):
-        if column in found:
-            real(f"{name}.{column}", found[column].to_numpy())
-            if found[column].dims != ("path", "step"):
-                raise InvalidInput(f"{name}.{column}", "expected numbers over path and step", found[column].dims)
+    for column in (*FEES, TIP, *RATIOS):
+        if column not in found:
+            continue
+        if found[column].dims != ("path", "step"):
+            reason = "expected the dimensions path and step, in this order"
+            raise InvalidInput(f"{name}.{column}", reason, found[column].dims)
+        values = np.asarray(real(f"{name}.{column}", found[column].to_numpy()))
+        if column in FEES and not values.all():
+            raise_first(f"{name}.{column}", "expected fees above 0", values, values == 0.0)
+        if column not in RATIOS and found.attrs.get(FEES_UNIT) != "wei":
+            check_unit(f"{name}.{column}", column, values)
     text(f"{name}.source", found.attrs["source"])
     if not all(found.sizes.values()):
         raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
@@ -335,36 +317,8 @@ def duration(found: xr.Dataset) -> float:
     >>> duration(one)  # 36 s, and a last step of 18 s
     54.0
     """
-    last_step = step_seconds(found)
-    return float(step_starts(found)[-1]) + last_step
-
-
-def step_starts(found: xr.Dataset) -> RealArray:
-    """Return the time at which each step starts, counted from the start of the first step [s].
-
-    The argument `found` can be a scenario or a range of the steps of a scenario.
-
-    >>> rows = {"timestamp": [0, 12, 36], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}
-    >>> step_starts(replay(rows, source="by hand").isel(step=slice(1, 3)))
-    array([ 0., 24.])
-    """
     elapsed = _checked_starts("scenario", found)
-    return np.asarray(elapsed - elapsed[0])
-
-
-def tips_of(found: xr.Dataset, otherwise: float) -> RealArray:
-    """Return the tips of a scenario, of shape (path, step), or `otherwise` if the scenario has no tips [wei / gas].
-
-    Raises `InvalidInput` for a value that is not a scenario.
-
-    >>> one = replay({"timestamp": [0, 12], "base_fee": [7e7] * 2, "blob_base_fee": [4e6] * 2}, source="by hand")
-    >>> tips_of(one, 1e8).tolist()
-    [[100000000.0, 100000000.0]]
-    """
-    check_scenario("found", found)
-    if TIP in found:
-        return np.asarray(found[TIP].to_numpy(), np.float64)
-    return np.full((found.sizes["path"], found.sizes["step"]), real_scalar("otherwise", otherwise))
+    return float(elapsed[-1] - elapsed[0]) + step_seconds(found)
 
 
 def _checked_starts(name: str, found: xr.Dataset) -> RealArray:

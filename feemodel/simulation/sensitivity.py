@@ -1,15 +1,13 @@
 """Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals."""
 
-import warnings
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from feemodel.checks import check_limit, flag, raise_first, real_scalar, share, whole_scalar
+from feemodel.checks import check_limit, raise_first, share, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, split_ranges, stream_of
@@ -18,12 +16,7 @@ from feemodel.simulation.samples import SAMPLE
 from feemodel.simulation.sweep import sweep
 
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
-MOST_RESAMPLES = 100_000
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
-
-
-class NotConverged(UserWarning):
-    """Warning that the sample is too small, because the confidence intervals of some indices are wide."""
 
 
 def sobol_indices(
@@ -34,8 +27,6 @@ def sobol_indices(
     rng: Rng = None,
     confidence: float = 0.95,
     resamples: int = 1_000,
-    tolerance: float = 0.1,
-    second_order: bool = False,
     executor: Where = None,
     workers: int | None = None,
     **ranges: Any,
@@ -48,9 +39,8 @@ def sobol_indices(
 
         first = E[f_B · (f_AB − f_A)] / Var[f];   total = E[(f_A − f_AB)²] / (2 · Var[f])
 
-    A second-order index is the share of the variance that is due to the interaction of two inputs (Saltelli 2002,
-    doi:10.1016/S0010-4655(02)00280-1). It also needs copies of B with one column from A: `count · (2 · inputs + 2)`
-    evaluations. The ends of the confidence intervals are percentiles of a bootstrap that resamples the rows.
+    The ends of the confidence intervals are percentiles of a bootstrap that resamples the rows; their widths are
+    proportional to 1 / sqrt(count).
 
     Parameters
     ----------
@@ -59,8 +49,6 @@ def sobol_indices(
     rng : seed, `SeedSequence` or `Generator` of the design and of the bootstrap.
     confidence : confidence level of the intervals [1].
     resamples : number of resamples of the bootstrap, at most 100,000.
-    tolerance : maximum width of a confidence interval; a wider interval causes the warning `NotConverged` [1].
-    second_order : whether to compute second-order indices too.
     executor, workers : as for `feemodel.sweep`.
     ranges : range of each input, as a keyword argument with the name of the input. A range is one of the following: a
         pair (low, high); a frozen `scipy.stats` distribution; the result of `rows`, which counts as one input; or a
@@ -69,9 +57,8 @@ def sobol_indices(
     Returns
     -------
     Dataset over "input", and over "result" if the function returns several results: `first_order` and `total_order`,
-    and the ends of their intervals, such as `first_order_low` and `first_order_high` [1]. With second-order indices,
-    the Dataset also has `second_order` over "input" and "other_input", which is NaN where both are the same. Because of
-    rounding and random sampling, an index can be slightly below 0 or above 1.
+    and the ends of their intervals, such as `first_order_low` and `first_order_high` [1]. Because of rounding and
+    random sampling, an index can be slightly below 0 or above 1.
 
     Raises
     ------
@@ -85,17 +72,12 @@ def sobol_indices(
     >>> indices.first_order.round(2).values.tolist()
     [0.8, 0.2]
     """
-    level, widest_accepted = share("confidence", confidence), real_scalar("tolerance", tolerance)
-    draws, pairs = (
-        whole_scalar("resamples", resamples, minimum=2, maximum=MOST_RESAMPLES),
-        flag("second_order", second_order),
-    )
+    level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2, maximum=100_000)
     rows = whole_scalar("count", count, minimum=2)
     varied, constants = split_ranges(ranges, tuple)
     if not varied:
         raise InvalidInput("ranges", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
-    size = rows * (len(varied) * (1 + pairs) + 2)
-    check_limit(size * len(varied), "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
+    check_limit(rows * (len(varied) + 2) * len(varied), "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
     seed = seed_sequence(rng)
     unit = sobol_points(rows, 2 * len(varied), stream_of(seed, 0))
     columns: dict[str, Any] = {}
@@ -103,33 +85,31 @@ def sobol_indices(
         of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (index, len(varied) + index))
         for key, a in of_a.items():
             copies = [a, of_b[key], *(of_b[key] if other == index else a for other in range(len(varied)))]
-            if pairs:
-                copies += [a if other == index else of_b[key] for other in range(len(varied))]
             columns[key] = xarray.DataArray(np.concatenate(copies), dims=SAMPLE, attrs={"range": described(within)})
     evaluated = sweep(function, columns | constants, executor=executor, workers=workers)
     names = [str(name) for name in evaluated.data_vars]
-    found = [
-        _estimates(name, evaluated[name].to_numpy(), rows, len(varied), draws, level, stream_of(seed, 1))
-        for name in names
-    ]
-    made = _dataset(np.array(found), names, [*varied])
-    widest = max(
-        float((made[f"{order}_high"] - made[f"{order}_low"]).max()) for order in ("first_order", "total_order")
+    found = np.array(
+        [_estimates(name, evaluated[name].to_numpy(), rows, draws, level, stream_of(seed, 1)) for name in names]
     )
-    if widest > widest_accepted:
-        reason = f"the widest of the {level:.0%} intervals is {widest:.2f} at {rows:,} rows"
-        warnings.warn(f"{reason}; widths are proportional to 1 / sqrt(rows)", NotConverged, stacklevel=2)
-    attributes = {"seed": str(seed.entropy), "confidence": level, "resamples": draws, "widest_interval": widest}
-    return made.assign_attrs({**evaluated.attrs, **attributes, "converged": int(widest <= widest_accepted)})
+    made = described_dataset(
+        {
+            f"{order}_order{end}": (("result", "input"), values, "1")
+            for index, end in enumerate(("", "_low", "_high"))
+            for order, values in zip(("first", "total"), np.split(found[:, index], 2, axis=-1), strict=True)
+        },
+        {"result": names, "input": [*varied]},
+    )
+    attributes = evaluated.attrs | {"seed": str(seed.entropy), "confidence": level, "resamples": draws}
+    return (made if len(names) > 1 else made.squeeze("result")).assign_attrs(attributes)
 
 
 def _estimates(
-    name: str, values: NDArray[Any], rows: int, inputs: int, draws: int, level: float, stream: np.random.Generator
+    name: str, values: NDArray[Any], rows: int, draws: int, level: float, stream: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the indices and the ends of their intervals, of shape (3, index): first-order, total, second-order.
+    """Return the first-order and total indices, and the ends of their intervals, of shape (3, 2 · inputs).
 
     Every index is a ratio of means over rows, and `scipy.stats.bootstrap` resamples the rows in batches. SALib needs
-    several arrays of rows × resamples; SciPy's `sobol_indices` has no second order, and its bootstrap takes no seed.
+    several arrays of rows × resamples; the bootstrap of SciPy's `sobol_indices` takes no seed.
     """
     from scipy.stats import bootstrap
 
@@ -140,10 +120,9 @@ def _estimates(
         raise InvalidInput(name, "expected a result that varies with the inputs", float(results[0]))
     results -= results[: 2 * rows].mean()  # makes the estimates more accurate
     a, b, *mixed = results.reshape(-1, rows)
-    ab, ba = np.array(mixed[:inputs]), mixed[inputs:]
+    ab = np.array(mixed)
     first, total = b * (ab - a), (a - ab) ** 2 / 2
-    second = [ba[j] * ab[k] - a * b - first[j] - first[k] for j, k in combinations(range(len(ba)), 2)]
-    terms = np.asfortranarray(np.vstack([(a + b) / 2, (a**2 + b**2) / 2, first, total, *second]))
+    terms = np.asfortranarray(np.vstack([(a + b) / 2, (a**2 + b**2) / 2, first, total]))
     interval = bootstrap(
         (terms,),
         _indices,
@@ -163,24 +142,3 @@ def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
     means = terms.mean(axis=axis)
     indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
     return indices
-
-
-def _dataset(found: NDArray[np.float64], names: list[str], inputs: list[str]) -> xarray.Dataset:
-    """Return indices of shape (result, 3, index) as a Dataset over the inputs."""
-    count = len(inputs)
-    orders = {"first_order": found[..., :count], "total_order": found[..., count : 2 * count]}
-    coordinates = {"result": names, "input": inputs}
-    if found.shape[-1] > 2 * count:
-        rows, columns = np.triu_indices(count, 1)
-        pairs = np.full((*found.shape[:2], count, count), np.nan)
-        pairs[..., rows, columns] = pairs[..., columns, rows] = found[..., 2 * count :]
-        orders["second_order"], coordinates["other_input"] = pairs, inputs
-    made = described_dataset(
-        {
-            f"{order}{end}": (("result", "input", "other_input")[: values.ndim - 1], values[:, index], "1")
-            for order, values in orders.items()
-            for index, end in enumerate(("", "_low", "_high"))
-        },
-        coordinates,
-    )
-    return made if len(names) > 1 else made.squeeze("result")

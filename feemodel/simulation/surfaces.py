@@ -95,7 +95,7 @@ class Workload:
 
         Raises
         ------
-        InvalidInput : a transaction that `feemodel.fee_payloads` rejects, or a table with gas used for only some of the
+        InvalidInput : a transaction that `feemodel.fee_sizes` rejects, or a table with gas used for only some of the
             transactions.
         """
         sent = transactions_of(table, chain_id=chain_id)

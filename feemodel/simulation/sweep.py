@@ -5,10 +5,10 @@ most 1,048,576 evaluations for each worker.
 """
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from math import prod
 from typing import Any, get_type_hints
@@ -21,7 +21,7 @@ from feemodel.checks import mapping, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.quantities import quantity_of
-from feemodel.simulation._metadata import versions, with_metadata
+from feemodel.simulation._metadata import VERSIONS, with_metadata
 from feemodel.simulation.run import Finished, Where, in_order, parts
 from feemodel.simulation.statistics import Over, Sums, Table
 
@@ -98,7 +98,8 @@ def sweep(
     name = getattr(function, "__name__", "result")
     name = name if name.isidentifier() else "result"
     evaluate = partial(_evaluate, function, name, reduce, axes)
-    result = _Result(shape, axes, reduce)
+    result: dict[str, Any] = {}
+    add = partial(_add, result, reduce, shape, [axis for axis in range(len(shape)) if axis not in axes])
 
     def task(number: int) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Return the inputs of a piece, and its shape."""
@@ -110,17 +111,12 @@ def sweep(
 
     def write(number: int) -> Arrays:
         """Compute a piece in a thread, which writes it to the result; return its sums if it is reduced."""
-        out = result.arrays[result.names[0]][cuts[number]] if writes and reduce is None else None
+        out = next(iter(result.values()))[cuts[number]] if writes and reduce is None else None
         found = evaluate(task(number), out)
         if reduce is None:
-            result.add(cuts[number], found)
+            add(cuts[number], found)
             return {}
         return found
-
-    def in_threads() -> Generator[Mapping[str, NDArray[Any]], None, None]:
-        yield evaluate(task(0))  # its type is the type of the arrays to which the threads write
-        if len(cuts) > 1:
-            yield from in_order(write, range(1, len(cuts)), executor=None, workers=workers)
 
     def described() -> dict[str, Any]:
         return {
@@ -128,24 +124,36 @@ def sweep(
             "samples": dict(samples),
             "chunk": [part.stop for part in cuts[0]],
             "reduce": reduce,
-            "versions": versions(),
+            "versions": VERSIONS,
         }
 
-    computed = (
-        in_threads()
-        if finished is None and executor is None
-        else parts(evaluate, task, len(cuts), finished, described, executor=executor, workers=workers)
-    )
+    parted: Any
+    if in_threads := finished is None and executor is None:
+        add(cuts[0], evaluate(task(0)))  # the first piece determines the types of the arrays
+        rest = range(1, len(cuts))
+        parted = closing(in_order(write, rest, executor=None, workers=workers)) if rest else nullcontext(())
+    else:
+        parted = closing(parts(evaluate, task, len(cuts), finished, described, executor=executor, workers=workers))
     shown = nullcontext(int) if progress is None else reporting(progress, prod(shape), "evaluations")
-    with shown as report, closing(computed) as found:
-        for cut, part in zip(cuts, found, strict=True):
-            result.add(cut, part)
+    with shown as report, parted as found:
+        if in_threads:
+            report(prod(piece.stop - piece.start for piece in cuts[0]))
+        for cut, part in zip(cuts[in_threads:], found, strict=True):
+            add(cut, part)
             report(prod(piece.stop - piece.start for piece in cut))
     about = {"function": name} | getattr(function, "attributes", {})
-    known = {key: quantity.unit for key, quantity in getattr(function, "quantities", {}).items()}
-    if known and (returned := quantity_of(get_type_hints(function, include_extras=True)["return"])):
-        known[name] = returned.unit
-    return _dataset(about, samples, dims, result, known | dict(mapping("units", units) if units is not None else {}))
+    known = _units(function) if hasattr(function, "quantities") else {}
+    return _dataset(
+        about, samples, sizes, result, reduce, {**known, **({} if units is None else mapping("units", units))}
+    )
+
+
+@cache
+def _units(formula: Any) -> dict[str, str]:
+    """Return the units of the parameters and of the result of a formula, by name."""
+    returned = quantity_of(get_type_hints(formula, include_extras=True)["return"])
+    quantities = {**formula.quantities, formula.__name__: returned}
+    return {name: quantity.unit for name, quantity in quantities.items() if quantity is not None}
 
 
 def _evaluate(
@@ -177,40 +185,38 @@ def _evaluate(
     }
 
 
-class _Result:
-    """Arrays of the whole sweep, or tables of sums; the first piece decides their names and types."""
+def _add(
+    result: dict[str, Any],
+    reduce: Over | None,
+    shape: tuple[int, ...],
+    kept: Sequence[int],
+    cut: Cut,
+    part: Mapping[str, NDArray[Any]],
+) -> None:
+    """Store the results or the sums of a piece in arrays or tables, of which the first piece decides name and type.
 
-    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...], reduce: Over | None) -> None:
-        self.shape, self.reduce = shape, reduce
-        self._kept = [axis for axis in range(len(shape)) if axis not in axes]
-        self.names: list[str] = []
-        self.arrays: Arrays = {}
-        self.tables: dict[str, Table] = {}
-
-    def add(self, cut: Cut, part: Mapping[str, NDArray[Any]]) -> None:
-        """Store the results or the sums of a piece; a part without results was already written."""
-        names = [*dict.fromkeys([key.rpartition("/")[0] or key for key in part])]
-        if names and not self.names:
-            kept = tuple([self.shape[axis] for axis in self._kept])
-            try:
-                if self.reduce is None:
-                    self.arrays = {name: np.empty(kept, part[name].dtype) for name in names}
-                else:
-                    self.tables = {name: Table(kept, self.reduce) for name in names}
-            except MemoryError as error:
-                raise LimitExceeded(f"not enough memory for the result: {error}") from None
-            self.names = names
-        if names and names != self.names:
-            raise InvalidInput("function", f"expected the results {', '.join(self.names)} in every call", names)
-        for name in names:
-            if self.reduce is not None:
-                sums = Sums(*(part[f"{name}/{term}"] for term in Sums._fields))
-                self.tables[name].merge(tuple(cut[axis] for axis in self._kept), sums)
-            elif not np.can_cast(part[name].dtype, self.arrays[name].dtype):
-                reason = f"expected the type {self.arrays[name].dtype} of the first result {name}"
-                raise InvalidInput("function", reason, str(part[name].dtype))
-            else:
-                self.arrays[name][cut] = part[name]
+    A part without results was already written to the arrays. `kept` are the axes that are not reduced.
+    """
+    names = [*dict.fromkeys([key.rpartition("/")[0] or key for key in part])]
+    if names and not result:
+        size = tuple([shape[axis] for axis in kept])
+        try:
+            result |= {
+                name: np.empty(size, part[name].dtype) if reduce is None else Table(size, reduce) for name in names
+            }
+        except MemoryError as error:
+            raise LimitExceeded(f"not enough memory for the result: {error}") from None
+    if names and names != [*result]:
+        raise InvalidInput("function", f"expected the results {', '.join(result)} in every call", names)
+    for name in names:
+        if reduce is not None:
+            sums = Sums(*(part[f"{name}/{term}"] for term in Sums._fields))
+            result[name].merge(tuple(cut[axis] for axis in kept), sums)
+        elif not np.can_cast(part[name].dtype, result[name].dtype):
+            reason = f"expected the type {result[name].dtype} of the first result {name}"
+            raise InvalidInput("function", reason, str(part[name].dtype))
+        else:
+            result[name][cut] = part[name]
 
 
 def _checked(
@@ -303,16 +309,16 @@ def _of_shape(name: object, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 def _dataset(
     function: Mapping[str, Any],
     samples: Mapping[str, Any],
-    dims: tuple[str, ...],
-    result: _Result,
+    sizes: Mapping[str, int],
+    result: Mapping[str, Any],
+    reduce: Over | None,
     units: Mapping[str, str],
 ) -> xarray.Dataset:
     """Return the result with its coordinates, and with attributes that describe the samples and the function."""
-    reduce = result.reduce
-    kept = [dim for dim in dims if reduce is None or dim not in reduce.dims]
+    kept = [dim for dim in sizes if reduce is None or dim not in reduce.dims]
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {}
-    attributes: dict[str, Any] = {"evaluations": prod(result.shape)}
+    attributes: dict[str, Any] = {"evaluations": prod(sizes.values())}
     seeds: list[str] = []
     for name, value in samples.items():
         unit = {"units": units[name]} if name in units else {}
@@ -327,16 +333,16 @@ def _dataset(
         elif not described:
             described = {f"{name}_values": f"{value.size:,} from {value.min().item()} to {value.max().item()}"}
         attributes |= described
-    for name in result.names:
+    for name, found in result.items():
         unit = {"units": units[name]} if name in units else {}
         if reduce is None:
-            variables[name] = (dims, result.arrays[name], unit)
+            variables[name] = (tuple(sizes), found, unit)
         else:
-            variables |= result.tables[name].variables(name, tuple(kept), unit)
+            variables |= found.variables(name, tuple(kept), unit)
             levels = {"above": (reduce.above, unit), "quantile": (reduce.quantile, {"units": "1"})}
             coordinates |= {level: (level, list(given), about) for level, (given, about) in levels.items() if given}
             attributes["reduced_over"] = ", ".join(reduce.dims)
-    if twice := [name for name in variables if name in samples or name in dims]:
+    if twice := [name for name in variables if name in samples or name in sizes]:
         raise InvalidInput("function", "expected a name that differs from all inputs and dimensions", twice[0])
     if seeds:
         attributes["seed"] = "; ".join(dict.fromkeys(seeds))

@@ -11,9 +11,10 @@ from feemodel.checks import RealArray, above_zero, check_plausible, real, real_s
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop._accounts import SubmissionFees
-from feemodel.simulation.closed_loop._l1_steps import fees_by_step, posting_caps, posting_terms
+from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step
 from feemodel.simulation.closed_loop.loop import capped_tip
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 
 INTERVAL = 751.0  # seconds to fill a blob at 1.45 transactions per second, with 119.42 bytes each
@@ -143,6 +144,27 @@ def _cheapest_step(costs, window):  # type: ignore[no-untyped-def]
             head += 1
         best[k] = queue[head]
     return best
+
+
+def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
+    """Return the L1 fees in each step of a scenario with one path [wei / gas], and the start of the scenario [s].
+
+    The fees are a tuple of three arrays: base fee, blob base fee and tip.
+
+    >>> from feemodel.simulation.scenarios import replay
+    >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
+    >>> fees_by_step(replay(rows, source="by hand"), 12.0, 5.0)
+    ((array([70000000., 80000000.]), array([1., 2.]), array([5., 5.])), 60.0)
+    """
+    check_scenario("l1_fees", l1_fees)
+    if l1_fees.sizes["path"] != 1:
+        raise InvalidInput("l1_fees", "expected one path", l1_fees.sizes["path"])
+    rows = rows_by_step(l1_fees["elapsed"].to_numpy(), step)
+    base_fee, blob_base_fee = (
+        l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
+    )
+    tips = l1_fees["tip"].to_numpy()[0] if "tip" in l1_fees else np.full(l1_fees.sizes["step"], tip)
+    return (base_fee, blob_base_fee, tips[rows].astype(np.float64)), first_second(l1_fees) or 0.0
 
 
 @cached_njit(nogil=True, error_model="numpy")

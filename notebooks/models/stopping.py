@@ -22,8 +22,7 @@ import xarray as xr
 from feemodel._compiled import cached_njit
 from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation.closed_loop._l1_steps import fees_by_step
-from models.finality import Clairvoyant, price_of_finality
+from models.finality import Clairvoyant, fees_by_step, price_of_finality
 
 MIN_STEP = 1e-3  # minimum length of a step [s]
 BIN_SECONDS = 1_200.0  # length of a bin, in which one maximum cost applies; at least one step [s]

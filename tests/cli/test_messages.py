@@ -190,7 +190,7 @@ serve --config settings.toml
   2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, got '(not
   shown)'
 serve --node ftp://x/v3/key
-  2 --node: expected an address such as https://host:port/path, got 'ftp://x'
+  2 --node: expected an address such as https://host:port/path, got '(not shown)'
 serve --node foo
   2 --node: expected an address such as https://host:port/path, got 'foo'
 serve --node 0123456789abcdef0123456789abcdef
@@ -204,7 +204,7 @@ serve --nod=http://me:password@x
 fetch --node http://x --blocks 7 --out x.parquet
   2 --blocks: expected A:B, two block numbers (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
-  2 --node: expected an address such as https://host:port/path, got 'ftp://x'
+  2 --node: expected an address such as https://host:port/path, got '(not shown)'
 train missing --out x.bin
   3 missing: no such file
 max-send linea [] --balance 1 --base-fee 1

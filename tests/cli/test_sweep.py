@@ -229,5 +229,3 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
     said = capsys.readouterr().err
     assert "expected a folder of this run: samples.margin.values is [1.0, 1.2] " in said
     assert " in the folder, [1.0, 1.3] " in said
-    assert main([*arguments[:2], "--resume", str(tmp_path / "nowhere")]) == 2
-    assert "--resume: expected a folder that exists" in capsys.readouterr().err

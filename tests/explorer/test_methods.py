@@ -68,14 +68,6 @@ def test_a_fee_in_the_cost_per_byte_form():
     assert recovered["recovery"] == (43_314_285 - 36_000_000) * 21_000 / cost  # 36,000,000: without any size
 
 
-def test_the_break_even_margin_just_pays_for_l1():
-    margin = fee(**L1)["recovery"]["breakEvenMargin"]
-
-    assert fee(**L1, margin=margin)["recovery"]["totalRecovery"] >= 1
-    assert fee(**L1, margin=margin - 0.001)["recovery"]["totalRecovery"] < 1
-    assert fee(**L1, fixedCost="0x0", variableCost="0x0", baseFee="0x0")["recovery"]["breakEvenMargin"] is None
-
-
 def test_a_fee_in_the_verification_cost_form():
     answer = fee(pricing="verification-cost", minGasPrice=hex(100_000_000), l1BaseFee=hex(10**9))
     recovered = answer["recovery"]

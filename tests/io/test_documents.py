@@ -5,7 +5,6 @@ import pytest
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import (
-    parse_blocks,
     parse_fee_history,
     parse_transactions,
     read_transactions,
@@ -93,7 +92,6 @@ def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
 
 
 PARSERS = (
-    parse_blocks,
     parse_fee_history,
     parse_transactions,
 )

@@ -1,23 +1,19 @@
-"""Blocks from a node, into a table and into a file that is whole or not there."""
+"""Blocks from a node into a table."""
 
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.io import Node, fetch_blocks, get_blocks, parse_block_range, read_blocks, read_l1_fees
+from feemodel.io import Node, get_blocks
+from feemodel.io.fetch import parse_block_range
 from feemodel.io.tables import BLOCKS
 from tests.helpers import node_server
 from tests.helpers.node_server import HEAD, Handler, NodeServer, edited, header, status
@@ -58,7 +54,6 @@ def test_blocks_as_a_table(node: Node, server: NodeServer) -> None:
     assert table["block_number"].to_list() == list(range(100, 165))
     assert table["base_fee_per_gas"].to_list() == [7 + number for number in range(100, 165)]
     assert table["excess_blob_gas"].to_list() == list(range(100, 165))
-    assert table["transaction_count"].to_list() == [number % 3 for number in range(100, 165)]
     assert table["extra_data"][0] == (100).to_bytes(4, "big")
     assert server.methods.count("eth_getBlockByNumber") == 65
 
@@ -74,40 +69,13 @@ def test_progress_counts_every_block(node: Node) -> None:
     assert seen == [10] * 6 + [5]
 
 
-def test_file_is_read_back_as_the_same_table(node: Node, server: NodeServer, tmp_path: Path) -> None:
-    out = tmp_path / "blocks.parquet"
-    fetch_blocks(server.url, range(50, 150), out)
-    pd.testing.assert_frame_equal(read_blocks(out), get_blocks(node, range(50, 150)))
-    assert read_l1_fees(out, columns={"base_fee": "base_fee_per_gas:wei"})["excess_blob_gas"].to_list() == list(
-        range(50, 150)
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["blocks.parquet"]
-
-
-def test_file_describes_its_columns(server: NodeServer, tmp_path: Path) -> None:
-    out = tmp_path / "blocks.parquet"
-    fetch_blocks(server.url, range(1, 3), out)
-    schema = pq.read_schema(out)
-    assert schema.names == [column.name for column in BLOCKS.columns]
-    assert schema.field("base_fee_per_gas").metadata[b"unit"] == b"wei / gas"
-    assert not schema.field("timestamp").nullable
-
-
-def test_file_is_written_in_row_groups(server: NodeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feemodel.io.fetch.ROW_GROUP", 30)
-    out = tmp_path / "blocks.parquet"
-    fetch_blocks(server.url, range(100), out, calls_per_request=10)
-    assert pq.ParquetFile(out).metadata.num_row_groups == 4
-    assert len(read_blocks(out)) == 100
-
-
-def test_misbehaving_node_is_overcome(server: NodeServer, tmp_path: Path) -> None:
+def test_misbehaving_node_is_overcome(server: NodeServer) -> None:
     server.faults.extend(
         [None, status(503), node_server.reset, None, node_server.truncated, status(429), node_server.zipped]
     )
-    out = tmp_path / "blocks.parquet"
-    fetch_blocks(server.url, range(200), out, concurrency=2, calls_per_request=10)
-    assert read_blocks(out)["block_number"].to_list() == list(range(200))
+    with Node(server.url, backoff=0.01) as node:
+        table = get_blocks(node, range(200), concurrency=2, calls_per_request=10)
+    assert table["block_number"].to_list() == list(range(200))
 
 
 def test_no_more_requests_are_under_way_than_asked_for(server: NodeServer, node: Node) -> None:
@@ -152,13 +120,12 @@ def test_no_more_requests_are_under_way_than_asked_for(server: NodeServer, node:
     ],
 )
 @pytest.mark.parametrize("calls_per_request", [1, 4, 100])
-def test_wrong_answer_leaves_no_file(
-    server: NodeServer, tmp_path: Path, fault: Any, message: str, calls_per_request: int
+def test_wrong_answer_is_refused(
+    server: NodeServer, node: Node, fault: Any, message: str, calls_per_request: int
 ) -> None:
     server.always = fault
     with pytest.raises(UpstreamError, match=message):
-        fetch_blocks(server.url, range(100, 140), tmp_path / "blocks.parquet", calls_per_request=calls_per_request)
-    assert list(tmp_path.iterdir()) == []
+        get_blocks(node, range(100, 140), calls_per_request=calls_per_request)
 
 
 def history(change: Any) -> node_server.Fault:
@@ -176,10 +143,8 @@ def without(name: str) -> Any:
     return lambda result: {"result": {key: value for key, value in result.items() if key != name}}
 
 
-def test_tips_and_blob_base_fees_come_from_the_fee_history(server: NodeServer, node: Node, tmp_path: Path) -> None:
-    out = tmp_path / "blocks.parquet"
-    fetch_blocks(server.url, range(100, 165), out, tip_percentile=50, calls_per_request=20)
-    table = read_blocks(out)
+def test_tips_and_blob_base_fees_come_from_the_fee_history(server: NodeServer, node: Node) -> None:
+    table = get_blocks(node, range(100, 165), tip_percentile=50, calls_per_request=20)
 
     assert table["tip"].to_list() == [1_000 * number if number % 3 else 0 for number in range(100, 165)]
     assert table["blob_base_fee"].to_list() == list(range(101, 166))
@@ -190,7 +155,6 @@ def test_tips_and_blob_base_fees_come_from_the_fee_history(server: NodeServer, n
     pd.testing.assert_frame_equal(get_blocks(node, range(100, 165), tip_percentile=50.0), table)
     asked = [payload["params"] for _, _, payload in server.requests if "eth_feeHistory" in str(payload)]
     assert sorted(asked)[:4] == [[hex(20), hex(119), [50]], [hex(20), hex(119), [50]], *[[hex(20), hex(139), [50]]] * 2]
-    assert pq.read_schema(out).field("tip").metadata[b"percentile"] == b"50"
 
 
 def test_no_fee_history_is_asked_for_without_a_percentile(node: Node, server: NodeServer) -> None:
@@ -267,105 +231,35 @@ def test_empty_blocks_have_tips_of_0_where_a_node_answers_no_rewards(server: Nod
     ],
     ids=["no percentiles", "too many", "null rewards", "pruned", "another base fee", "error", "no method", "a number"],
 )
-def test_a_fee_history_that_does_not_fit_leaves_no_file(
-    server: NodeServer, tmp_path: Path, change: Any, message: str
-) -> None:
+def test_a_fee_history_that_does_not_fit_is_refused(server: NodeServer, node: Node, change: Any, message: str) -> None:
     server.always = history(change)
     with pytest.raises(UpstreamError, match=message):
-        fetch_blocks(server.url, range(100, 120), tmp_path / "blocks.parquet", tip_percentile=50)
-    assert list(tmp_path.iterdir()) == []
+        get_blocks(node, range(100, 120), tip_percentile=50)
 
 
 @pytest.mark.parametrize("percentile", [-1, 100.5, float("nan"), "50", True])
-def test_percentiles_out_of_range_are_refused_before_the_work(
-    server: NodeServer, tmp_path: Path, percentile: Any
-) -> None:
+def test_percentiles_out_of_range_are_refused_before_the_work(server: NodeServer, node: Node, percentile: Any) -> None:
     with pytest.raises(InvalidInput, match="tip_percentile: expected"):
-        fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet", tip_percentile=percentile)
-    assert (server.requests, list(tmp_path.iterdir())) == ([], [])
+        get_blocks(node, range(3), tip_percentile=percentile)
+    assert server.requests == []
 
 
-def test_range_beyond_the_newest_block_is_refused_before_the_work(server: NodeServer, tmp_path: Path) -> None:
+def test_range_beyond_the_newest_block_is_refused_before_the_work(server: NodeServer, node: Node) -> None:
     with pytest.raises(UpstreamError, match=f"block {HEAD + 1} does not exist yet, the newest is {HEAD}"):
-        fetch_blocks(server.url, range(HEAD + 2), tmp_path / "blocks.parquet")
+        get_blocks(node, range(HEAD + 2))
     assert server.methods == ["eth_blockNumber"]
-    assert list(tmp_path.iterdir()) == []
 
 
-def test_node_that_is_down_leaves_no_file(tmp_path: Path) -> None:
-    with pytest.raises(UpstreamError, match="no connection"):
-        fetch_blocks("http://127.0.0.1:9", range(3), tmp_path / "blocks.parquet", retries=0)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_existing_file_is_kept_unless_told(server: NodeServer, tmp_path: Path) -> None:
-    out = tmp_path / "blocks.parquet"
-    out.write_text("precious")
-    with pytest.raises(InvalidInput, match=r"out: the file exists; .*blocks\.parquet"):
-        fetch_blocks(server.url, range(3), out)
-    assert server.requests == []
-    server.faults.append(status(500))
-    with pytest.raises(UpstreamError):
-        fetch_blocks(server.url, range(3), out, overwrite=True)
-    assert out.read_text() == "precious"
-    fetch_blocks(server.url, range(3), out, overwrite=True)
-    assert len(read_blocks(out)) == 3
-
-
-def test_place_that_cannot_hold_a_file_is_refused(server: NodeServer, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="out: expected a file, not a folder"):
-        fetch_blocks(server.url, range(3), tmp_path)
-    with pytest.raises(InvalidInput, match=r"out: cannot be written \(No such file or directory\)"):
-        fetch_blocks(server.url, range(3), tmp_path / "nowhere" / "blocks.parquet")
-    assert server.requests == []
-
-
-def test_permissions_are_those_of_any_new_file(server: NodeServer, tmp_path: Path) -> None:
-    fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet")
-    (tmp_path / "other").touch()
-    assert (tmp_path / "blocks.parquet").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-def test_interrupt_leaves_nothing_and_ends_soon(server: NodeServer, tmp_path: Path) -> None:
-    """Ctrl-C in the middle, in a process of its own."""
-    reached = threading.Event()
-
-    def stuck(handler: Handler, payload: Any) -> None:
-        if isinstance(payload, list) and payload[0]["params"][0] == hex(100):
-            reached.set()
-            handler.server.stopping.wait()
-        node_server.answered(handler, payload)
-
-    server.always = stuck
-    program = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in a background job
-        "from feemodel.io import fetch_blocks\n"
-        f"fetch_blocks({server.url!r}, range(300), {os.fspath(tmp_path / 'blocks.parquet')!r}, timeout=3.0, retries=9)"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert reached.wait(20)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
-    process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    _, stderr = process.communicate(timeout=20)
-    assert time.monotonic() - started < 10
-    assert process.returncode != 0
-    assert b"KeyboardInterrupt" in stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_shown_without_a_terminal(
-    server: NodeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    fetch_blocks(server.url, range(30), tmp_path / "blocks.parquet", progress=True)
+def test_nothing_is_shown_without_a_terminal(node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    get_blocks(node, range(30), progress=True)
     assert capfd.readouterr() == ("", "")
 
 
 def test_bar_is_shown_on_a_terminal(
-    server: NodeServer, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    node: Node, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    fetch_blocks(server.url, range(30), tmp_path / "blocks.parquet")
+    get_blocks(node, range(30), progress=True)
     captured = capfd.readouterr()
     assert captured.out == ""
     assert "blocks" in captured.err
@@ -405,13 +299,12 @@ def test_range_of_another_form_is_refused(text: Any) -> None:
 
 
 @pytest.mark.parametrize("blocks", [range(0), range(5, 5), range(-1, 3), range(0, 10, 2), range(9, 0, -1), 5, None])
-def test_range_with_gaps_or_without_blocks_is_refused(server: NodeServer, tmp_path: Path, blocks: Any) -> None:
+def test_range_with_gaps_or_without_blocks_is_refused(node: Node, blocks: Any) -> None:
     with pytest.raises(InvalidInput, match="blocks: expected a range"):
-        fetch_blocks(server.url, blocks, tmp_path / "blocks.parquet")
-    assert list(tmp_path.iterdir()) == []
+        get_blocks(node, blocks)
 
 
 @pytest.mark.parametrize("limits", [{"concurrency": 0}, {"calls_per_request": 0}, {"calls_per_request": 1.5}])
-def test_senseless_limits_are_refused(server: NodeServer, tmp_path: Path, limits: dict[str, Any]) -> None:
+def test_senseless_limits_are_refused(node: Node, limits: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(limits))):
-        fetch_blocks(server.url, range(3), tmp_path / "blocks.parquet", **limits)
+        get_blocks(node, range(3), **limits)

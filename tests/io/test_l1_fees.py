@@ -210,19 +210,21 @@ def test_fee_history_without_percentiles_and_blobs(absent: dict[str, Any]) -> No
 
 
 def test_blob_base_fees_are_kept_without_their_ratios() -> None:
-    history = parse_fee_history({name: value for name, value in HISTORY.items() if name != "blobGasUsedRatio"})
+    history = parse_fee_history(
+        {name: value for name, value in HISTORY.items() if name not in ("blobGasUsedRatio", "reward")}
+    )
 
     assert (history.blob_base_fees, history.blob_gas_used_ratios) == ((200, 210, 220), ())
-    assert history.as_table(reward=0)["blob_base_fee"] == [200, 210]
-    assert "blob_gas_used_ratio" not in history.as_table(reward=0)
+    assert history.as_table()["blob_base_fee"] == [200, 210]
+    assert "blob_gas_used_ratio" not in history.as_table()
 
 
 def test_blob_base_fees_of_0_say_that_there_are_no_blobs() -> None:
     before = {"baseFeePerBlobGas": ["0x0", "0x0", "0x1"], "blobGasUsedRatio": [0, 0]}  # geth, up to Cancun
-    history = parse_fee_history(HISTORY | before)
+    history = parse_fee_history(HISTORY | before | {"reward": None})
 
     assert history.blob_base_fees == (0, 0, 1)
-    assert not {"blob_base_fee", "blob_gas_used_ratio"} & history.as_table(reward=0).keys()
+    assert not {"blob_base_fee", "blob_gas_used_ratio"} & history.as_table().keys()
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_text_of_java_and_of_r(tmp_path: Path) -> None:
         ({"baseFeePerBlobGas": ["0x1"]}, "baseFeePerBlobGas: expected 3 values"),
         ({"baseFeePerBlobGas": None}, "baseFeePerBlobGas: expected a list"),
         ({"reward": [["0x1"]]}, "reward: expected 2 values"),
-        ({"reward": [["0x1"], ["0x1", "0x2"]]}, r"reward\[1\]: expected 1 values"),
+        ({"reward": [["0x1"], ["0x1", "0x2"]]}, r"reward\[0\]: expected 2 values"),
         ({"reward": [["0x1"], None]}, r"reward\[1\]: expected a list, got None"),
     ],
 )

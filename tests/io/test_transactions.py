@@ -48,7 +48,6 @@ def test_cryo_parquet(tmp_path: Path) -> None:
     table = read_transactions(write_cryo(tmp_path / "ethereum__transactions.parquet"))
     check_the_facts(table)
     assert table["gas_used"].to_list() == [21000, 21030, 21031]
-    assert table["success"].to_list() == [True, False, True]
     assert table["chain_id"].to_list() == [5, 5, 5]
     assert table["transaction_type"].to_list() == [0, 2, pd.NA]
     assert table["timestamp"].isna().all()
@@ -59,7 +58,7 @@ def test_ethereum_etl_csv(tmp_path: Path) -> None:
     check_the_facts(table)
     assert table["timestamp"].to_list() == [1678833072] * 3
     assert table["transaction_type"].to_list() == [0, 2, pd.NA]
-    assert table[["gas_used", "effective_gas_price", "success", "chain_id"]].isna().all(axis=None)
+    assert table[["gas_used", "effective_gas_price", "chain_id"]].isna().all(axis=None)
 
 
 def test_json_of_a_node(tmp_path: Path) -> None:
@@ -129,32 +128,6 @@ def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
         read_transactions(write_cryo(tmp_path / "transactions.parquet", to_address=None))
 
 
-@pytest.mark.parametrize("name", ["receipts.csv", "receipts.csv.gz"])
-def test_receipts_add_what_was_used_and_paid(tmp_path: Path, name: str) -> None:
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
-    receipts = extracts.etl_receipts(tmp_path / name, extracts.TRANSACTIONS[::-1])
-    table = read_transactions(transactions, receipts=receipts)
-    check_the_facts(table)
-    assert table["gas_used"].to_list() == [21000, 21030, 21031]
-    assert table["effective_gas_price"].to_list() == [223775454286, 6127714918, 6127714918]
-    assert table["success"].to_list() == [True, False, True]
-
-
-def test_receipts_of_a_node_add_the_same(tmp_path: Path) -> None:
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
-    receipts = [
-        {"transactionHash": row["hash"], "gasUsed": hex(21_000 + at), "effectiveGasPrice": "0x7", "status": "0x1",
-         "type": "0x7e", "depositNonce": "0x5", "logs": [], "l1Fee": None}
-        for at, row in enumerate(extracts.TRANSACTIONS)
-    ]  # fmt: skip
-    path = tmp_path / "receipts.json"
-    for answer in ({"id": 1, "result": receipts}, [{"id": 1, "result": one} for one in receipts], receipts):
-        path.write_text(json.dumps(answer))
-        table = read_transactions(transactions, receipts=path)
-        assert table["gas_used"].to_list() == [21_000, 21_001, 21_002]
-        assert (table["effective_gas_price"] == 7).all()
-
-
 @pytest.mark.parametrize("kind", [0x7E, 0x6A, 0x71, 0xFF])
 def test_blocks_of_rollups_hold_transactions_of_their_own_types(kind: int) -> None:
     block = extracts.rpc_block_with_transactions()
@@ -178,46 +151,3 @@ def test_answers_to_requests_for_single_transactions() -> None:
     answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
     for text in (json.dumps(answers), "\n".join(map(json.dumps, answers))):
         check_the_facts(parse_transactions(text))
-
-
-def test_receipts_of_old_exports_leave_the_price_open(tmp_path: Path) -> None:
-    receipts = tmp_path / "receipts.csv"
-    receipts.write_text(
-        "transaction_hash,gas_used,root,status\n"
-        + "".join(f"{row['hash']},21000,0x84b952d5,\n" for row in extracts.TRANSACTIONS)
-    )
-    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"), receipts=receipts)
-    assert table["gas_used"].to_list() == [21000] * 3
-    assert table[["effective_gas_price", "success"]].isna().all(axis=None)
-
-
-def test_transaction_without_its_receipt_is_refused(tmp_path: Path) -> None:
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
-    receipts = extracts.etl_receipts(tmp_path / "receipts.csv", extracts.TRANSACTIONS[:2])
-    with pytest.raises(
-        UnreadableFile,
-        match=rf"receipts\.csv: .*no receipt of this transaction, got '{extracts.TRANSACTIONS[2]['hash']}'",
-    ):
-        read_transactions(transactions, receipts=receipts)
-
-
-def test_receipt_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
-    rows = [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]]
-    receipts = extracts.etl_receipts(tmp_path / "receipts.csv", rows)
-    with pytest.raises(UnreadableFile, match=rf"not two, got '{extracts.TRANSACTIONS[1]['hash']}'"):
-        read_transactions(transactions, receipts=receipts)
-
-
-def test_file_that_holds_no_receipts_is_refused(tmp_path: Path) -> None:
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv")
-    with pytest.raises(UnreadableFile, match="receipts also need gas_used"):
-        read_transactions(transactions, receipts=transactions)
-
-
-def test_status_that_is_neither_is_refused(tmp_path: Path) -> None:
-    receipts = tmp_path / "receipts.csv"
-    receipts.write_text(f"transaction_hash,gas_used,status\n{extracts.TRANSACTIONS[0]['hash']},21000,2\n")
-    transactions = extracts.etl_transactions(tmp_path / "transactions.csv", extracts.TRANSACTIONS[:1])
-    with pytest.raises(UnreadableFile, match="row 1: status: expected true, false, 1 or 0, got '2'"):
-        read_transactions(transactions, receipts=receipts)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from feemodel.errors import UnreadableFile
-from feemodel.io import fetch_blocks, read_blocks, read_l1_fees
+from feemodel.io import Node, get_blocks, read_l1_fees
 from feemodel.simulation.scenarios import replay
 from tests.helpers import anvil
 
@@ -149,10 +149,10 @@ def test_a_node_that_runs_says_the_tips_that_were_paid(peer: anvil.Node, tmp_pat
         peer.ask("evm_increaseTime", 12)
         peer.ask("evm_mine")
     out, end = tmp_path / "l1.parquet", int(peer.ask("eth_blockNumber")["result"], 16) + 1
-    fetch_blocks(peer.url, range(end), out, tip_percentile=50, calls_per_request=4, progress=False)
+    with Node(peer.url) as node:
+        get_blocks(node, range(end), tip_percentile=50, calls_per_request=4).to_parquet(out)
     table = read_l1_fees(out)
 
     assert table["tip"].to_list() == [0, 0, *(gwei * 10**9 for gwei in (2, 5, 0, 7))]
     assert table["blob_base_fee"].to_list() == [1] * end
     assert replay(table, source="anvil")["tip"].to_numpy().tolist() == [[float(tip) for tip in table["tip"]]]
-    assert read_blocks(out)["tip"].to_list() == table["tip"].to_list()

@@ -1,12 +1,11 @@
 """A run that keeps its finished parts in a folder goes on where it stopped, with the same result to the bit."""
 
-from pathlib import Path
-
+import numpy as np
 import pytest
 from scipy import stats
 
 from feemodel import grid, monte_carlo, over, sweep
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FinishedFolder
 from feemodel.simulation import Demand, Fixed, simulate
 from feemodel.simulation.scenarios import replay
@@ -59,11 +58,10 @@ def test_an_interrupted_sweep_goes_on_with_the_same_result(tmp_path, reduce):
 
 def test_what_is_kept_is_not_computed_again(tmp_path):
     def counted(gas):
-        with Path(tmp_path / "calls").open("a") as file:
+        with (tmp_path / "calls").open("a") as file:
             file.write("x")
         return gas * 2
 
-    (tmp_path / "parts").mkdir()
     samples, kept = grid(gas=range(100)), FinishedFolder(tmp_path / "parts")
     first = sweep(counted, samples, chunk=10, finished=kept)
     assert len((tmp_path / "calls").read_text()) == 10  # no evaluation only to try the function
@@ -100,6 +98,7 @@ def test_parts_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, n
 
 
 FEES = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
+
 CHANGES = {
     "another policy": {"pricing": Fixed(price=2_000.0)},
     "other demand": {"demand": Demand(rate=2.0)},
@@ -119,6 +118,18 @@ def test_a_simulation_is_kept_and_a_change_of_it_is_refused(tmp_path, changed):
         simulate(**arguments | changed, finished=FinishedFolder(tmp_path))
 
 
+def test_a_change_of_a_function_outside_the_class_of_a_policy_is_refused(tmp_path):
+    class Free:
+        announce = settle = staticmethod(lambda state, *_: None)
+        start = staticmethod(lambda setting: np.zeros(1))
+
+    simulate(FEES, Free(), finished=FinishedFolder(tmp_path))
+    Free.announce = staticmethod(lambda state, seen, price: setattr(price, "per_byte", 1e9))
+
+    with pytest.raises(InvalidInput, match=r"expected a folder of this run: pricing\.announce"):
+        simulate(FEES, Free(), finished=FinishedFolder(tmp_path))
+
+
 def test_what_cannot_be_kept_is_named(tmp_path):
     scope = {}
     exec("def typed(gas): return gas", scope)  # no file has its source
@@ -126,8 +137,8 @@ def test_what_cannot_be_kept_is_named(tmp_path):
         sweep(scope["typed"], grid(gas=[1, 2]), finished=FinishedFolder(tmp_path))
     with pytest.raises(InvalidInput, match="finished: expected a store of finished parts"):
         sweep(fees, SAMPLES, finished=tmp_path)
-    with pytest.raises(InvalidInput, match="folder: expected a folder that exists"):
-        FinishedFolder(tmp_path / "nowhere")
+    with pytest.raises(UnreadableFile, match="nowhere"):
+        FinishedFolder(tmp_path / "nowhere" / "run")
     (tmp_path / "notes.txt").touch()
     with pytest.raises(InvalidInput, match="folder: expected an empty folder"):
         sweep(fees, SAMPLES, finished=FinishedFolder(tmp_path))

@@ -12,7 +12,7 @@ from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.posting import Posting
-from feemodel.simulation.scenarios import bootstrap, replay, tips_of
+from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Submission, Workload
 
 STEPS = 4_000
@@ -33,11 +33,6 @@ def fees(tip: object = None):
 
 def constant(tip: int):
     return fees(np.full(STEPS, tip))
-
-
-def test_a_scenario_without_tips_has_the_one_that_is_assumed():
-    assert tips_of(fees(), TIP).tolist() == [[float(TIP)] * STEPS]
-    assert tips_of(constant(MORE), TIP).tolist() == [[float(MORE)] * STEPS]
 
 
 def test_a_backtest_pays_the_tips_of_the_series():

@@ -11,6 +11,7 @@ import numpy as np
 
 import feemodel
 
+plt.style.use("feemodel.plots.style")
 size = np.arange(20, 1_000)
 verification = feemodel.verification_priority_fee(size, 100_000, min_gas_price=41_904_000, margin=1.2)
 per_byte = feemodel.priority_fee(size, 100_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)

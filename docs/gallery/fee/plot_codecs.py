@@ -10,6 +10,7 @@ import numpy as np
 
 from feemodel.io import read_shipped_transactions
 
+plt.style.use("feemodel.plots.style")
 table = read_shipped_transactions()
 codecs = ["zstd", "brotli", "deflate", "fastlz", "lzss"]
 ratios = [table[codec].to_numpy(float) / table["measured_bytes"].to_numpy(float) for codec in codecs]

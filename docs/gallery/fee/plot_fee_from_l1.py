@@ -10,6 +10,7 @@ import numpy as np
 
 import feemodel
 
+plt.style.use("feemodel.plots.style")
 samples = feemodel.grid(
     base_fee=[2e8, 1e9, 5e9, 2e10], margin=np.linspace(0.8, 2.0, 25), blob_base_fee=4e6, compressed_size=128, gas=21_000
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 import feemodel
 
+plt.style.use("feemodel.plots.style")
 gas = np.geomspace(21_000, 2_000_000, 200).astype(np.int64)
 fig, ax = plt.subplots()
 fees = {}

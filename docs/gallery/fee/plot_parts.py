@@ -10,6 +10,7 @@ import numpy as np
 
 import feemodel
 
+plt.style.use("feemodel.plots.style")
 kinds = {"transfer": (74, 21_000), "token transfer": (110, 46_000), "swap": (224, 168_595), "creation": (2_656, 10**6)}
 size, gas = np.array(list(kinds.values())).T
 parts = feemodel.breakdown(size, gas, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)

@@ -10,6 +10,8 @@ import numpy as np
 
 import feemodel
 
+plt.style.use("feemodel.plots.style")
+
 
 def variable_cost(base_fee, tip, blob_base_fee, cost_margin):
     return feemodel.variable_cost(

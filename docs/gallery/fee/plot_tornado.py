@@ -12,6 +12,7 @@ import xarray as xr
 import feemodel
 from feemodel.plots import plot_tornado
 
+plt.style.use("feemodel.plots.style")
 usual = dict(base_fee=69e6, blob_base_fee=4e6, cost_margin=1.2, compressed_size=128, gas=21_000, margin=1.2)
 ranges = dict(base_fee=(2e7, 3e10), blob_base_fee=(1e6, 2e9), cost_margin=(0.8, 1.5), compressed_size=(50, 1_000))
 

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 
 from feemodel.ethereum.fee_market import next_base_fee
 
+plt.style.use("feemodel.plots.style")
 LIMIT = 60_000_000
 fig, ax = plt.subplots()
 for share in (0.0, 0.25, 0.5, 0.75, 1.0):

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 
 from feemodel.ethereum.fee_market import MAINNET
 
+plt.style.use("feemodel.plots.style")
 rows = [row for row in MAINNET.rows if row.timestamp > 0]
 dates = [datetime.fromtimestamp(row.timestamp, UTC) for row in rows] + [datetime(2026, 6, 1, tzinfo=UTC)]
 fig, ax = plt.subplots()

@@ -13,6 +13,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.plots import plot_fee_fan
 from feemodel.simulation import scenarios
 
+plt.style.use("feemodel.plots.style")
 history = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
 drawn = scenarios.bootstrap(history, paths=300, block_seconds=86_400, horizon=7 * 86_400, rng=3)
 cheap, dear = drawn["base_fee"].mean("step").quantile([0.05, 0.95]).to_numpy()

@@ -13,6 +13,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.plots import plot_fee_fan
 from feemodel.simulation import scenarios
 
+plt.style.use("feemodel.plots.style")
 history = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
 found = feemodel.forecast(history.isel(step=slice(20 * 144)), horizons=["24h"], paths=1_000, rng=1)
 fig, axes = plt.subplots(2, figsize=(8, 7), layout="constrained")

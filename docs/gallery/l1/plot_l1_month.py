@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 
 from feemodel.io import read_shipped_l1_fees
 
+plt.style.use("feemodel.plots.style")
 fees = read_shipped_l1_fees().set_index("time")[["base_fee", "blob_base_fee"]] / 1e9
 fig, ax = plt.subplots()
 for name, values in fees.resample("3h").median().items():

@@ -12,6 +12,8 @@ step.
 import matplotlib.pyplot as plt
 import numpy as np
 
+plt.style.use("feemodel.plots.style")
+
 
 def loss(k, ratio):
     """Return the mean squared deviation of usage from its target, divided by the variance of the noise."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from feemodel.io import read_shipped_l1_fees
 
+plt.style.use("feemodel.plots.style")
 fees = read_shipped_l1_fees()
 multiple = 16 * fees["blob_base_fee"] / fees["base_fee"]
 share = float((multiple <= 1).mean())

@@ -16,6 +16,7 @@ from feemodel.plots import plot_charges
 from feemodel.simulation import scenarios
 from feemodel.simulation.surfaces import Workload
 
+plt.style.use("feemodel.plots.style")
 table = read_shipped_transactions().dropna(subset=["gas_used"])
 workload = Workload("real transactions", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
 month = scenarios.replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")

@@ -13,6 +13,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation import Demand, Posting, baseline_pricing, break_even, simulate
 from feemodel.simulation.scenarios import replay
 
+plt.style.use("feemodel.plots.style")
 history = replay(read_shipped_l1_fees(), source="Ethereum, 2026-01-07 to 2026-02-06")
 even = break_even(history, Posting(), Demand())
 fig, ax = plt.subplots()

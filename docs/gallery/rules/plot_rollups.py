@@ -19,6 +19,7 @@ from feemodel.plots import plot_comparison
 from feemodel.rollups import rule, rules_at
 from feemodel.rollups.chains import chain
 
+plt.style.use("feemodel.plots.style")
 ASSUMED = {
     "celo": {"l2_gas_price": 25 * 10**9, "token_per_eth": 12_000.0},
     "mantle": {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,

@@ -31,7 +31,7 @@ function drawFee({ feeWei, feePerGas, shares, inputs, recovery }) {
   announce(`Fee ${money(total)}${first}.`);
 }
 
-function recovered({ basis, cost, costPerByte, recovery, totalRecovery, breakEvenMargin }) {
+function recovered({ basis, cost, costPerByte, recovery, totalRecovery }) {
   const isCovered = recovery === null || recovery >= 1; // the fixed part pays for L2
   const row = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   return el("div", { className: "recovered" },
@@ -39,7 +39,6 @@ function recovered({ basis, cost, costPerByte, recovery, totalRecovery, breakEve
       el("span", { className: `verdict ${isCovered ? "good" : "bad"}` }, isCovered ? "✓ covers L1" : "✗ falls short of L1")),
     el("p", { className: "sub" }, `by the part for the size, of ${money(cost)}: ${basis}`),
     el("dl", {}, ...row("Whole fee / L1 cost", times(totalRecovery)),
-      ...row("Breaks even at a margin of", breakEvenMargin === null ? "none" : String(breakEvenMargin)),
       ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
 }
 

@@ -10,7 +10,7 @@ from feemodel.errors import InvalidInput
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
 from feemodel.simulation.posting import KINDS, Posting
-from feemodel.simulation.scenarios import check_scenario, duration, tips_of
+from feemodel.simulation.scenarios import duration
 
 
 def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArray:
@@ -119,26 +119,6 @@ def first_second(l1_fees: xr.Dataset) -> float | None:
     if "time" not in l1_fees.coords:
         return None
     return float(l1_fees["time"].to_numpy()[0].astype("datetime64[ns]").astype(np.int64)) / 1e9
-
-
-def fees_by_step(l1_fees: xr.Dataset, step: float, tip: float) -> tuple[tuple[RealArray, RealArray, RealArray], float]:
-    """Return the L1 fees in each step of a scenario with one path [wei / gas], and the start of the scenario [s].
-
-    The fees are a tuple of three arrays: base fee, blob base fee and tip.
-
-    >>> from feemodel.simulation.scenarios import replay
-    >>> rows = {"timestamp": [60, 72], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
-    >>> fees_by_step(replay(rows, source="by hand"), 12.0, 5.0)
-    ((array([70000000., 80000000.]), array([1., 2.]), array([5., 5.])), 60.0)
-    """
-    check_scenario("l1_fees", l1_fees)
-    if l1_fees.sizes["path"] != 1:
-        raise InvalidInput("l1_fees", "expected one path", l1_fees.sizes["path"])
-    rows = rows_by_step(l1_fees["elapsed"].to_numpy(), step)
-    base_fee, blob_base_fee = (
-        l1_fees[name].to_numpy()[0][rows].astype(np.float64) for name in ("base_fee", "blob_base_fee")
-    )
-    return (base_fee, blob_base_fee, tips_of(l1_fees, tip)[0][rows]), first_second(l1_fees) or 0.0
 
 
 def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, posting: Posting, step: float) -> Caps:

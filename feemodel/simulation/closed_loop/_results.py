@@ -1,6 +1,7 @@
 """Compute the statistics of each simulated path, and collect the results of all paths in a Dataset."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -65,14 +66,6 @@ PATH_VARIABLES = {
     "deadline_share": ("1", "share of bytes posted because of the deadline"),
     **{f"wait_p{100 * level:g}": ("s", f"{level:.0%} quantile of the waiting time of bytes") for level in DELAYS},
 }
-
-
-class PathResult(NamedTuple):
-    """Results of one path."""
-
-    days: NDArray[Any]  #: records of the type `feemodel.simulation.closed_loop._accounts.DAY`
-    summary: dict[str, float]
-    series: NDArray[Any] | None  #: one record of type `SERIES` for each step; `None` if the path is not recorded
 
 
 def summarized(
@@ -150,31 +143,31 @@ def volatility(prices: RealArray, step: float) -> float:
     return float(np.diff(np.log(means)).std())
 
 
-def dataset(results: list[PathResult], *, day_steps: int, step: float, recorded: int) -> xr.Dataset:
+def dataset(results: list[Mapping[str, NDArray[Any]]], *, day_steps: int, step: float) -> xr.Dataset:
     """Return a Dataset with the results of all paths, and with the series of recorded paths.
 
     The results have the dimensions `path` and `day`, and the series have the dimensions `recorded_path` and `step`.
 
-    >>> one = PathResult(np.ones(2, DAY), dict.fromkeys(PATH_VARIABLES, 1.0), None)
-    >>> dict(dataset([one], day_steps=7_200, step=12.0, recorded=0).sizes)
+    >>> one = {"days": np.ones(2, DAY), "summary": np.ones(len(PATH_VARIABLES))}
+    >>> dict(dataset([one], day_steps=7_200, step=12.0).sizes)
     {'path': 1, 'day': 2}
     """
-    days = np.stack([one.days for one in results])
+    days, summary = (np.stack([one[name] for one in results]) for name in ("days", "summary"))
     variables: dict[str, Any] = {
         name: (("path", "day"), days[name].copy(), units, text) for name, (units, text) in DAILY.items()
     }
     with np.errstate(invalid="ignore"):
         mean = days["price_sum"] / days["steps"]
     variables["mean_price_of_day"] = (("path", "day"), mean, "wei / byte", "mean data price")
-    for name, (units, text) in PATH_VARIABLES.items():
-        variables[name] = ("path", np.array([one.summary[name] for one in results]), units, text)
+    for index, (name, (units, text)) in enumerate(PATH_VARIABLES.items()):
+        variables[name] = ("path", summary[:, index].copy(), units, text)
     coordinates: dict[str, Any] = {
         "path": np.arange(len(results)),
         "day": ("day", np.arange(days.shape[1]), "d", "day of the path"),
         "covered": ("day", days["steps"][0] / day_steps, "1", "covered part of the day"),
     }
-    if recorded:
-        series = np.stack([one.series for one in results[:recorded] if one.series is not None])
+    if recorded := [one["series"] for one in results if "series" in one]:
+        series = np.stack(recorded)
         for name, units in SERIES.items():
             variables[name] = (("recorded_path", "step"), series[name].copy(), units)
         coordinates["recorded_path"] = np.arange(len(series))

@@ -66,7 +66,7 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     stream_ratio = instance("posting", posting, Posting).stream_ratio
     found = simulate(l1_fees, Fixed(price=0.0), posting, inelastic, step=step)
     days = float(found["covered"].sum())
-    # Fees depend on the sizes of transactions, of which the stream has only a part.
+    # Fees depend on separately compressed sizes, whose sum exceeds the stream.
     cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum()) / stream_ratio
     return BreakEven(cost / size, cost / days, size / days)
 

@@ -1,10 +1,9 @@
 """Check the arguments of `simulate`, and simulate one path at a time."""
 
 import platform
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -50,7 +49,7 @@ from feemodel.simulation.closed_loop._pricing import (
     started,
     state_arrays,
 )
-from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, summarized
+from feemodel.simulation.closed_loop._results import PATH_VARIABLES, summarized
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.observations import (
     PRICE,
@@ -61,7 +60,7 @@ from feemodel.simulation.closed_loop.observations import (
     empty_record,
     records,
 )
-from feemodel.simulation.draws import stream_of
+from feemodel.simulation.draws import seed_sequence, stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
 from feemodel.simulation.scenarios import (
@@ -71,7 +70,6 @@ from feemodel.simulation.scenarios import (
     check_block_seconds,
     check_scenario,
     drawn_rows,
-    generator_of,
 )
 
 DAY_SECONDS = 86_400.0
@@ -82,8 +80,6 @@ LONGEST_WAIT = 1 << 15  # maximum number of elements in `Found.waits`; the last 
 DAYS = ("elapsed", "utc")
 NOT_ROUNDED = Rounding(whole=False, margin=1.0, fixed_cost=0, base_fee=0)
 LONGEST_ERROR = 200  # maximum number of characters of an error message of the compiler
-
-Checked = TypeVar("Checked")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +130,7 @@ def path_job(
         raise InvalidInput("l1_fees", "expected a history of one path, for the bootstrap", l1_fees.sizes["path"])
     if bootstrap is not None:
         check_block_seconds(bootstrap.block_seconds, step)
-    workload = None if demand is None else _itself("demand", demand, Demand).workload
+    workload = None if demand is None else instance("demand", demand, Demand).workload
     if workload is not None and bootstrap is None:
         l1_fees = with_end(l1_fees, step)
     if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0 and workload is None:
@@ -149,14 +145,14 @@ def path_job(
     job = PathJob(
         l1_fees=l1_fees,
         pricing=checked_pricing(pricing),
-        posting=Posting() if posting is None else _itself("posting", posting, Posting),
-        demand=Demand() if demand is None else _itself("demand", demand, Demand),
-        costs=Costs() if costs is None else _itself("costs", costs, Costs),
+        posting=Posting() if posting is None else instance("posting", posting, Posting),
+        demand=Demand() if demand is None else instance("demand", demand, Demand),
+        costs=Costs() if costs is None else instance("costs", costs, Costs),
         step=float(step),
         bootstrap=bootstrap,
         days=days,
         record=whole_scalar("record", record),
-        seed=_seed_sequence(rng),
+        seed=seed_sequence(rng),
     )
     if not 1 <= job.steps <= MAX_STEPS:
         raise InvalidInput("l1_fees", f"expected from 1 to {MAX_STEPS:,} steps of {step:g} s", job.steps)
@@ -167,16 +163,6 @@ def path_job(
         raise InvalidInput("record", f"expected at most {job.paths:,}, the number of paths", job.record)
     check_first_step(job.pricing, job.setting, job.l1_fees)
     return job
-
-
-def _itself(name: str, value: Any, kind: type[Checked]) -> Checked:
-    """Return the value; raise `InvalidInput` if its class is not exactly `kind`.
-
-    Reject subclasses, which may skip the checks in the constructor of `kind`.
-    """
-    if type(value) is not kind:
-        raise InvalidInput(name, f"expected a {kind.__name__}", value)
-    return value
 
 
 class Drawn(NamedTuple):
@@ -264,12 +250,13 @@ class PathJob:
         """Median L1 base fee, at which `Demand.l1_correlation` has no effect [wei / gas]."""
         return float(np.median(self.l1_fees["base_fee"].to_numpy()))
 
-    def __call__(self, path: int) -> PathResult:
-        """Simulate one path."""
+    def __call__(self, path: int) -> dict[str, NDArray[Any]]:
+        """Simulate one path; return its days, its statistics in the order of `PATH_VARIABLES`, and its series."""
         accounts, found = self.ended(path, self.drawn(path))
         days, series = found.days.view(DAY), found.series.view(SERIES)
         summary = summarized(days, found.prices, found.waits, accounts, step=self.step, day_steps=self.day_steps)
-        return PathResult(days, summary, series if path < self.record else None)
+        found = {"days": days, "summary": np.array([summary[name] for name in PATH_VARIABLES])}
+        return found | {"series": series} if path < self.record else found
 
     def ended(self, path: int, drawn: Drawn) -> tuple[Any, Found]:
         """Run the loop on a path; return the accounts and the results at its end."""
@@ -375,20 +362,6 @@ class PathJob:
         }
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
 
-    def arrays(self, path: int) -> dict[str, NDArray[Any]]:
-        """Simulate one path; return its days, its statistics in the order of `PATH_VARIABLES`, and its series."""
-        part = self(path)
-        found = {
-            "days": part.days,
-            "summary": np.array([part.summary[name] for name in PATH_VARIABLES], dtype=np.float64),
-        }
-        return found if part.series is None else found | {"series": part.series}
-
-    def from_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> PathResult:
-        """Convert the arrays of a path back to its result."""
-        summary = dict(zip(PATH_VARIABLES, arrays["summary"].tolist(), strict=True))
-        return PathResult(arrays["days"], summary, arrays.get("series"))
-
     def inputs(self) -> dict[str, Any]:
         """Return all inputs that determine the result."""
         return {
@@ -398,10 +371,3 @@ class PathJob:
             "read": {name: getattr(self.pricing, name, None) for name in OPTIONAL},
             "versions": self.attributes["versions"],
         }
-
-
-def _seed_sequence(rng: Rng) -> SeedSequence:
-    sequence = generator_of(rng).bit_generator.seed_seq
-    if not isinstance(sequence, SeedSequence):
-        raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
-    return sequence

@@ -1,18 +1,20 @@
 """Simulate a rollup in a closed loop, once or for many values of its parameters."""
 
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, choice, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop._pricing import parameters, with_parameters
-from feemodel.simulation.closed_loop._results import PATH_VARIABLES, PathResult, dataset
+from feemodel.simulation.closed_loop._pricing import with_fields
+from feemodel.simulation.closed_loop._results import PATH_VARIABLES, dataset
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.policies.base import Pricing
@@ -86,15 +88,15 @@ def simulate(
     job = path_job(
         l1_fees, pricing, posting, demand, costs, step=step, bootstrap=bootstrap, days=days, record=record, rng=rng
     )
-    results: list[PathResult] = []
+    results: list[Mapping[str, NDArray[Any]]] = []
     with (
         reporting(progress, job.paths, "paths") as advance,
-        closing(parts(job.arrays, int, job.paths, finished, job.inputs, executor=executor, workers=workers)) as found,
+        closing(parts(job, int, job.paths, finished, job.inputs, executor=executor, workers=workers)) as found,
     ):
         for arrays in found:
-            results.append(job.from_arrays(arrays))
+            results.append(arrays)
             advance(1)
-    made = dataset(results, day_steps=job.day_steps, step=job.step, recorded=job.record)
+    made = dataset(results, day_steps=job.day_steps, step=job.step)
     if job.start_time is not None:
         first = np.datetime64(round(job.start_time), "s").astype("datetime64[D]" if days == "utc" else "datetime64[s]")
         dates = first.astype("datetime64[ns]") + np.arange(made.sizes["day"]) * np.timedelta64(86_400, "s")
@@ -166,13 +168,15 @@ class Experiment:
         changed: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
         for name, value in values.items():
             part, _, term = name.partition("_")
-            if part not in PARTS or term not in parameters(getattr(self, part)):
-                raise InvalidInput(
-                    "inputs", "expected an argument and a field of this argument, such as demand_elasticity", name
-                )
+            record = getattr(self, part) if part in PARTS else None
+            if not is_dataclass(record) or term not in [one.name for one in fields(record)]:
+                reason = "expected an argument and a field of it, a dataclass, such as demand_elasticity"
+                raise InvalidInput("inputs", reason, name)
             held, number = getattr(getattr(self, part), term), value.item()
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
-        made = {part: with_parameters(getattr(self, part), given) for part, given in changed.items()}
-        return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0).summary
+        made = {part: getattr(self, part) for part in PARTS}
+        made |= {part: with_fields(made[part], given) for part, given in changed.items() if given}
+        summary = path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0)["summary"]
+        return dict(zip(PATH_VARIABLES, summary.tolist(), strict=True))

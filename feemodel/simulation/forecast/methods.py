@@ -93,7 +93,7 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert logarithms of fees to fees [wei / gas]; rounding does not exceed `LARGEST_FEE`.
+    """Convert logarithms of fees to fees [wei / gas], at most `LARGEST_FEE`.
 
     >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
     [1.0, 1e+16]
@@ -189,8 +189,8 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
     """Adjust the distance of each quantile, (origins, q), from the median to the coverage known at each origin.
 
-    A distance is multiplied by a factor that increases when a target is beyond the quantile, and otherwise decreases
-    by so much less that both cancel out at the nominal coverage. The median is unchanged.
+    A distance grows after a target beyond the quantile and shrinks otherwise; at the nominal coverage, both cancel
+    out. The median is unchanged.
 
     All targets are above the upper quantile, so the upper quantile increases:
 
