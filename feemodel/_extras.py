@@ -91,8 +91,3 @@ def install_command(module: str) -> str:
             return f"python3.12 -m pip install 'feemodel[{extra}]'"
         extra = extra.removesuffix(",execution")
     return f"pip install 'feemodel[{extra}]'"
-
-
-def engine_commands() -> str:
-    """Return the commands that install the compiled engine, or the reference engine, which needs no compiler."""
-    return f"{install_command('feemodel_native')} (compiled; a checkout needs Rust) or {install_command('ethereum')}"

@@ -43,6 +43,7 @@ Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
 Tile = tuple[slice, ...]
 
+NAMED = 1 << 22  # number of elements up to which an error is that of the formula's first step that fails
 PIECE = 1 << 14  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
@@ -246,6 +247,10 @@ def _computed(
         except InvalidInput as error:
             if error.index is None:
                 raise
+            if math.prod(shape) <= NAMED:  # the whole arrays, because a later element may fail at an earlier step
+                with suppress(Beyond):
+                    all_exacts = {name: Exact(a, *bounds[name]) if name in bounds else a for name, a in arrays.items()}
+                    function(**{**arguments, **all_exacts})
             starts = [part.start for part in tile[len(shape) - len(error.index) :]]
             index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
             raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Protocol
 
-from feemodel._extras import engine_commands, has_native, install_command
+from feemodel._extras import has_native, install_command
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.execution._fields import Gas, check
@@ -86,10 +86,10 @@ def engine_named(name: str) -> Engine:
 
 
 def _missing(name: str) -> InvalidInput:
-    commands = {"auto": engine_commands(), "native": install_command("feemodel_native")}
-    return InvalidInput(
-        "engine", f"expected an installed engine: {commands.get(name, install_command('ethereum'))}", name
-    )
+    native, reference = install_command("feemodel_native"), install_command("ethereum")
+    both = f"{native} (compiled; a checkout needs Rust) or {reference}"
+    command = {"auto": both, "native": native}.get(name, reference)
+    return InvalidInput("engine", f"expected an installed engine: {command}", name)
 
 
 def engine_of(engine: str | Engine) -> Engine:

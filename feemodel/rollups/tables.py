@@ -69,7 +69,6 @@ def measured_sizes(
     signed_transactions: "Iterable[Transaction | bytes | str] | pd.DataFrame",
     *,
     gas: Sequence[int] | None = None,
-    senders: Sequence[bytes] | None = None,
     pubdata: ArrayLike = PUBDATA,
     linea_codec: str | Codec = "zstd",
     columns: Sequence[str] | None = None,
@@ -83,7 +82,6 @@ def measured_sizes(
         the gas used. Transactions without a signature get a placeholder signature. To convert a call to a
         `Transaction`, use `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
-    senders : address of each sender (20 bytes); `None`: those of the transactions, or recovered from the signatures.
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].
     linea_codec : codec of `linea_size`, the compressed size of the sender followed by the unsigned encoding; Linea uses
@@ -104,7 +102,7 @@ def measured_sizes(
     >>> sizes["length"].tolist(), sizes["fastlz_size"].tolist()
     ([97], [85])
     """
-    check_indexes({"signed_transactions": signed_transactions, "gas": gas, "senders": senders, "pubdata": pubdata})
+    check_indexes({"signed_transactions": signed_transactions, "gas": gas, "pubdata": pubdata})
     signed_transactions = as_table(signed_transactions)
     if is_table(signed_transactions):
         signed_transactions = cast("pd.DataFrame", signed_transactions)
@@ -118,15 +116,8 @@ def measured_sizes(
     count = len(transactions)
     if not count:
         raise InvalidInput("signed_transactions", "expected at least one transaction", [])
-    for name, values in (("gas", gas), ("senders", senders)):
-        if values is not None and (
-            isinstance(values, Mapping) or np.shape(np.asarray(values, dtype=object)) != (count,)
-        ):
-            raise InvalidInput(name, f"expected one value for each of {count:,} transactions", values)
-    senders = None if senders is None else [*senders]  # a list can be indexed by position, unlike a Series
-    for sender in senders or ():
-        if not isinstance(sender, bytes) or len(sender) != 20:
-            raise InvalidInput("senders", "expected addresses of 20 bytes", sender)
+    if gas is not None and (isinstance(gas, Mapping) or np.shape(np.asarray(gas, dtype=object)) != (count,)):
+        raise InvalidInput("gas", f"expected one value for each of {count:,} transactions", gas)
     published = np.asarray(whole("pubdata", pubdata, unit="bytes"))
     if published.shape not in ((), (count,)):
         raise InvalidInput("pubdata", f"expected one number, or one number for each of {count:,} transactions", pubdata)
@@ -134,12 +125,6 @@ def measured_sizes(
     zeros = np.array([encoding.count(0) for encoding in signed], dtype=np.int64)
     lengths = np.array([len(encoding) for encoding in signed], dtype=np.int64)
     used = [transaction.gas_limit for transaction in transactions] if gas is None else gas
-
-    def linea_sizes() -> WholeArray:
-        sent_by = [transaction.sender() for transaction in transactions] if senders is None else senders
-        unsigned = [transaction.unsigned() for transaction in transactions]
-        return compressed_sizes([a + b for a, b in zip(sent_by, unsigned, strict=True)], linea_codec)
-
     measures: dict[str, Callable[[], WholeArray]] = {
         "transaction_type": lambda: np.array([transaction.type for transaction in transactions], dtype=np.int64),
         "gas": lambda: np.asarray(whole("gas", np.asarray(used), unit="gas")),
@@ -151,7 +136,7 @@ def measured_sizes(
         "zstd_size": lambda: compressed_sizes(signed, SCROLL_ZSTD),
         "data_length": lambda: np.array([len(transaction.data) for transaction in transactions], dtype=np.int64),
         "zstd_data_size": lambda: compressed_sizes([transaction.data for transaction in transactions], SCROLL_ZSTD),
-        "linea_size": linea_sizes,
+        "linea_size": lambda: compressed_sizes([one.sender() + one.unsigned() for one in transactions], linea_codec),
         "pubdata": lambda: np.broadcast_to(published, (count,)),
     }
     asked = MEASURED if columns is None else sequence("columns", columns)

@@ -29,16 +29,16 @@ EVERY = tuple(dated_rules())
 def transactions() -> Any:
     """Fifty transactions of many lengths, calldata half zeros."""
     rng = np.random.default_rng(11)
-    raws = []
+    sent = []
     for nonce in range(50):
         data = rng.integers(0, 256, int(rng.integers(0, 2_000)), dtype=np.uint8)
         data[rng.random(data.size) < 0.5] = 0
         transaction = Transaction(
             type=2, chain_id=59_144, nonce=nonce, max_fee=10**8, gas_limit=21_000 + 16 * data.size, to=b"\x11" * 20,
-            data=data.tobytes(),
+            data=data.tobytes(), from_address=b"\x22" * 20,
         )  # fmt: skip
-        raws.append(transaction.with_placeholder_signature().signed())
-    return pd.DataFrame(measured_sizes(raws, senders=[b"\x22" * 20] * 50))
+        sent.append(transaction.with_placeholder_signature())
+    return pd.DataFrame(measured_sizes(sent))
 
 
 @pytest.fixture(scope="module")
@@ -156,16 +156,6 @@ def test_sizes_refuse_lists_of_another_length() -> None:
     table = {"gas": [1, 2], "linea_size": [1, 2], "length": [9]}
     with pytest.raises(InvalidInput, match="transactions: expected columns of equal length"):
         comparison(table, base_fee=10**9, blob_base_fee=1, rules=["linea"])
-
-
-def test_senders_go_with_their_transactions_whatever_the_labels() -> None:
-    signed = [Transaction(gas_limit=1, data=bytes(n)).with_placeholder_signature().signed() for n in (1, 99)]
-    senders = [bytes(20), bytes(range(20))]
-    expected = measured_sizes(signed, senders=senders)["linea_size"].tolist()
-    for labels in ([1, 0], [7, 8]):
-        assert measured_sizes(signed, senders=pd.Series(senders, labels))["linea_size"].tolist() == expected
-    with pytest.raises(InvalidInput, match="gas, senders: expected Series with equal indexes"):
-        measured_sizes(signed, senders=pd.Series(senders), gas=pd.Series([1, 2], [1, 0]))
 
 
 def test_estimates_of_a_real_channel_add_up_to_its_bytes(shared: Path) -> None:
