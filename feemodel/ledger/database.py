@@ -1,7 +1,6 @@
 """Access to the SQLite file of a ledger; all failures are raised as errors of this package."""
 
 import sqlite3
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +20,7 @@ ADVICE = {
 }
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT}
 
-Mode: TypeAlias = Literal["ro", "rw", "rwc", "memory"]  # SQLite's names, see `Database`
+Mode: TypeAlias = Literal["ro", "rw", "rwc"]  # SQLite's names, see `Database`
 
 
 class Database:
@@ -30,7 +29,7 @@ class Database:
     Parameters
     ----------
     path : the file.
-    mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file; "memory" for no file.
+    mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file.
 
     Raises `UnreadableFile` for a file that cannot be opened, and `LedgerDamaged` if SQLite reports a malformed file.
     """
@@ -42,10 +41,8 @@ class Database:
         with self._named_errors():
             self._connection = sqlite3.connect(
                 f"{path.resolve().as_uri()}?mode={mode}",
-                uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=mode != "memory",
+                uri=True, isolation_level=None, timeout=BUSY_SECONDS,
             )  # fmt: skip
-        if mode == "memory":
-            weakref.finalize(self, self._connection.close)  # in-memory databases are never closed explicitly
 
     def close(self) -> None:
         """Close the file."""

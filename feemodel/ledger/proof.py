@@ -254,13 +254,14 @@ def check_proof(
     InvalidProof : the proof is malformed or does not lead to the root; the message names the step that failed.
     InvalidInput : an invalid root, address or slot.
 
-    An empty tree proves that an account is absent:
+    An empty ledger proves that an account is absent:
 
-    >>> from feemodel.ledger.proof import prove_account
-    >>> from feemodel.ledger.tree import Tree
-    >>> tree = Tree()
-    >>> proof = prove_account(tree, lambda root: Tree(), bytes(20), [])
-    >>> check_proof(proof, root=tree.root, address=bytes(20))
+    >>> import tempfile
+    >>> from feemodel.ledger import import_genesis
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
+    ...     block = import_genesis(store, [], final=True)
+    ...     proof = get_proof(store, bytes(20), [], "finalized")
+    >>> check_proof(proof, root=block.root, address=bytes(20))
     Proven(account=None, storage={})
     """
     state_root = hash_bytes(root, "root")

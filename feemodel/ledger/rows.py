@@ -14,7 +14,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,13 +202,3 @@ def add_first_rows(rows: Rows) -> None:
 def empty_version(scheme: Scheme) -> Version:
     """Return the version of an empty tree."""
     return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, 1, 1)
-
-
-def memory_rows(scheme: Scheme) -> Rows:
-    """Return rows in an in-memory database, with the rows of the empty tree."""
-    database = Database(Path("memory"), "memory")
-    for statement in SCHEMA.split(";"):
-        database.one(statement)
-    rows = Rows(database, scheme)
-    add_first_rows(rows)
-    return rows

@@ -142,11 +142,11 @@ class Store:
     def tree(self, root: bytes) -> Tree:
         """Return the account tree or storage tree with this root; raises `LedgerDamaged` if it is missing."""
         if root == self.scheme.empty_root:
-            return Tree(self.scheme.name, rows=self.rows)
+            return Tree(self.rows)
         row = self.database.one("SELECT root, next_free, sub_root, node, page FROM tree WHERE root = ?", (root,))
         if row is None:
             self.database.damaged(f"the tree {root.hex()} is missing")
-        return Tree(self.scheme.name, rows=self.rows, version=Version(*row))
+        return Tree(self.rows, Version(*row))
 
     def account(self, number: int, address: bytes) -> AccountLeaf | None:
         """Return an account after a block, or `None` if the account does not exist."""

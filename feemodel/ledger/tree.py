@@ -34,10 +34,9 @@ from feemodel.ledger.rows import (
     Version,
     empty_version,
     height_of,
-    memory_rows,
     node_hashes,
 )
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING, scheme_of
+from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING
 
 PAGE_ENTRIES = 16  # maximum number of entries in a page
 BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
@@ -68,14 +67,12 @@ class Tree:
 
     Parameters
     ----------
-    hashing : hash function, "poseidon2" or "mimc".
-    rows : tables that store the rows of the tree; `None` means an in-memory database.
+    rows : tables that store the rows of the tree.
     version : stored version in `rows` to start from; `None` means an empty tree.
     """
 
-    def __init__(self, hashing: str = "poseidon2", *, rows: Rows | None = None, version: Version | None = None) -> None:
-        self.scheme = scheme_of(hashing)
-        self.rows = rows if rows is not None else memory_rows(self.scheme)
+    def __init__(self, rows: Rows, version: Version | None = None) -> None:
+        self.scheme, self.rows = rows.scheme, rows
         self.version = version or empty_version(self.scheme)
 
     @property

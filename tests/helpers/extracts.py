@@ -100,10 +100,6 @@ ETL_TRANSACTION_HEADER = (
     "hash,nonce,block_hash,block_number,transaction_index,from_address,to_address,value,gas,gas_price,input,"
     "block_timestamp,max_fee_per_gas,max_priority_fee_per_gas,transaction_type"
 )
-ETL_RECEIPT_HEADER = (
-    "transaction_hash,transaction_index,block_hash,block_number,cumulative_gas_used,gas_used,contract_address,root,"
-    "status,effective_gas_price"
-)
 
 
 def write_csv(path: Path, header: str, rows: list[dict[str, Any]]) -> Path:
@@ -141,23 +137,6 @@ def etl_blocks(path: Path, *, blobs: bool = False) -> Path:
 def etl_transactions(path: Path, rows: list[dict[str, Any]] | None = None) -> Path:
     common = {"block_hash": GOERLI_BLOCK_HASH, "block_number": 8656134, "block_timestamp": 1678833072}
     return write_csv(path, ETL_TRANSACTION_HEADER, [{**row, **common} for row in rows or TRANSACTIONS])
-
-
-def etl_receipts(path: Path, rows: list[dict[str, Any]] | None = None) -> Path:
-    receipts = [
-        {
-            "transaction_hash": row["hash"],
-            "transaction_index": row["transaction_index"],
-            "block_hash": GOERLI_BLOCK_HASH,
-            "block_number": 8656134,
-            "cumulative_gas_used": 21000 * (row["transaction_index"] + 1),
-            "gas_used": 21000 + row["transaction_index"],
-            "status": 0 if row["transaction_index"] == 30 else 1,
-            "effective_gas_price": row["gas_price"],
-        }
-        for row in rows or TRANSACTIONS
-    ]
-    return write_csv(path, ETL_RECEIPT_HEADER, receipts)
 
 
 def from_hex(text: str | None) -> bytes | None:

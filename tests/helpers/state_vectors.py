@@ -20,7 +20,7 @@ from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf,
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
 from tests.helpers.state_traces import trace_holds
-from tests.helpers.trees import put, remove
+from tests.helpers.trees import empty_tree, put, remove
 
 Case = tuple[str, bool, str]
 PUBLISHED_NAMES = {"poseidon2_koalabear": "poseidon2", "mimc_bls12_377": "mimc"}
@@ -118,7 +118,7 @@ def _account_hashes(data: dict[str, Any]) -> Iterator[Case]:
 def _grow(scheme: Scheme, trees: dict[str, Tree], operation: dict[str, Any]) -> None:
     """One operation of a scenario on its trees: "" is the account tree, or the tree of raw keys."""
     raw, word = scheme.digest, scheme.word_hash
-    tree = trees.setdefault(operation.get("tree", ""), Tree(scheme.name))
+    tree = trees.setdefault(operation.get("tree", ""), empty_tree(scheme.name))
     match operation["op"]:
         case "put_raw":
             value = from_hex(operation["value"])
@@ -141,7 +141,7 @@ def _grow(scheme: Scheme, trees: dict[str, Tree], operation: dict[str, Any]) -> 
 
 def scenario_trees(scheme: Scheme, operations: list[dict[str, Any]]) -> dict[str, Tree]:
     """The trees that the operations of a scenario lead to."""
-    trees = {"": Tree(scheme.name)}
+    trees = {"": empty_tree(scheme.name)}
     for operation in operations:
         if operation["op"] != "expect":
             _grow(scheme, trees, operation)
@@ -151,7 +151,7 @@ def scenario_trees(scheme: Scheme, operations: list[dict[str, Any]]) -> dict[str
 def _scenarios(data: dict[str, Any]) -> Iterator[Case]:
     scheme = _scheme(data)
     for scenario in data["scenarios"]:
-        trees = {"": Tree(scheme.name)}
+        trees = {"": empty_tree(scheme.name)}
         for place, operation in enumerate(scenario["ops"]):
             if operation["op"] != "expect":
                 _grow(scheme, trees, operation)

@@ -11,10 +11,9 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import CallState, Message
 from feemodel.ledger.scheme import POSEIDON2, account_hash
 from feemodel.ledger.scheme import AccountLeaf as LedgerAccount
-from feemodel.ledger.tree import Tree
 from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
-from tests.helpers.trees import put
+from tests.helpers.trees import empty_tree, put
 
 PLENTY = 5_000_000
 SLOTS = (*range(12), 2**200)
@@ -38,9 +37,9 @@ def digest(call_state: CallState) -> str:
 
 def root(call_state: CallState) -> bytes:
     """The root of the accounts in the ledger's tree."""
-    accounts = Tree()
+    accounts = empty_tree()
     for key, account in call_state.accounts.items():
-        storage = Tree()
+        storage = empty_tree()
         for slot, value in account.storage.items():
             if value:
                 put(storage, POSEIDON2.word_hash(word(slot)), POSEIDON2.word_hash(word(value)), word(value))

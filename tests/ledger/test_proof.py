@@ -12,11 +12,10 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger.plain_hashes import DIGESTS
 from feemodel.ledger.proof import check_proof, prove_account
 from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, SCHEMES, AccountLeaf, account_hash, scheme_of
-from feemodel.ledger.tree import Tree
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
-from tests.helpers.trees import put
+from tests.helpers.trees import empty_tree, put
 
 RARER = 1 if HAS_NATIVE else 10  # of ten corruptions one is tried where Python hashes, fifty times as slow
 
@@ -32,13 +31,13 @@ schemes = pytest.mark.parametrize("hashing", list(SCHEMES))
 def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
     """The published state of a user and a contract; its storage tree with these slots."""
     scheme = scheme_of(hashing)
-    storage = Tree(hashing)
+    storage = empty_tree(hashing)
     for slot, value in slots:
         word = value.to_bytes(32)
         put(storage, scheme.word_hash(slot), scheme.word_hash(word), word)
     user = AccountLeaf(65, 835, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
     contract = AccountLeaf(41, 15353, storage.root, (0x4B).to_bytes(32), bytes([0x0F]) + bytes(31), 7)
-    accounts = Tree(hashing)
+    accounts = empty_tree(hashing)
     for address, account in ((USER, user), (CONTRACT, contract)):
         value = account.to_bytes()
         put(accounts, scheme.account_key(address), account_hash(scheme, value), value)
@@ -50,7 +49,7 @@ def proof_of(state, address, slots):
     empty = accounts.scheme.empty_root
 
     def tree_of(root):
-        return Tree(accounts.scheme.name) if root == empty else storage
+        return empty_tree(accounts.scheme.name) if root == empty else storage
 
     return prove_account(accounts, tree_of, address, slots)
 

@@ -13,9 +13,9 @@ from feemodel.ledger import Store, check_proof, get_proof, import_block, import_
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.ledger.store import StoredBlock
-from feemodel.ledger.tree import Change, Edit, Tree
+from feemodel.ledger.tree import Change, Edit
 from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
-from tests.helpers.trees import put
+from tests.helpers.trees import empty_tree, put
 
 CONTRACT = 7
 GENESIS = [
@@ -52,7 +52,7 @@ def test_the_genesis_is_block_0(store):
 
 
 def test_the_genesis_root_is_that_of_accounts_put_in_the_order_of_their_hashes(store):
-    tree = Tree(store.scheme.name)
+    tree = empty_tree(store.scheme.name)
     hkeys = [store.scheme.account_key(account.address) for account in GENESIS]
     for hkey, leaf in sorted(store.accounts(0).get(hkeys).items(), key=lambda item: item[0]):
         put(tree, hkey, leaf.hval, leaf.value)

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.ledger import Store
-from feemodel.ledger.rows import Leaf, height_of, memory_rows
+from feemodel.ledger.rows import Leaf, height_of
 from feemodel.ledger.scheme import DEPTH, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import Change, Edit, Tree, update_trees
 from tests.helpers.execution_engines import HAS_NATIVE
-from tests.helpers.trees import put, remove
+from tests.helpers.trees import empty_tree, memory_rows, put, remove
 
 RAW_58_42 = {  # shomei ZKTrieTest at 3f47bed and 2.3.0: key 58 with value 42, hashed raw
     "poseidon2": (
@@ -58,7 +58,7 @@ def naive_root(scheme, slots, next_free):
 
 @schemes
 def test_published_roots(hashing):
-    tree = Tree(hashing)
+    tree = empty_tree(hashing)
     assert tree.root.hex() == EMPTY_ROOTS[hashing]
     hkey = key_of(tree.scheme, 58)
     put(tree, hkey, key_of(tree.scheme, 42))
@@ -74,7 +74,7 @@ def test_published_roots(hashing):
 @given(st.lists(st.tuples(small_keys, st.integers(0, 3), st.booleans()), max_size=40))
 def test_the_root_is_that_of_the_whole_list_of_leaves(operations):
     """Whenever it is read, however many changes lie between: value 0 removes."""
-    scheme, tree = POSEIDON2, Tree()
+    scheme, tree = POSEIDON2, empty_tree()
     slots, next_free = {}, 2
     for number, value, read in operations:
         hkey, hval = key_of(scheme, number), key_of(scheme, 1000 + value)
@@ -104,7 +104,7 @@ def indices(tree, hkeys):
 def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
     scheme = POSEIDON2
     edits = sorted(Edit(key_of(scheme, n), key_of(scheme, n + 500), bytes(32)) for n in range(count))
-    grown, built = Tree(), Tree()
+    grown, built = empty_tree(), empty_tree()
     for edit in edits:
         put(grown, *edit)
     update_trees([Change(built, edits)])
@@ -123,7 +123,7 @@ def test_a_tree_built_at_once_equals_the_one_built_key_by_key(count):
 @given(rounds=st.lists(st.dictionaries(st.integers(0, 60), st.integers(0, 2), max_size=40), max_size=5))
 def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
     """0 removes, 1 puts, 2 removes and puts again, so that the key gets a new leaf."""
-    scheme, together, alone = POSEIDON2, Tree(), Tree()
+    scheme, together, alone = POSEIDON2, empty_tree(), empty_tree()
     for number, changes in enumerate(rounds):
         edits = []
         for hkey, kind in sorted((key_of(scheme, key), kind) for key, kind in changes.items()):
@@ -146,7 +146,7 @@ def test_edits_at_once_are_as_one_by_one_in_the_order_of_the_keys(rounds):
 @pytest.mark.parametrize("next_free", [2, 2**33, 2**DEPTH - 30])
 def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
     with Store(tmp_path / "ledger.db", hashing=hashing) as store, store.transaction():
-        tree, scheme = Tree(hashing, rows=store.rows), store.scheme
+        tree, scheme = Tree(store.rows), store.scheme
         tree.version = tree.version._replace(next_free=next_free)  # as if so many keys had come and gone
         if next_free > 2:
             node = tree.rows.nodes(np.zeros(1, np.int64), height_of(next_free))  # whose leftmost leaves are the ends
@@ -175,7 +175,7 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
 def test_keys_that_begin_alike_are_told_apart(tmp_path):
     first = b"\x11" * 32
     hkeys = [first, *(bytes.fromhex(f"{first.hex()[:place]}2{first.hex()[place + 1 :]}") for place in range(64))]
-    tree = Tree()
+    tree = empty_tree()
     for hkey in hkeys:
         put(tree, hkey, NOTHING)
     assert indices(tree, hkeys) == [(2 + place,) for place in range(65)]
@@ -187,7 +187,7 @@ def test_rows_that_were_undone_are_not_kept(tmp_path):
     hkeys = [key_of(POSEIDON2, number) for number in range(50)]
     with Store(tmp_path / "ledger.db") as store:
         for order in (hkeys, hkeys[::-1]):
-            in_file, alone = Tree(rows=store.rows), Tree()
+            in_file, alone = Tree(store.rows), empty_tree()
             with suppress(ZeroDivisionError), store.transaction():
                 for tree in (in_file, alone):
                     for hkey in order:
@@ -198,7 +198,7 @@ def test_rows_that_were_undone_are_not_kept(tmp_path):
 
 def test_trees_updated_together_are_as_if_alone():
     rows = memory_rows(POSEIDON2)
-    together, alone = [Tree(rows=rows) for _ in range(5)], [Tree() for _ in range(5)]
+    together, alone = [Tree(rows) for _ in range(5)], [empty_tree() for _ in range(5)]
     for sizes in ((0, 1, 20, 300, 2), (5, 40, 21, 0, 17)):
         changes = []
         for place, (one, other) in enumerate(zip(together, alone, strict=True)):
@@ -213,9 +213,9 @@ def test_trees_updated_together_are_as_if_alone():
 
 def test_an_old_version_stays_readable_while_the_tree_grows():
     rows = memory_rows(POSEIDON2)
-    tree = Tree(rows=rows)
+    tree = Tree(rows)
     put(tree, key_of(POSEIDON2, 1), key_of(POSEIDON2, 10), b"ten")
-    old = Tree(rows=rows, version=tree.version)
+    old = Tree(rows, version=tree.version)
     for number in range(2, 30):
         put(tree, key_of(POSEIDON2, number), NOTHING)
     remove(tree, key_of(POSEIDON2, 1))
@@ -226,7 +226,7 @@ def test_an_old_version_stays_readable_while_the_tree_grows():
 
 
 def test_a_key_put_again_gets_a_new_leaf():
-    tree, hkey = Tree(), key_of(POSEIDON2, 1)
+    tree, hkey = empty_tree(), key_of(POSEIDON2, 1)
     put(tree, hkey, NOTHING)
     assert indices(tree, [hkey]) == [(2,)]
     remove(tree, hkey)
@@ -236,7 +236,7 @@ def test_a_key_put_again_gets_a_new_leaf():
 
 def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
     """Production gave a stale leaf there before 2.2.2."""
-    tree = Tree()
+    tree = empty_tree()
     for number in (1, 2):
         put(tree, key_of(POSEIDON2, number), NOTHING)
     assert tree.prove([key_of(POSEIDON2, 2)])[0][0].entries[DEPTH] != NOTHING

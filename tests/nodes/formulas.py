@@ -39,7 +39,7 @@ from feemodel.sizes._lzss_format import LONGEST_INPUT
 from tests.helpers.development import minimal
 from tests.helpers.engine_differences import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs
-from tests.helpers.trees import put
+from tests.helpers.trees import empty_tree, put
 
 UINT32, INT63, UINT64, UINT128 = 2**32 - 1, 2**63 - 1, 2**64 - 1, 2**128 - 1
 GWEI = 10**9
@@ -445,7 +445,7 @@ def _mimc_message(draw: Draw) -> Arguments:
 @cache
 def _tree(hashing: str, generation: int) -> tuple[Tree, list[bytes]]:
     """A tree of random keys, the largest and the smallest among them."""
-    rng, tree, keys = random.Random(f"{hashing} {generation}"), Tree(hashing), []
+    rng, tree, keys = random.Random(f"{hashing} {generation}"), empty_tree(hashing), []
     scheme = tree.scheme
     for _ in range(2 ** rng.randrange(8)):
         word = rng.choice([rng.randbytes(32), rng.randrange(9).to_bytes(32), b"\xff" * 32])
