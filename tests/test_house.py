@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_997,
+    "cli": 2_955,
     "estimates": 696,
     "ethereum": 2_365,
     "execution": 1_697,
@@ -59,8 +59,8 @@ CEILINGS = {
     "simulation": 6_606,
     "sizes": 939,
     "top level": 1_947,
-    "package": 33_014,
-    "tests": 37_344,
+    "package": 32_972,
+    "tests": 37_339,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 203,

@@ -223,8 +223,7 @@ def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.Bou
                 if given is not None:
                     typed[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
     if isinstance(error, UnknownParameter):
-        chain = "" if "chain" in typed else f"{error.chain}."
-        example = " ".join(f"--set {chain}{name}=VALUE" for name in error.parameters[:2])
+        example = " ".join(f"--set {error.chain}.{name}=VALUE" for name in error.parameters[:2])
         return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
     if isinstance(error, InvalidInput):
         name = error.name.partition("[")[0]

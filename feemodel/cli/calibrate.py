@@ -16,7 +16,6 @@ from feemodel.simulation.calibrate import calibrate
 if TYPE_CHECKING:
     from feemodel.simulation.calibrate import Calibration
 
-CURVE_POINTS = 201
 LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
 
 
@@ -76,11 +75,7 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
 
 
 def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """Return the loss curve at the break-even margins of at most `CURVE_POINTS` paths."""
-    import numpy as np
-
+    """Return the loss curve at the break-even margins of the paths."""
     curve = found.loss_curve()
-    if curve.sizes["margin"] > CURVE_POINTS:
-        curve = curve.isel(margin=np.linspace(0, curve.sizes["margin"] - 1, CURVE_POINTS).round().astype(int))
     columns = {name: curve[name].values.tolist() for name in ("margin", "loss_probability", "low", "high")}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_gwei
+from feemodel.cli.subjects import shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.linea.parameters import LineaPreset, linea_preset
@@ -14,31 +15,25 @@ if TYPE_CHECKING:
 
     from feemodel.simulation.surfaces import Submission, Workload
 
-FINALIZATION_GAS = 66_500  # gas of the finalization transaction per posted blob, January 2026, from public chain data
-NOT_INCLUDED = "proving, the operator's machines, retries, partly filled blobs, L1 fees above their mean at posting"
+NOT_INCLUDED = "finalization, proving, machines, retries, partly filled blobs, L1 fees above their mean at posting"
 
 
 @verb(out=TABLES, figure=True)
 def command() -> Answer:
     """Price real transactions with both fee formulas, and compare fees with L1 costs."""
-    import numpy as np
-
-    from feemodel.io.shipped import MONTH, read_shipped_l1_fees, read_shipped_transactions
-    from feemodel.simulation.surfaces import Submission, Workload
+    from feemodel.io.shipped import MONTH, read_shipped_l1_fees
+    from feemodel.simulation.surfaces import Submission
 
     costs = linea_preset()
     l1_fees, submission = read_shipped_l1_fees(), Submission()
-    known = read_shipped_transactions().dropna(subset=["gas_used"])
-    real = Workload("real", known["zstd"].to_numpy(np.int64), known["gas_used"].to_numpy(np.int64))
+    real = shipped_workload()
     cost_per_byte = CostPerByte(costs.variable_cost, costs.fixed_cost, costs.base_fee)
     verification = VerificationCost(costs.eth_gas_price, base_fee=costs.base_fee)
     base_fee, blob_base_fee = l1_fees["base_fee"].mean(), l1_fees["blob_base_fee"].mean()
     posting = submission.cost_per_byte(base_fee, blob_base_fee)
-    finalization = FINALIZATION_GAS * (base_fee + submission.tip) / submission.capacity
     rows = [
-        _row(real, cost_per_byte, costs, posting),
-        _row(real, cost_per_byte, costs, posting + finalization) | {"cost": "posting and finalization"},
-        _row(real, verification, costs, verification.cost_per_byte) | {"cost": "verification"},
+        _row(real, cost_per_byte, costs, posting, "posting"),
+        _row(real, verification, costs, verification.cost_per_byte, "verification"),
     ]
     l1 = {"days": MONTH, "meanBaseFeeWei": base_fee, "meanBlobBaseFeeWei": blob_base_fee, "tipWei": submission.tip}
     data = {"preset": costs.name, "margin": costs.estimate_margin, "transactions": len(real), "l1": l1, "results": rows,
@@ -61,7 +56,7 @@ def command() -> Answer:
     )  # fmt: skip
 
 
-def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float) -> dict[str, Any]:
+def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float, what: str) -> dict[str, Any]:
     from feemodel.simulation.recovery import revenue
 
     parts, cost = (
@@ -71,7 +66,7 @@ def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float
     income = revenue(parts, load.gas, base_fee=form.base_fee)
     return {
         "pricing": form.name,
-        "cost": "posting",
+        "cost": what,
         "compressedBytes": load.compressed_bytes,
         "revenueWei": income.total,
         "revenueShares": income.shares(),

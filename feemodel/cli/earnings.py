@@ -5,7 +5,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
-from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text, whole
+from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
@@ -33,7 +33,6 @@ def command(
     node: NodeUrl,
     l1_node: Annotated[str, text(MEANINGS["l1_node"], "URL")],
     blocks: BlockRange,
-    l1_gas: Annotated[int, whole("L1 gas of a submission", "gas", minimum=1)] = COORDINATOR.execution_gas,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Compare what each transaction paid with its share of the cost of posting it on L1."""
@@ -41,15 +40,15 @@ def command(
     with Node(node) as l2, Node(l1_node) as l1:
         table, others = _transactions(l2, wanted, sizing)
         fees = _l1_fees(l1, table["timestamp"])
-    table = table.assign(l1_cost=_shares(table, fees, l1_gas))
+    table = table.assign(l1_cost=_shares(table, fees))
     table["surplus"] = table["paid"] - table["l1_cost"]
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
     worst = table.nsmallest(WORST, "surplus")
     notes = [
         f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)}, "
         f"{paid / cost:.3f} times their share of posting, {in_eth(cost)}",
-        f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and {l1_gas:,} gas, at the L1 "
-        "fees of the transaction's own time; other costs are not counted",
+        f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and "
+        f"{COORDINATOR.execution_gas:,} gas, at the L1 fees of the transaction's own time; other costs are not counted",
     ]
     if others:
         notes.append(f"not counted: {others:,} transactions of other types than 0, 1 and 2")
@@ -121,7 +120,7 @@ def _block_at(node: Node, time: int, head: int) -> int:
     return max(0, bisect_right(range(head + 1), time, key=timestamp) - 1)
 
 
-def _shares(table: "pd.DataFrame", fees: "pd.DataFrame", l1_gas: int) -> Any:
+def _shares(table: "pd.DataFrame", fees: "pd.DataFrame") -> Any:
     """Return the share of each transaction in the cost of a submission: by compressed bytes [wei]."""
     import numpy as np
 
@@ -131,5 +130,5 @@ def _shares(table: "pd.DataFrame", fees: "pd.DataFrame", l1_gas: int) -> Any:
     base_fee, tip, blob_base_fee = (
         fees[name].astype("float64").to_numpy()[at] for name in ("base_fee_per_gas", "tip", "blob_base_fee")
     )
-    submission = (base_fee + tip) * l1_gas + blob_base_fee * COORDINATOR.blob_gas
+    submission = (base_fee + tip) * COORDINATOR.execution_gas + blob_base_fee * COORDINATOR.blob_gas
     return table["size"].to_numpy() * submission / USABLE_BLOB_BYTES

@@ -32,8 +32,6 @@ def command(
     gas: Annotated[int, whole("gas of the call; on Arbitrum, without the gas for L1", "gas", minimum=1)] = 21_000,
     blocks_ahead: Annotated[int, whole("blocks until inclusion", "block")] = default_of(max_send, "blocks_ahead"),
     priority_fee: Annotated[int, whole("priority fee", "wei / gas")] = default_of(max_send, "max_priority_fee"),
-    max_fee: Annotated[int | None, whole("maximum fee (default: bound of the base fee at inclusion)", "wei / gas")]
-    = None,
     at: Date = None,
     set: Settings = (),  # type: ignore[assignment]
 ) -> Answer:  # fmt: skip
@@ -52,11 +50,11 @@ def command(
         base_fee=base_fee, l1_base_fee=l1.l1_base_fee or 0,
         blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,
     )  # fmt: skip
-    given = given_parameters(set, chain).get(chain, {})
+    given = given_parameters(set).get(chain, {})
     terms = parameters_of(chain, at=at, parameters=given)
     found = max_send(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
-        max_fee_per_gas=max_fee, at=at, parameters=given,
+        at=at, parameters=given,
     )  # fmt: skip
     token, per_eth = terms.chain.token, terms.token_per_eth
 

@@ -145,9 +145,7 @@ Columns: TypeAlias = Annotated[
 ]
 Date: TypeAlias = Annotated[str | None, text("use the rules of this day, such as 2024-06-14 (default: newest)", "DATE")]
 SizedForm: TypeAlias = Annotated[str, one_of("encoding of which the size is measured", FORMS)]
-Settings: TypeAlias = Annotated[
-    list[str], text("set a parameter of a chain; may be repeated", "[CHAIN.]PARAMETER=VALUE")
-]
+Settings: TypeAlias = Annotated[list[str], text("set a parameter of a chain; may be repeated", "CHAIN.PARAMETER=VALUE")]
 Workers: TypeAlias = Annotated[int | None, whole("number of threads (default: the processors)", minimum=1)]
 Store: TypeAlias = Annotated[str, text(MEANINGS["store"], "FILE")]
 
@@ -282,19 +280,19 @@ def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, s
     return assigned(option, texts, "FIELD=NAME") or None
 
 
-def given_parameters(texts: Iterable[str], chain: str | None = None) -> dict[str, dict[str, Any]]:
-    """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain; given a chain, of `--set PARAMETER=VALUE`.
+def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain.
 
-    >>> given_parameters(["mode.base_fee_scalar=20000"]), given_parameters(["base_fee_scalar=20000"], "mode")
-    ({'mode': {'base_fee_scalar': 20000}}, {'mode': {'base_fee_scalar': 20000}})
+    >>> given_parameters(["mode.base_fee_scalar=20000"])
+    {'mode': {'base_fee_scalar': 20000}}
     """
     from feemodel.rollups.chains import parse_parameter
 
-    form = "CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000" if chain is None else "PARAMETER=VALUE"
+    form = "CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000"
     found: dict[str, dict[str, Any]] = {}
     for left, value in assigned("--set", texts, form).items():
-        own, _, name = left.partition(".") if chain is None else (chain, "", left)
+        chain, _, name = left.partition(".")
         if not name:
             raise InvalidInput("--set", f"expected {form}", left)
-        found.setdefault(own, {})[name] = parse_parameter(name, value)
+        found.setdefault(chain, {})[name] = parse_parameter(name, value)
     return found

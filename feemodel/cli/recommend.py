@@ -1,6 +1,6 @@
 """`feemodel recommend`: fee parameters of a chain from a forecast of L1 fees."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, get_args
 
 from feemodel.cli.output import TABLES, Answer, Table, shown
@@ -8,7 +8,6 @@ from feemodel.cli.parameters import FLAT, HOUR, History, LossProbability, Paths,
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
-from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.progress import reporting
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, Family, recommend
 from feemodel.simulation.surfaces import Submission
@@ -24,28 +23,28 @@ def command(
     loss_probability: LossProbability = default_of(recommend, "loss_probability"),
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = default_of(recommend, "hold"),
     gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
-    blobs: Annotated[int | None, whole("blobs of a submission (default: 1)", minimum=1)] = None,
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommend, "paths"),
     seed: Seed = 1,
 ) -> Answer:  # fmt: skip
     """Recommend a chain's fee parameters for a probability of a loss, from a forecast."""
+    if gas is None and family not in SUBMISSIONS:
+        raise InvalidInput("--gas", f"expected a value, because no source gives that of {family}", gas)
     with reporting(True, None, "drawing paths"):
         found = recommend(
             l1.read(), family=family, loss_probability=loss_probability, hold=hold,
-            submission=_submission(family, gas, blobs), paths=paths, rng=seed,
+            submission=None if gas is None else replace(SUBMISSIONS.get(family, Submission()), execution_gas=gas),
+            paths=paths, rng=seed,
         )  # fmt: skip
     rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
     heads = ("parameter", "unit", "value", "from", "to")
     table = Table(f"Recommended for {found.family}, with 90 % intervals", heads, rows, left=2)
     posted, (lowest, highest) = found.submission, found.factor_interval
-    count = posted.blob_gas // GAS_PER_BLOB
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     # "at least", if the loss probability is still below the target when the paths end
     at_least = "at least " if found.valid_for >= 2.0 * found.hold else ""
     notes = [
-        f"Submission: {posted.execution_gas:,} gas, {count} blob{'s' * (count != 1)}, {posted.capacity:,} bytes, every"
-        f" {INTERVAL / 60:g} min.",
+        f"Submission: {posted.execution_gas:,} gas, one blob, {posted.capacity:,} bytes, every {INTERVAL / 60:g} min.",
         f"Factor on the chain's rule: {found.factor:.3f}, from {lowest:.3f} to {highest:.3f}."
         f" Expected margin: {found.expected_margin:.1%}.",
         f"Loss probability over {found.hold / HOUR:g} h: {found.loss_probability:.1%}.",
@@ -56,18 +55,3 @@ def command(
         asdict(found), [table], notes,
         file=[{"parameter": name} | asdict(one) for name, one in found.parameters.items()],
     )  # fmt: skip
-
-
-def _submission(family: str, gas: int | None, blobs: int | None) -> Submission | None:
-    """Return the submission of the options, or `None` for that of the family."""
-    known = SUBMISSIONS.get(family)
-    if gas is None and known is None:
-        raise InvalidInput("gas", f"expected the gas of a submission, because no source gives that of {family}", gas)
-    if gas is blobs is None:
-        return None
-    base, count = known or Submission(), blobs or 1
-    return Submission(
-        execution_gas=base.execution_gas if gas is None else gas,
-        blob_gas=count * GAS_PER_BLOB,
-        capacity=count * base.capacity,
-    )

@@ -130,11 +130,7 @@ def _description(loaded: "Loaded", methods: list[str]) -> Answer:
 
 def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
     if as_json:
-        from feemodel.ledger.store import Store
-
-        with nullcontext() if loaded.store is None else Store(loaded.store, read_only=True) as opened:
-            finalized = None if opened is None else opened.finalized
-        print_json({"address": address, "finalized": finalized, "workers": loaded.settings.workers}, flush=True)
+        print_json({"address": address, "workers": loaded.settings.workers}, flush=True)
     else:
         given = {name: getattr(loaded.settings, name) for name in ("node", "genesis", "store")}
         named = (f"{name} {_hidden(name, value)}" for name, value in given.items() if value is not None)

@@ -13,13 +13,12 @@ from feemodel.simulation._l1_columns import RATIOS
 from feemodel.simulation.closed_loop.baseline import PRICINGS, baseline_pricing, break_even, fitted
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.simulator import simulate
-from feemodel.simulation.posting import Costs, Posting, PriceCap
+from feemodel.simulation.posting import Posting, PriceCap
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-FIT = "fit"
 SLA_HOURS = 16.0
 POSTINGS = ("fill", "deadline", "price-cap")
 
@@ -32,12 +31,8 @@ class Policies:
     fit: Annotated[bool, flag("set the level of the price so that it breaks even at elasticity 0")] = False
     elasticity: Annotated[float, real("price elasticity of demand", least=0)] = Demand().elasticity
     arrival_rate: ArrivalRate = Demand().rate
-    poisson: Annotated[bool, flag("draw the number of arrivals at random (default: their mean)")] = False
     posting: Annotated[str, one_of("posting policy", POSTINGS)] = "fill"
     sla: Annotated[float | None, real("target of price-cap, or the deadline (default: 16)", "h", above=0)] = None
-    finalization_gas: Annotated[float, real("L1 gas of finalization per blob, 66500 on Linea", "gas", least=0)] = (
-        Costs().finalization_gas
-    )
 
     def read(self, history: "xarray.Dataset", step: float) -> dict[str, Any]:
         """Return the arguments of `simulate` by name."""
@@ -47,15 +42,14 @@ class Policies:
         posting = Posting(deadline=sla if self.posting == "deadline" else None)
         if self.posting == "price-cap":
             posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla))
-        costs = Costs(finalization_gas=self.finalization_gas, finalize_blobs=1) if self.finalization_gas else Costs()
-        demand = Demand(rate=self.arrival_rate, poisson=self.poisson)
+        demand = Demand(rate=self.arrival_rate)
         even = break_even(history, Posting(submission=posting.submission), demand, step=step)
         reference = even.price * demand.bytes_per_transaction
         demand = replace(demand, elasticity=self.elasticity, reference_fee=reference)
         pricing = baseline_pricing(self.pricing, even, step=step)
         if self.fit:
             pricing = fitted(history, pricing, posting, demand, step=step)
-        return {"pricing": pricing, "posting": posting, "demand": demand, "costs": costs}
+        return {"pricing": pricing, "posting": posting, "demand": demand}
 
 
 @verb(out=(".nc",), figure=True, what="all results", spec=True)

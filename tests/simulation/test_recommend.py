@@ -91,16 +91,16 @@ def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
 
 
 def test_the_verb_prints_a_table_and_json(capsys):
-    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000", "--blobs", "2")
+    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000")
 
     assert main([*short, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["submission"]["capacity"] == 260_088
+    assert found["submission"]["capacity"] == 130_044
     assert 0 < found["parameters"]["base_fee_scalar"]["low"] < found["parameters"]["base_fee_scalar"]["high"]
     assert main([*short]) == 0
     printed = capsys.readouterr().out
     assert "blob_base_fee_scalar" in printed
-    assert "Submission: 30,000 gas, 2 blobs, 260,088 bytes, every 12 min." in printed
+    assert "Submission: 30,000 gas, one blob, 130,044 bytes, every 12 min." in printed
 
 
 def test_an_operator_fee_beyond_64_bits_is_refused(quiet):
@@ -117,7 +117,7 @@ def test_a_family_without_a_known_submission_asks_for_one(quiet, capsys):
     with pytest.raises(InvalidInput, match="submission: expected one, because no source gives that of family scroll"):
         quick(quiet, family="scroll")
     assert main(["recommend", "zksync"]) == 2
-    assert "gas: expected the gas of a submission, because no source gives that of zksync" in capsys.readouterr().err
+    assert "--gas: expected a value, because no source gives that of zksync" in capsys.readouterr().err
 
 
 def test_a_submission_of_six_blobs_shares_its_gas(quiet):
