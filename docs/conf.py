@@ -146,6 +146,7 @@ def write_notebook_pages(folder: Path) -> None:
         head, _, title.source = title.source.partition("\n")
         exporter = MarkdownExporter(exclude_input=True)
         text, resources = exporter.from_notebook_node(notebook, {"output_files_dir": path.stem})
+        text = re.sub("^%", r"\\%", text, flags=re.MULTILINE)  # which MyST takes for a comment
         (folder / path.stem).mkdir(exist_ok=True)
         for name, picture in resources["outputs"].items():
             (folder / name).write_bytes(picture)
