@@ -403,9 +403,7 @@ def parse_parameter(name: str, text: str) -> Value:
     (20000, 'validium')
     """
     kind = schema()[choice("parameter", name, schema())]["type"]
-    read: Mapping[str, Callable[[str], Any]] = {
-        "integer": int, "number": float, "text": str, "flag": FLAGS.__getitem__
-    }  # fmt: skip
+    read: Mapping[str, Callable[[str], Any]] = {"integer": int, "number": float, "text": str, "flag": FLAGS.__getitem__}
     try:
         value = read[kind](checked_text("value", text))
     except (ValueError, KeyError):

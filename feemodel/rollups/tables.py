@@ -197,8 +197,8 @@ def compare(
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare parts of the table")
     complete = all(isinstance(one, Rule) for one in chosen.values())
-    fees = {part: np.full(shape, 0 if complete else np.nan, dtype=np.int64 if complete else float)
-            for part in ("l1_fee", "l2_fee")}  # fmt: skip
+    empty: Any = np.zeros(shape, np.int64) if complete else np.full(shape, np.nan)
+    fees = {"l1_fee": empty, "l2_fee": empty.copy()}
     base_fee, blob_base_fee = samples["base_fee"], samples["blob_base_fee"]
     for place, one in enumerate(chosen.values()):
         if not isinstance(one, Rule):
@@ -248,9 +248,9 @@ def comparison(
     >>> [(row.rule, row.total, round(row.ratio, 3)) for row in rows]
     [('linea', 832464822000, 1.0), ('op-mainnet/jovian', 29363200101, 0.035)]
     """
-    fees = {name: whole_scalar(name, fee, unit="wei") for name, fee in
-            (("base_fee", base_fee), ("blob_base_fee", blob_base_fee))}  # fmt: skip
+    fees = {"base_fee": base_fee, "blob_base_fee": blob_base_fee}
     for name, fee in fees.items():
+        fees[name] = whole_scalar(name, fee, unit="wei")
         _check_plausible(name, np.array([real(name, fee, unit="wei")]))
     chosen, _ = rules_at(at, only=rules)
     table = _table(transactions, chosen, ["length"])

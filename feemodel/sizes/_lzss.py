@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,12 +38,6 @@ PUBLISHED_DICTIONARIES = MappingProxyType(
         "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d": "2025-04-21",
     }
 )
-
-
-class _CompiledLzss(Protocol):
-    """Compressor with a dictionary: `feemodel_native.Lzss`, or `PlainLzss` without the native package."""
-
-    def sizes(self, payloads: Sequence[bytes]) -> list[int]: ...
 
 
 class UnknownDictionary(UserWarning):
@@ -160,8 +154,8 @@ class Lzss:
         return np.array(self._compiled.sizes(payloads), dtype=np.int64)
 
     @cached_property
-    def _compiled(self) -> _CompiledLzss:
-        """Implementation by the native package or, without that package, by numba or plain Python."""
+    def _compiled(self) -> Any:
+        """The compressor of the native package or, without that package, of `_lzss_plain`."""
         dictionary = complete_dictionary(self.dictionary)
         if has_native():
             import feemodel_native as native
