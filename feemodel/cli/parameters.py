@@ -185,7 +185,7 @@ class Pricing:
                     raise InvalidInput(cost, f"expected only with --pricing {other}", getattr(self, cost))
         given = {name: getattr(self, name) for name in ("base_fee", *costs[self.pricing])}
         given = {name: value for name, value in given.items() if value is not None}
-        return preset, replace(form_of(self.pricing, preset), **given)  # type: ignore[type-var]
+        return preset, replace(form_of(self.pricing, preset), **given)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ backtest --transactions empty
   3 --transactions empty: the file is empty
 backtest --l1 text
   3 --l1 text: columns: L1 fees also need timestamp or block_timestamp or block_time or blockTimestamp or time or
-  block_date_time or slot_start_date_time (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another
-  name), got 'hello, world'
+  block_date_time or slot_start_date_time or datetime or date (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a
+  column has another name), got 'hello, world'
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
 backtest --l1-columns time
