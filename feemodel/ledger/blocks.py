@@ -33,11 +33,6 @@ class AccountFields(NamedTuple):
     balance: int
     keccak_code_hash: bytes
 
-    @classmethod
-    def of(cls, account: AccountLeaf | None) -> "AccountFields | None":
-        """Return the fields of an account in the ledger, or `None` if the account does not exist."""
-        return cls(account.nonce, account.balance, account.keccak_code_hash) if account else None
-
 
 class SlotChange(NamedTuple):
     """Storage slot [32 bytes] with its values before and after the block; 0 means absent."""
@@ -249,7 +244,7 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
 def _work(hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
     """Check a change against the leaf of its account, or the leaf before a new account."""
     stored = AccountLeaf.from_bytes(leaf.value) if leaf.hkey == hkey else None
-    fields = AccountFields.of(stored)
+    fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
     if fields is None if change.same else change.before != fields:
         reason = f"expected the current fields of the account, {fields}"
         if change.same:

@@ -1,7 +1,7 @@
 """Import the final blocks of a node, or the blocks of a file, into the store in order."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import from_quantity, hash_bytes, to_hex, to_quantity
@@ -10,17 +10,13 @@ from feemodel.ledger.files import parse_trie_log_element
 from feemodel.ledger.store import Store
 from feemodel.ledger.traces import traced_block
 
+if TYPE_CHECKING:
+    from feemodel.io.node import Node
+
 LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
 DOUBLINGS = 30
 METHOD_NOT_FOUND = -32601  # JSON-RPC 2.0
 BLOCKS_A_REQUEST = 100  # maximum number of trie logs in a request; a full block has a trie log of about 1 MB
-
-
-class Caller(Protocol):
-    """Node that answers JSON-RPC calls, such as `feemodel.io.Node`."""
-
-    def call(self, method: str, params: Sequence[Any] = ()) -> Any:
-        """Call a JSON-RPC method of the node, and return the result."""
 
 
 def import_blocks(
@@ -54,7 +50,7 @@ def import_blocks(
     return count
 
 
-def get_blocks(node: Caller, store: Store, *, confirmations: int | None = None) -> Iterator[BlockChanges]:
+def get_blocks(node: "Node", store: Store, *, confirmations: int | None = None) -> Iterator[BlockChanges]:
     """Yield the final blocks after the head of a store, from a node.
 
     The changes are trie logs of the Shomei plug-in or, if the node does not have the plug-in, traces of transactions.
@@ -86,7 +82,7 @@ def get_blocks(node: Caller, store: Store, *, confirmations: int | None = None) 
         first = last + 1
 
 
-def _newest(node: Caller, confirmations: int | None) -> int:
+def _newest(node: "Node", confirmations: int | None) -> int:
     """Return the number of the newest final block of a node, or -1 if no block is final."""
     if confirmations is not None:
         return from_quantity(node.call("eth_blockNumber"), "eth_blockNumber") - confirmations
@@ -96,7 +92,7 @@ def _newest(node: Caller, confirmations: int | None) -> int:
 
 def follow(
     store: Store,
-    node: Caller,
+    node: "Node",
     *,
     confirmations: int | None,
     interval: float,
@@ -134,7 +130,7 @@ def follow(
             return
 
 
-def _trie_logs(node: Caller, first: int, last: int) -> Iterator[BlockChanges]:
+def _trie_logs(node: "Node", first: int, last: int) -> Iterator[BlockChanges]:
     elements, count = node.call("shomei_getTrieLogsByRange", [first, last]), last - first + 1
     if not isinstance(elements, list) or len(elements) != count:
         raise UpstreamError(f"shomei_getTrieLogsByRange: expected {count} trie logs from block {first} on")

@@ -5,8 +5,6 @@ to rows that were written before, so each table is read once, in the order of it
 and indices below each row shows whether the sorted index of every version has the keys of its leaves.
 """
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -15,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
+from feemodel.io.files import written_whole
 from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
@@ -43,25 +42,10 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
     ...     back_up(store, f"{folder}/copy.db") == block
     True
     """
-    target = Path(path)
-    try:
-        folder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise InvalidInput("out", f"cannot be written ({error.strerror})", str(target)) from None
-    with folder:
-        part = Path(folder.name) / target.name
-        store.database.one("VACUUM INTO ?", (str(part),))  # the copy includes everything committed so far
-        with Store(part, read_only=True) as copy:
-            head = copy.head
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        try:
-            os.link(part, target)  # unlike a rename, raises an error if `target` exists
-        except FileExistsError:
-            raise InvalidInput("out", "the file exists", str(target)) from None
-        except OSError as error:
-            raise UnreadableFile(f"{target}: {error.strerror}") from None
-    return head
+    with written_whole(path) as file:
+        store.database.one("VACUUM INTO ?", (file.name,))  # the copy includes everything committed so far
+    with Store(path, read_only=True) as copy:
+        return copy.head
 
 
 class _Table(NamedTuple):

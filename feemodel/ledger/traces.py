@@ -27,7 +27,7 @@ from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, S
 from feemodel.ledger.store import Store
 
 if TYPE_CHECKING:
-    from feemodel.ledger.follow import Caller
+    from feemodel.io.node import Node
 
 TRACER = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
 BEACON_ROOTS = bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")  # EIP-4788
@@ -49,7 +49,7 @@ class _Account:
     cleared: bool = False
 
 
-def traced_block(node: "Caller", store: Store, number: int) -> BlockChanges:
+def traced_block(node: "Node", store: Store, number: int) -> BlockChanges:
     """Return the changes of the block after the head of a store, from a node with the `debug` methods.
 
     Raises `UpstreamError` for a response that is not a block or its traces.
@@ -105,7 +105,7 @@ def _slots(fields: Mapping[str, Any]) -> dict[bytes, int]:
     return {slot_bytes(slot): int(value, 16) for slot, value in (fields.get("storage") or {}).items()}
 
 
-def _add_system(accounts: dict[bytes, _Account], node: "Caller", store: Store, header: Mapping[str, Any]) -> None:
+def _add_system(accounts: dict[bytes, _Account], node: "Node", store: Store, header: Mapping[str, Any]) -> None:
     """Add what the node changes outside transactions, as it stands after the block."""
     number, time = (from_quantity(header[name], name) for name in ("number", "timestamp"))
 

@@ -10,7 +10,6 @@ and the genesis are hit as well.
 import os
 import random
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -170,7 +169,7 @@ def check_copies(path: Path, witness: Store) -> int:
             verify(store)
         copy.unlink()
     for unfinished in path.parent.glob(f".{path.stem}-*"):
-        shutil.rmtree(unfinished)
+        unfinished.unlink()
     return len(copies)
 
 
