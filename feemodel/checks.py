@@ -197,13 +197,6 @@ def check_limit(number: float, what: str, highest: int, advice: str = "") -> Non
         raise LimitExceeded(f"{shown} {what} are more than {highest:,}{advice}")
 
 
-def check_int64(name: str, value: int) -> int:
-    """Return a number that fits a signed 64-bit integer; raise `Int64Overflow` for a larger one."""
-    if value > INT64_MAX:
-        raise Int64Overflow(name, "expected a number that fits 64 bits", value)
-    return value
-
-
 def share(name: str, value: Any) -> float:
     """Check and return one double between 0 and 1, both excluded."""
     if not 0.0 < real_scalar(name, value) < 1.0:

@@ -10,6 +10,7 @@ according to EIP-1559, EIP-4844 and EIP-7918.
 """
 
 import math
+import reprlib
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -18,11 +19,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel._records import summary
 from feemodel.checks import (
+    INT64_MAX,
     RealArray,
     check_fields,
-    check_int64,
     check_plausible,
     instance,
     real,
@@ -116,11 +116,11 @@ class DemandModel:
             "fast_share": 1.0,
         }
         check_fields(self, above_zero=positive, maximum=maximum)
-        check_int64("gas_limit", self.gas_limit)
+        whole_scalar("gas_limit", self.gas_limit, maximum=INT64_MAX)
 
     def __repr__(self) -> str:  # shorten tuples, because a fitted model contains 424 numbers
         values = ", ".join(
-            f"{field.name}={summary(value) if isinstance(value, tuple) else repr(value)}"
+            f"{field.name}={reprlib.repr(value) if isinstance(value, tuple) else repr(value)}"
             for field in fields(self)
             for value in (getattr(self, field.name),)
         )
@@ -271,7 +271,7 @@ def _simulated_blocks(
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """
     for name in ("maximum", "update_fraction"):
-        check_int64(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
+        whole_scalar(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB, maximum=INT64_MAX)
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
     demanded = stream.negative_binomial(

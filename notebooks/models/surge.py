@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from feemodel.checks import (
     INT64_MAX,
     check_fields,
-    check_int64,
     check_limit,
     check_plausible,
     instance,
@@ -55,7 +54,7 @@ class Surge:
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("ramp", "throughput"))
         for name in ("demand", "throughput"):
-            check_int64(name, getattr(self, name))
+            whole_scalar(name, getattr(self, name), maximum=INT64_MAX)
             check_plausible(name, getattr(self, name), GAS_A_SECOND, lowest=MIN_GAS_A_SECOND)
         check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
@@ -96,7 +95,7 @@ def surge_path(
     ((182230000, 45), (72846000, 39))
     """
     instance("surge", surge, Surge)
-    floor = check_int64("min_base_fee", whole_scalar("min_base_fee", min_base_fee, minimum=1, unit="wei"))
+    floor = whole_scalar("min_base_fee", min_base_fee, minimum=1, maximum=INT64_MAX, unit="wei")
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
         raise InvalidInput("constraints", "expected at least one constraint", constraints)
