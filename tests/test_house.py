@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_955,
+    "cli": 2_954,
     "estimates": 696,
     "ethereum": 2_365,
     "execution": 1_697,
@@ -59,7 +59,7 @@ CEILINGS = {
     "simulation": 6_606,
     "sizes": 933,
     "top level": 1_925,
-    "package": 32_917,
+    "package": 32_916,
     "tests": 37_338,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

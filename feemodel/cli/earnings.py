@@ -2,19 +2,21 @@
 
 import json
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
+from feemodel.cli.output import TABLES, Answer, Table, in_eth, shown
 from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import to_hex, to_quantity
+from feemodel.ethereum._quantities import WEI_PER_GWEI, to_hex, to_quantity
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.io.fetch import get_blocks, parse_block_range
 from feemodel.io.node import Node
 from feemodel.io.polled import quantity_in
 from feemodel.linea.parameters import COORDINATOR
+from feemodel.progress import reporting
 from feemodel.quantities import MEANINGS
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ def command(
 ) -> Answer:
     """Compare what each transaction paid with its share of the cost of posting it on L1."""
     wanted = parse_block_range(blocks)
-    with Node(node) as l2, Node(l1_node) as l1:
-        table, others = _transactions(l2, wanted, sizing)
+    with Node(node) as l2, reporting(True, len(wanted), "blocks of L2") as advance:
+        table, others = _transactions(l2, wanted, sizing, advance)
+    with Node(l1_node) as l1:
         fees = _l1_fees(l1, table["timestamp"])
     table = table.assign(l1_cost=_shares(table, fees))
     table["surplus"] = table["paid"] - table["l1_cost"]
@@ -54,15 +57,8 @@ def command(
         notes.append(f"not counted: {others:,} transactions of other types than 0, 1 and 2")
     title = f"the {len(worst)} transactions that paid least beyond their share"
     columns = ("transaction", "block", "bytes", "paid [gwei]", "share [gwei]", "surplus [gwei]")
-    rows = [
-        (
-            one["hash"],
-            f"{one['block']:,}",
-            f"{one['size']:,}",
-            *(in_gwei(one[name]).removesuffix(" gwei") for name in AMOUNTS),
-        )
-        for one in worst.to_dict("records")
-    ]
+    in_gwei = {name: worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS}
+    rows = [tuple(map(shown, row)) for row in worst.assign(**in_gwei).drop(columns="timestamp").itertuples(index=False)]
     data = {
         "firstBlock": wanted[0], "lastBlock": wanted[-1], "transactions": len(table), "notCounted": others,
         "paidWei": paid, "l1CostWei": cost, "recovery": paid / cost, "worst": worst.to_dict("records"),
@@ -70,7 +66,9 @@ def command(
     return Answer(data, [Table(title, columns, rows)], notes, file=table)
 
 
-def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFrame, int]":
+def _transactions(
+    node: Node, wanted: range, sizing: Sizing, advance: Callable[[int], object]
+) -> "tuple[pd.DataFrame, int]":
     """Return hash, block, time, size and payment of each transaction, and how many are of other types."""
     import pandas as pd
 
@@ -93,6 +91,7 @@ def _transactions(node: Node, wanted: range, sizing: Sizing) -> "tuple[pd.DataFr
         table = parse_transactions(json.dumps(blocks))
         if len(table):
             parts.append(table.assign(size=fee_sizes(table, codec=codec, packed=sizing.packed)))
+        advance(len(numbers))
     if not parts:
         raise InvalidInput(
             "blocks", "expected blocks with transactions of type 0, 1 or 2", f"{wanted[0]}:{wanted.stop}"
