@@ -7,7 +7,6 @@ that runs nothing else.
 import resource
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -19,7 +18,6 @@ import numpy as np
 import xarray as xr
 
 from feemodel._processors import cores
-from feemodel.io import FinishedFolder
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
 
@@ -91,17 +89,6 @@ def _same(history: xr.Dataset, answering: Demand) -> None:
     alike = {f"{workers} threads": run(Fixed(price=1e8), workers=workers) for workers in (2, 3)}
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         alike["2 processes"] = run(Fixed(price=1e8), executor=processes)
-    with tempfile.TemporaryDirectory() as folder:
-
-        def interrupt(done: int) -> None:
-            if done:
-                raise KeyboardInterrupt
-
-        kept = FinishedFolder(folder)
-        try:
-            run(Fixed(price=1e8), finished=kept, progress=interrupt)
-        except KeyboardInterrupt:
-            alike["an interrupted run"] = run(Fixed(price=1e8), finished=kept)
     for name, found in alike.items():
         print(f"   {name}: {'bit-identical' if whole.drop_attrs().equals(found.drop_attrs()) else 'DIFFERENT'}")
 

@@ -11,11 +11,9 @@ import numpy as np
 import xarray as xr
 
 from feemodel.checks import (
-    RealArray,
     check_limit,
     choice,
     instance,
-    real,
     real_scalar,
     sequence,
     share,
@@ -49,12 +47,8 @@ class Calibration(NamedTuple):
     reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
     break_even: tuple[float, ...]  #: break-even margin of each path; infinite if there is none [1]
 
-    def loss_curve(self, margins: RealArray | None = None) -> xr.Dataset:
-        """Return the share of paths with a loss at each margin, with a Clopper-Pearson confidence interval.
-
-        Parameters
-        ----------
-        margins : margins, of shape (n,); `None` means the break-even margins of all paths [1].
+    def loss_curve(self) -> xr.Dataset:
+        """Return the share of paths with a loss at each break-even margin, with a Clopper-Pearson confidence interval.
 
         Returns
         -------
@@ -62,13 +56,13 @@ class Calibration(NamedTuple):
         interval [1].
 
         >>> found = Calibration(None, None, None, 0.1, 0.95, 4, 0, "", (0.5, 1.0, 1.5, 2.0))
-        >>> found.loss_curve(np.array([0.4, 1.0, 3.0])).loss_probability.values.tolist()
-        [1.0, 0.5, 0.0]
+        >>> found.loss_curve().loss_probability.values.tolist()
+        [0.75, 0.5, 0.25, 0.0]
         """
         from scipy.stats import beta
 
         known = np.sort(self.break_even)
-        given = np.unique(known[np.isfinite(known)]) if margins is None else np.atleast_1d(real("margins", margins))
+        given = np.unique(known[np.isfinite(known)])
         losing, paths = len(known) - np.searchsorted(known, given, side="right"), len(known)
         tail = (1.0 - self.confidence) / 2.0
         low = np.where(losing > 0, beta.ppf(tail, np.maximum(losing, 1), paths - losing + 1), 0.0)

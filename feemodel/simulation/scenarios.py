@@ -7,7 +7,7 @@ step.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -129,10 +129,11 @@ def bootstrap(
     paths: int,
     block_seconds: float,
     horizon: float | None = None,
-    method: Literal["stationary", "circular"] = "stationary",
     rng: Rng,
 ) -> xr.Dataset:
-    """Draw paths by a block bootstrap: draw blocks of a history with replacement, and concatenate them.
+    """Draw paths by the stationary bootstrap: draw blocks of a history with replacement, and concatenate them.
+
+    The length of a block is geometrically distributed, which gives a stationary series (Politis and Romano, 1994).
 
     A block contains all columns of successive rows, so base fee and blob base fee of the same time stay together. After
     the last row of the history, a block continues with the first row, so all rows are equally likely. A drawn block can
@@ -142,11 +143,8 @@ def bootstrap(
     ----------
     history : scenario of one path.
     paths : number of paths. Each path has its own random stream, so a path does not depend on the number of paths.
-    block_seconds : length of a bootstrap block, or its mean length with "stationary" [s]. Blocks with a length of a
-        day mostly preserve the daily cycle.
+    block_seconds : mean length of a block [s]. Blocks with a length of a day mostly preserve the daily cycle.
     horizon : length of a path [s]; `None` means the length of the history.
-    method : "circular", with blocks of equal length (Politis and Romano, 1992), or "stationary", with blocks of
-        geometrically distributed length, which give a stationary series (Politis and Romano, 1994).
     rng : seed, SeedSequence or Generator.
 
     Returns
@@ -155,8 +153,8 @@ def bootstrap(
 
     Raises
     ------
-    InvalidInput : a history of several paths, a block shorter than a step or longer than the history, a horizon shorter
-        than a step, or an unknown method.
+    InvalidInput : a history of several paths, a block shorter than a step or longer than the history, or a horizon
+        shorter than a step.
 
     >>> rows = {"timestamp": [0, 12, 24], "base_fee": [7_006, 7_007, 7_008], "blob_base_fee": [6, 7, 8]}
     >>> one = replay(rows, source="by hand")
@@ -178,11 +176,10 @@ def bootstrap(
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least one step, {step:g} s", horizon)
     check_scenario_size(count, steps)
-    choice("method", method, ("stationary", "circular"))
     streams = generator_of(rng).spawn(count)
-    index = np.stack([drawn_rows(stream, rows, steps, length, method) for stream in streams])
+    index = np.stack([drawn_rows(stream, rows, steps, length) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
-    source = f"{method} block bootstrap of {history.attrs['source']}"
+    source = f"stationary block bootstrap of {history.attrs['source']}"
     found = scenario(drawn, np.arange(steps) * step, source=source, unit="wei")
     # Rows of the paths are a step apart, also where the history has a gap.
     apart = f"rows {step:g} s apart, also over gaps"
@@ -332,7 +329,7 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
     return elapsed
 
 
-def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: str) -> WholeArray:
+def drawn_rows(stream: Generator, rows: int, steps: int, length: int) -> WholeArray:
     """Draw one path by block bootstrap; return the index of the history row for each step.
 
     Parameters
@@ -340,22 +337,17 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int, method: st
     stream : random stream of the path.
     rows : number of rows of the history.
     steps : number of steps of the path.
-    length : length of a block of the bootstrap, or mean length with "stationary" [steps].
-    method : "stationary" or "circular".
+    length : mean length of a block [steps].
 
-    >>> drawn = drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3, method="circular")
-    >>> ((np.diff(drawn) % 10)[[0, 1, 3, 4]] == 1).all()
-    np.True_
+    >>> drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3)
+    array([2, 3, 2, 3, 6, 7])
     """
     instance("stream", stream, Generator)
     whole_scalar("rows", rows, minimum=1, maximum=INT64_MAX)
     whole_scalar("steps", steps, minimum=1, maximum=LARGEST_SCENARIO)
     whole_scalar("length", length, minimum=1, maximum=INT64_MAX)
-    if choice("method", method, ("stationary", "circular")) == "circular":
-        begins_block = np.arange(steps) % length == 0
-    else:
-        begins_block = stream.random(steps) < 1 / length
-        begins_block[0] = True
+    begins_block = stream.random(steps) < 1 / length
+    begins_block[0] = True
     indices = np.arange(steps)
     newest = np.maximum.accumulate(np.where(begins_block, indices, 0))  # first step of each bootstrap block
     starts = stream.integers(rows, size=steps)

@@ -9,7 +9,6 @@ import pytest
 import feemodel
 from feemodel import simulation
 from feemodel.errors import InvalidInput
-from feemodel.io import FinishedFolder
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop._accounts import DATA_LINES
@@ -200,26 +199,6 @@ def test_a_bootstrap_draws_the_rows_that_the_scenario_of_that_name_draws():
 
     for name in ("data_cost", "data_fees", "volatility"):
         assert lazily[name].to_numpy().tolist() == at_once[name].to_numpy().tolist()
-
-
-def test_an_interrupted_run_goes_on_with_the_same_result(tmp_path):
-    drawn = {"bootstrap": Bootstrap(paths=4, block_seconds=3_600.0), "rng": 2, "record": 1}
-    whole = simulate(HISTORY, LineaPricing(), **drawn)
-
-    def interrupted(count, done=[]):  # noqa: B006
-        done.append(count)
-        if len(done) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(HISTORY, LineaPricing(), finished=FinishedFolder(tmp_path), progress=interrupted, **drawn)
-    kept = len(list(tmp_path.glob("part-*.npz")))
-    resumed = simulate(HISTORY, LineaPricing(), finished=FinishedFolder(tmp_path), **drawn)
-
-    assert kept == 2
-    assert whole.identical(resumed)
-    with pytest.raises(InvalidInput, match="expected a folder of this run"):
-        simulate(HISTORY, LineaPricing(margin=2.0), finished=FinishedFolder(tmp_path), **drawn)
 
 
 def test_the_break_even_price_breaks_even_and_levels_fit():

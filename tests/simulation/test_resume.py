@@ -1,14 +1,11 @@
 """A run that keeps its finished parts in a folder goes on where it stopped, with the same result to the bit."""
 
-import numpy as np
 import pytest
 from scipy import stats
 
 from feemodel import grid, monte_carlo, over, sweep
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FinishedFolder
-from feemodel.simulation import Demand, Fixed, simulate
-from feemodel.simulation.scenarios import replay
 
 DRAWN = {"size": stats.lognorm(s=1.0, scale=200.0), "gas": stats.randint(21_000, 900_000)}
 MARGINS = grid(margin=[1.0, 1.2, 1.5])
@@ -95,39 +92,6 @@ def test_parts_of_another_sweep_are_refused_by_what_differs(tmp_path, changed, n
 
     with pytest.raises(InvalidInput, match=rf"expected a folder of this run: .*{named}"):
         sweep(**arguments | changed, finished=FinishedFolder(tmp_path))
-
-
-FEES = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
-
-CHANGES = {
-    "another policy": {"pricing": Fixed(price=2_000.0)},
-    "other demand": {"demand": Demand(rate=2.0)},
-    "other fees": {"l1_fees": FEES.assign(base_fee=2 * FEES.base_fee)},
-    "another seed": {"rng": 2},
-}
-
-
-@pytest.mark.parametrize("changed", CHANGES.values(), ids=CHANGES)
-def test_a_simulation_is_kept_and_a_change_of_it_is_refused(tmp_path, changed):
-    arguments = {"l1_fees": FEES, "pricing": Fixed(price=1_000.0)}
-    first, again = (simulate(**arguments, finished=FinishedFolder(tmp_path)) for _ in range(2))
-
-    assert first.identical(again)
-    named = {"rng": "seed"}.get(next(iter(changed)), next(iter(changed)))
-    with pytest.raises(InvalidInput, match=f"expected a folder of this run: .*{named}"):
-        simulate(**arguments | changed, finished=FinishedFolder(tmp_path))
-
-
-def test_a_change_of_a_function_outside_the_class_of_a_policy_is_refused(tmp_path):
-    class Free:
-        announce = settle = staticmethod(lambda state, *_: None)
-        start = staticmethod(lambda setting: np.zeros(1))
-
-    simulate(FEES, Free(), finished=FinishedFolder(tmp_path))
-    Free.announce = staticmethod(lambda state, seen, price: setattr(price, "per_byte", 1e9))
-
-    with pytest.raises(InvalidInput, match=r"expected a folder of this run: pricing\.announce"):
-        simulate(FEES, Free(), finished=FinishedFolder(tmp_path))
 
 
 def test_what_cannot_be_kept_is_named(tmp_path):

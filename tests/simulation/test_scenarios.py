@@ -75,9 +75,8 @@ def test_a_missing_column_is_named(missing):
         replay(table, source="incomplete")
 
 
-@pytest.mark.parametrize("method", ["circular", "stationary"])
-def test_a_bootstrap_keeps_the_two_fees_of_a_moment_together(history, method):
-    drawn = bootstrap(history, paths=3, block_seconds=6 * HOUR, method=method, rng=1)
+def test_a_bootstrap_keeps_the_two_fees_of_a_moment_together(history):
+    drawn = bootstrap(history, paths=3, block_seconds=6 * HOUR, rng=1)
     seen = set(zip(history["base_fee"].to_numpy()[0], history["blob_base_fee"].to_numpy()[0], strict=True))
 
     for path in range(3):
@@ -96,17 +95,6 @@ def staircase():
         {"timestamp": np.arange(500) * 600, "base_fee": np.arange(1_001, 1_501), "blob_base_fee": np.ones(500)},
         source="a staircase",
     )
-
-
-def test_a_circular_block_has_its_length_and_wraps_around(staircase):
-    rows = rows_of(bootstrap(staircase, paths=400, block_seconds=36 * 600, method="circular", rng=1), staircase)
-    follows = (np.diff(rows, axis=1) - 1) % 500 == 0
-    inside = np.arange(1, 500) % 36 != 0
-
-    assert follows[:, inside].all()
-    assert follows[:, ~inside].mean() < 0.02  # a block begins anywhere: by chance right after the one before
-    assert (np.diff(rows, axis=1)[:, inside] == -499).any()  # from the last row to the first
-    assert np.ptp(np.bincount(rows.reshape(-1), minlength=500)) < 400 * 0.75  # about 400 each: all rows are as likely
 
 
 def test_stationary_blocks_have_the_mean_length_asked_for(staircase):
@@ -134,7 +122,6 @@ def test_a_horizon_is_the_length_of_a_path(history):
         ({"block_seconds": 100}, r"block_seconds: expected at least 600 \(in seconds; 24 h = 86,400\)"),
         ({"block_seconds": 10**8}, "expected a number from"),
         ({"horizon": 60}, "horizon: expected at least 600 .*, got 60"),
-        ({"method": "moving"}, "method: expected one of stationary, circular, got 'moving'"),
         ({"paths": 0}, "paths"),
     ],
 )

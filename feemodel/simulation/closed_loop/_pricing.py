@@ -169,11 +169,6 @@ def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
     return compiled
 
 
-def state_arrays(state: State) -> list[Any]:
-    """Return the arrays of which a state consists, as a list."""
-    return [np.asarray(part) for part in (state if _is_named_tuple(state) else [state])]
-
-
 def with_fields(record: Record, changed: dict[str, Any]) -> Record:
     """Return a copy of a dataclass with the given fields changed.
 

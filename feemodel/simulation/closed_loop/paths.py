@@ -40,14 +40,12 @@ from feemodel.simulation.closed_loop._accounts import (
 )
 from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step, with_end
 from feemodel.simulation.closed_loop._pricing import (
-    OPTIONAL,
     check_first_step,
     checked_pricing,
     described,
     has_own_loop,
     runner,
     started,
-    state_arrays,
 )
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, summarized
 from feemodel.simulation.closed_loop.demand import Demand
@@ -91,15 +89,13 @@ class Bootstrap:
     """
 
     paths: int  #: number of paths
-    block_seconds: float = DAY_SECONDS  #: length of a bootstrap block; for "stationary", mean length [s]
+    block_seconds: float = DAY_SECONDS  #: mean length of a bootstrap block [s]
     horizon: float | None = None  #: length of a path; `None` means the length of the history [s]
-    method: str = "stationary"  #: "stationary" or "circular"
 
     def __post_init__(self) -> None:
         check_fields(self, above_zero=("paths",))
         check_limit(self.paths, "paths", MAX_PATHS)
         check_plausible("horizon", self.horizon, IN_SECONDS, lowest=MIN_SECONDS)
-        choice("method", self.method, ("stationary", "circular"))
 
 
 def path_job(
@@ -238,7 +234,7 @@ class PathJob:
         held = {name: np.asarray(self.l1_fees[name].to_numpy()[row], dtype=np.float64)[self.rows] for name in names}
         if self.bootstrap is not None:
             length = max(1, round(self.bootstrap.block_seconds / self.step))
-            index = drawn_rows(stream_of(self.seed, path), len(self.rows), self.steps, length, self.bootstrap.method)
+            index = drawn_rows(stream_of(self.seed, path), len(self.rows), self.steps, length)
             held = {name: values[index] for name, values in held.items()}
         held.setdefault(TIP, np.array([float(self.posting.submission.tip)]))
         for name in RATIOS:
@@ -361,13 +357,3 @@ class PathJob:
             "overhead": bool(costs.overhead_per_month),
         }
         return ", ".join(name for name, counted in lines.items() if not counted) or "nothing"
-
-    def inputs(self) -> dict[str, Any]:
-        """Return all inputs that determine the result."""
-        return {
-            **{name: getattr(self, name) for name in ("l1_fees", "pricing", "posting", "demand", "costs", "bootstrap")},
-            **{name: getattr(self, name) for name in ("step", "days", "record", "seed")},
-            "start": state_arrays(started(self.pricing, self.setting)),
-            "read": {name: getattr(self.pricing, name, None) for name in OPTIONAL},
-            "versions": self.attributes["versions"],
-        }

@@ -19,7 +19,7 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
-from feemodel.simulation.run import Finished, Where, parts
+from feemodel.simulation.run import Where, in_order
 from feemodel.simulation.scenarios import Rng
 
 
@@ -37,7 +37,6 @@ def simulate(
     rng: "Rng" = 1,
     executor: "Where" = None,
     workers: int | None = None,
-    finished: "Finished | None" = None,
     progress: "Progress" = None,
 ) -> xr.Dataset:
     """Simulate a rollup in a closed loop: its prices, the demand of its users, and the postings of its operator.
@@ -61,8 +60,6 @@ def simulate(
     rng : seed, SeedSequence or Generator; each path has its own random stream.
     executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads.
     workers : number of threads or processes; the result does not depend on this number.
-    finished : store for finished paths, such as a `feemodel.io.FinishedFolder`. With a store, an interrupted run can be
-        resumed.
     progress : `True` for a progress bar, or a function that is called with the number of newly finished paths.
 
     Returns
@@ -91,7 +88,7 @@ def simulate(
     results: list[Mapping[str, NDArray[Any]]] = []
     with (
         reporting(progress, job.paths, "paths") as advance,
-        closing(parts(job, int, job.paths, finished, job.inputs, executor=executor, workers=workers)) as found,
+        closing(in_order(job, range(job.paths), executor=executor, workers=workers)) as found,
     ):
         for arrays in found:
             results.append(arrays)

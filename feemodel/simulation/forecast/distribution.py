@@ -1,6 +1,5 @@
 """Forecast L1 fees: quantiles at given horizons, and joint sample paths of both fees."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
@@ -145,8 +144,7 @@ def forecast(
         elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
         column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")
         base_fee, blob_base_fee = (
-            fees_of(np.clip(values[:, column], 0.0, math.log(LARGEST_FEE)))
-            for values in (moved(changes[name], knots, found[name], held) for name in FEES)
+            fees_of(values[:, column]) for values in (moved(changes[name], knots, found[name], held) for name in FEES)
         )
         cost = submission.cost(base_fee, history.tip_of(submission), blob_base_fee)
         at = np.searchsorted(elapsed, bins * float(BIN)).clip(max=len(elapsed) - 1)

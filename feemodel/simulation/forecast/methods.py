@@ -93,12 +93,12 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert logarithms of fees to fees [wei / gas], at most `LARGEST_FEE`.
+    """Convert logarithms of fees to fees, from 1 wei to `LARGEST_FEE` [wei / gas].
 
-    >>> fees_of(np.array([0.0, math.log(LARGEST_FEE)])).tolist()
+    >>> fees_of(np.array([-3.0, 40.0])).tolist()
     [1.0, 1e+16]
     """
-    return np.asarray(np.minimum(np.exp(logarithms), LARGEST_FEE))
+    return np.asarray(np.clip(np.exp(logarithms), 1.0, LARGEST_FEE))
 
 
 def rolling_quantiles(
