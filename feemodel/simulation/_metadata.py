@@ -44,7 +44,7 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     """
     for name, variable in found.variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))
-    drawn = {} if rng is None else {"seed": _seed(rng)}
+    drawn = {} if rng is None else {"seed": seed_text(rng)}
     return found.assign_attrs(drawn | {name: text for name, text in VERSIONS.items() if name not in found.attrs})
 
 
@@ -77,7 +77,8 @@ def described_dataset(
         raise InvalidInput("variables", f"expected valid variables of a Dataset ({error})", [*made]) from None
 
 
-def _seed(rng: Any) -> str:
+def seed_text(rng: Any) -> str:
+    """Return a seed as text, because it may be longer than 64 bits."""
     if isinstance(rng, np.random.SeedSequence):
         spawned = f", spawn key {rng.spawn_key}" if rng.spawn_key else ""
         return f"{rng.entropy}{spawned}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from feemodel._processors import cores
 from feemodel.checks import check_indexes, check_limit, mapping, real, real_scalar, whole, whole_scalar
 from feemodel.errors import InvalidInput
+from feemodel.simulation._metadata import seed_text
 from feemodel.simulation.draws import (
     LARGEST_SAMPLE,
     ROW,
@@ -130,7 +131,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     seed = seed_sequence(rng)
     unit = sobol_points(count, len(varied), stream_of(seed))
     drawn = [
-        _arrays(SAMPLE, columns_at(name, within, unit[:, index]), {"range": described(within), **_seed_text(seed)})
+        _arrays(SAMPLE, columns_at(name, within, unit[:, index]), {"range": described(within), "seed": seed_text(seed)})
         for index, (name, within) in enumerate(varied.items())
     ]
     return joined(*drawn, *map(_listed, constant, constant.values()))
@@ -178,7 +179,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
         _arrays(
             SAMPLE,
             {column: np.concatenate([part[index][column] for part in blocks]) for column in blocks[0][index]},
-            {"drawn_from": described(of), **_seed_text(seed)},
+            {"drawn_from": described(of), "seed": seed_text(seed)},
         )
         for index, of in enumerate(choices.values())
     ]
@@ -232,12 +233,6 @@ def _arrays(dim: str, columns: Mapping[str, NDArray[Any]], attributes: Mapping[s
     import xarray
 
     return {name: xarray.DataArray(values, dims=dim, name=name, attrs=attributes) for name, values in columns.items()}
-
-
-def _seed_text(seed: np.random.SeedSequence) -> dict[str, str]:
-    """Return the seed as an attribute; it is text because it may be longer than 64 bits."""
-    key = ", ".join(map(str, seed.spawn_key))
-    return {"seed": f"{seed.entropy}, spawn key {key}" if key else str(seed.entropy)}
 
 
 def _check_distinct(name: str, values: NDArray[Any]) -> None:

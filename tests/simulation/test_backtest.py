@@ -228,4 +228,4 @@ def test_a_result_has_dates_seed_and_versions(month):
 
     assert found["date"].to_numpy()[1] - found["date"].to_numpy()[0] == np.timedelta64(1, "D")
     assert found["covered"].values.tolist() == pytest.approx([1.0, 1.0, 300 / 144 - 2])  # the last row lasts too
-    assert (found.attrs["seed"], found.attrs["feemodel"]) == ("5, spawn key ()", feemodel.__version__)
+    assert (found.attrs["seed"], found.attrs["feemodel"]) == ("5", feemodel.__version__)

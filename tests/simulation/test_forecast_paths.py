@@ -71,7 +71,7 @@ def test_paths_begin_at_the_newest_row(month, found):
 
 
 def test_without_paths_there_are_quantiles_only(month):
-    found = feemodel.forecast(month, horizons=["1h"], paths=0, quantiles=[0.3])
+    found = feemodel.forecast(month, horizons=["1h"], paths=0)
 
     assert list(found.data_vars) == ["base_fee_quantile", "blob_base_fee_quantile"]
 
@@ -82,12 +82,6 @@ def test_without_paths_there_are_quantiles_only(month):
 def test_horizons_that_are_none_are_refused(horizons):
     with pytest.raises(InvalidInput, match="horizons"):
         horizon_bins(horizons)
-
-
-@pytest.mark.parametrize("quantiles", [[], [0.0], [1.0], [0.5, 0.5], [0.9, 0.1], [[0.5]]])
-def test_quantiles_that_do_not_rise_within_0_and_1_are_refused(month, quantiles):
-    with pytest.raises(InvalidInput, match="quantiles"):
-        feemodel.forecast(month, quantiles=quantiles, paths=0)
 
 
 DAYS = 8

@@ -5,8 +5,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import RealArray, real, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput
+from feemodel.checks import RealArray
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import Caps, PostingTerms
 from feemodel.simulation.posting import KINDS, Posting
@@ -21,10 +20,7 @@ def rolling_quantile(values: RealArray, window: int, quantile: float) -> RealArr
     >>> rolling_quantile(np.array([3.0, 1.0, 2.0, 5.0]), 3, 0.5).tolist()
     [3.0, 2.0, 2.0, 2.0]
     """
-    whole_scalar("window", window, minimum=1)
-    if not real_scalar("quantile", quantile) <= 1.0:
-        raise InvalidInput("quantile", "expected between 0 and 1", quantile)
-    distinct, ranks = np.unique(real("values", values, minimum=None), return_inverse=True)
+    distinct, ranks = np.unique(values, return_inverse=True)
     return np.asarray(_rolling_quantile(distinct, ranks.astype(np.int64), window, quantile))
 
 

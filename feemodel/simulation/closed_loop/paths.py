@@ -25,6 +25,7 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.simulation._l1_columns import RATIOS, TIP
+from feemodel.simulation._metadata import seed_text
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import (
     ACCOUNTS,
@@ -317,6 +318,7 @@ class PathJob:
     def attributes(self) -> dict[str, Any]:
         """Attributes of the result Dataset: the inputs and assumptions of the simulation."""
         l1_fees, tip = self.l1_fees, self.posting.submission.tip / WEI_PER_GWEI
+        held = [name for name in RATIOS if name in l1_fees]
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
             "l1_fees_assumed": str(l1_fees.attrs.get("assumed", "nothing")),
@@ -326,21 +328,15 @@ class PathJob:
             "bootstrap": "none" if self.bootstrap is None else described(self.bootstrap),
             "step": self.step,
             "days": self.days,
-            "usage_ratios": self._weights,
+            "usage_ratios": "of the series"
+            if len(held) == len(RATIOS)
+            else f"assumed: all blocks have equal weights, except for {' and '.join(held) or 'none'}",
             "tips": "of the series" if TIP in l1_fees else f"assumed: {tip:g} gwei / gas",
-            "seed": f"{self.seed.entropy}, spawn key {self.seed.spawn_key}",
+            "seed": seed_text(self.seed),
             "versions": f"feemodel {__version__}, Python {platform.python_version()}, "
             f"numpy {np.__version__}, numba {numba.__version__}",
             "not_counted": self.not_counted,
         }
-
-    @property
-    def _weights(self) -> str:
-        held = [name for name in RATIOS if name in self.l1_fees]
-        if len(held) == len(RATIOS):
-            return "of the series"
-        assumed = "assumed: all blocks have equal weights"
-        return f"{held[0]} of the series; for the other ratio, {assumed}" if held else assumed
 
     @property
     def _of_workload(self) -> dict[str, str]:

@@ -13,7 +13,6 @@ from feemodel.checks import (
     choice,
     instance,
     raise_first,
-    real,
     real_scalar,
     sequence,
     whole_scalar,
@@ -64,7 +63,6 @@ def forecast(
     l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset | History",
     *,
     horizons: Sequence[Horizon] = HORIZONS,
-    quantiles: Sequence[float] = QUANTILES,
     method: Method = "auto",
     paths: int = 1_000,
     rng: Rng = 0,
@@ -82,7 +80,6 @@ def forecast(
         `feemodel.simulation.scenarios.replay` accepts, or a scenario of one path with times. The L1 fees must cover at
         least six days; good forecasts need L1 fees of about a month.
     horizons : horizons, in seconds or as text such as "6h": multiples of ten minutes, at most seven days.
-    quantiles : probabilities of the quantiles, increasing, above 0 and below 1.
     method : "auto", or a baseline: "persistence" or "seasonal".
     paths : number of joint sample paths of both fees. The paths end at the longest horizon. If `paths` is 0, the result
         contains neither paths nor costs.
@@ -102,7 +99,7 @@ def forecast(
     Raises
     ------
     InvalidInput : the history is too short, `replay` rejects the history, a fee is below 1 wei or above 10 million
-        gwei, a horizon is not a multiple of ten minutes, or the quantiles do not increase.
+        gwei, or a horizon is not a multiple of ten minutes.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> wave = 1e8 * np.exp(np.sin(2 * np.pi * times / 86_400))
@@ -113,26 +110,22 @@ def forecast(
     """
     history = l1 if isinstance(l1, History) else history_of(l1)
     bins = horizon_bins(horizons)
-    levels = np.asarray(real("quantiles", quantiles))
-    if levels.ndim != 1 or not levels.size or not (np.diff(levels, prepend=0.0, append=1.0) > 0.0).all():
-        raise InvalidInput("quantiles", "expected increasing numbers above 0 and below 1", quantiles)
+    levels = np.array(QUANTILES)
     chosen = choice("method", method, METHODS)
     count = whole_scalar("paths", paths)
     every = whole_scalar("step", step, unit="s", minimum=12, maximum=DAY * BIN)
     instance("submission", submission, Submission)
     generator = generator_of(rng)
     check_scenario_size(count, int(bins[-1] + 1) * BIN // every)
-    # Adjust paths to the default quantiles too, because the requested quantiles may be too few for paths.
-    held = np.union1d(levels, QUANTILES)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {
         # the longest horizon first, which a short history refuses
-        name: np.vstack([rolling_quantiles(one, int(at), method=chosen, quantiles=held) for at in knots[::-1]])[::-1]
+        name: np.vstack([rolling_quantiles(one, int(at), method=chosen, quantiles=levels) for at in knots[::-1]])[::-1]
         for name, one in history.series.items()
     }
-    requested = np.ix_(np.isin(knots, bins), np.isin(held, levels))
     variables: dict[str, Any] = {
-        f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][requested]), "wei / gas") for name in FEES
+        f"{name}_quantile": (("horizon", "quantile"), fees_of(found[name][np.isin(knots, bins)]), "wei / gas")
+        for name in FEES
     }
     coordinates: dict[str, Any] = {
         "horizon": ("horizon", bins * float(BIN), "s"),
@@ -144,7 +137,7 @@ def forecast(
         elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
         column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")
         base_fee, blob_base_fee = (
-            fees_of(values[:, column]) for values in (moved(changes[name], knots, found[name], held) for name in FEES)
+            fees_of(values[:, column]) for values in (moved(changes[name], knots, found[name], levels) for name in FEES)
         )
         cost = submission.cost(base_fee, history.tip_of(submission), blob_base_fee)
         at = np.searchsorted(elapsed, bins * float(BIN)).clip(max=len(elapsed) - 1)

@@ -105,7 +105,7 @@ def recommend(
 
     | family | recommended parameters |
     |---|---|
-    | linea | the coordinator's margin, the present `variableCost` and `fixedCost`, and the `estimate_margin` |
+    | linea | the coordinator's margin, and the present `variableCost` and `fixedCost` |
     | op-stack | the two scalars since Ecotone, and an operator fee per transaction, which covers the tip |
     | scroll | the two scalars of Galileo |
     | zksync | the multiplier on the price of pubdata in blobs |
@@ -151,7 +151,7 @@ def recommend(
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history, streams = history_of(l1), generator_of(rng).spawn(1 + BLOCKS)
     count = length * PARTS // window
-    factors, later = [], []
+    factors = []
     # The whole history comes last. Only its paths last for twice `hold`, as `valid_for` may.
     for block, stream in zip((*range(BLOCKS), None), streams, strict=True):
         spans = 2 if block is None else 1
@@ -173,7 +173,6 @@ def recommend(
         paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
         ratio = posted[:, count - 1] / paid[:, count - 1]
         factors.append(float(np.quantile(ratio, 1.0 - target)))
-        later.append(max(1.0, float(np.quantile(price[:, PARTS] / now, 1.0 - target))))
     factor, low, high = _interval(factors)
     losing = (factor * paid < posted).mean(axis=0)
     reached = float(losing[count - 1])
@@ -181,10 +180,7 @@ def recommend(
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
     cost_per_byte = np.quantile(cost[:, : length * PARTS].mean(axis=1), (0.05, 0.5, 0.95)).tolist()
     terms = {"tip": history.tip_of(posted_by), "size": size, "now": now, "cost": cost_per_byte[1]}
-    values, lows, highs = (
-        _parameters(family, end, posted_by, soon=max(1.0, soon), **terms)
-        for end, soon in zip((factor, low, high), _interval(later), strict=True)
-    )
+    values, lows, highs = (_parameters(family, end, posted_by, **terms) for end in (factor, low, high))
     return Recommendation(
         family=family,
         submission=posted_by,
@@ -254,7 +250,7 @@ def _rule_price(family: str, found: xr.Dataset, history: History, submission: Su
 
 
 def _parameters(
-    family: str, factor: float, submission: Submission, *, tip: float, size: float, now: float, soon: float, cost: float
+    family: str, factor: float, submission: Submission, *, tip: float, size: float, now: float, cost: float
 ) -> dict[str, tuple[float, str, str]]:
     """Return value, unit and meaning of each parameter of the family at a factor."""
     gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
@@ -285,5 +281,4 @@ def _parameters(
         "margin": (factor, "1", "margin of the coordinator's variable cost"),
         "variable_cost": (announced, "wei / byte", "to announce now, in whole kwei"),
         "fixed_cost": (NODE.fixed_cost, "wei / gas", "unchanged, because it does not depend on L1"),
-        "estimate_margin": (soon, "1", "so that estimates cover the variable cost ten minutes later"),
     }
