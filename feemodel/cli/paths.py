@@ -65,10 +65,10 @@ class Scenario(History):
             return scenarios.bootstrap(history, paths=self.paths, block_seconds=block, horizon=horizon, rng=seed)
         if self.block_hours is not None:
             raise InvalidInput("block_hours", "expected only with --paths above 1", self.block_hours)
-        try:
-            return history if horizon is None else scenarios.beginning(history, horizon)
-        except InvalidInput as error:
-            raise InvalidInput("hours", error.reason, self.hours) from None
+        rows, length = history["elapsed"].to_numpy() < (horizon or float("inf")), scenarios.duration(history)
+        if rows.sum() < 2 or (horizon or 0.0) > length:
+            raise InvalidInput("hours", f"expected two rows or more, at most {length / HOUR:g} h", self.hours)
+        return history.isel(step=rows)
 
 
 def measured(found: "xarray.Dataset", title: str) -> tuple[dict[str, Any], Table]:

@@ -7,11 +7,11 @@ step.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from numpy.random import Generator, SeedSequence
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.checks import (
@@ -40,11 +40,12 @@ from feemodel.simulation._l1_columns import (
     l1_columns,
 )
 from feemodel.simulation._metadata import described_dataset, with_metadata
+from feemodel.simulation.draws import Rng as Rng
+from feemodel.simulation.draws import seed_sequence
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Rng: TypeAlias = int | SeedSequence | Generator
 
 FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; with it, the range of fees is not checked
 LARGEST_SCENARIO = 1 << 27  # maximum total number of steps of all paths; a column of this length takes 1 GiB
@@ -101,28 +102,6 @@ def replay(
     return with_metadata(made)
 
 
-def beginning(history: xr.Dataset, seconds: float) -> xr.Dataset:
-    """Return the first `seconds` seconds of a history, rounded up to whole steps.
-
-    Raises `InvalidInput` for a length that is not positive or exceeds the history.
-
-    >>> one = replay({"timestamp": [0, 12, 24], "base_fee": [7e7] * 3, "blob_base_fee": [4e6] * 3}, source="by hand")
-    >>> duration(beginning(one, 24.0))
-    24.0
-    """
-    check_scenario("history", history)
-    length, held = real_scalar("seconds", seconds, unit="s"), duration(history)
-    if not 0.0 < length <= held:
-        raise InvalidInput(
-            "seconds", f"expected a number above 0, at most {held:,.0f} s, the length of the history", seconds
-        )
-    elapsed = history["elapsed"].to_numpy()
-    count = int((elapsed - elapsed[0] < length).sum())
-    if count < 2:
-        raise InvalidInput("seconds", f"expected at least two steps of {step_seconds(history):g} s", seconds)
-    return history.isel(step=slice(count))
-
-
 def bootstrap(
     history: xr.Dataset,
     *,
@@ -176,7 +155,8 @@ def bootstrap(
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least one step, {step:g} s", horizon)
     check_scenario_size(count, steps)
-    streams = generator_of(rng).spawn(count)
+    seed = seed_sequence(rng)
+    streams = map(np.random.default_rng, seed.spawn(count))
     index = np.stack([drawn_rows(stream, rows, steps, length) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     source = f"stationary block bootstrap of {history.attrs['source']}"
@@ -185,7 +165,7 @@ def bootstrap(
     apart = f"rows {step:g} s apart, also over gaps"
     assumed = str(history.attrs.get("assumed", "nothing")).replace("fees held constant over gaps", apart)
     found = found.assign_attrs(block_seconds=length * step, assumed=assumed)
-    return with_metadata(found, rng)
+    return with_metadata(found, seed)
 
 
 def check_block_seconds(block_seconds: float, step: float) -> None:
@@ -229,29 +209,6 @@ def scenario(
     )
     check_scenario("columns", found)
     return found
-
-
-def generator_of(rng: Rng) -> Generator:
-    """Return the random generator of a seed.
-
-    Parameters
-    ----------
-    rng : int, `SeedSequence`, or a `Generator`, which is returned unchanged.
-
-    Returns
-    -------
-    The generator.
-
-    Raises
-    ------
-    InvalidInput : a seed that is not an integer of at least 0.
-
-    >>> int(generator_of(5).integers(100))
-    67
-    """
-    if isinstance(rng, (Generator, SeedSequence)):
-        return np.random.default_rng(rng)
-    return np.random.default_rng(whole_scalar("rng", rng))
 
 
 def check_scenario(name: str, found: Any) -> None:

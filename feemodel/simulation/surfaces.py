@@ -49,20 +49,22 @@ class Workload:
     def __post_init__(self) -> None:
         text("name", self.name)
         check_indexes({name: getattr(self, name) for name in ("compressed_size", "gas", "timestamp", "calldata")})
-        for name, unit in (("compressed_size", "bytes"), ("gas", "gas")):
+        for name, unit in (
+            ("compressed_size", "bytes"),
+            ("gas", "gas"),
+            ("timestamp", "seconds"),
+            ("calldata", "bytes"),
+        ):
             given = getattr(self, name)
+            if given is None and name in ("timestamp", "calldata"):
+                continue
             if given.size == 0 if isinstance(given, np.ndarray) else isinstance(given, (list, tuple)) and not given:
                 raise InvalidInput("workload", "expected at least one transaction", self.name)
             column = whole(name, given, unit=unit)
             if not isinstance(column, np.ndarray) or column.ndim != 1:
-                raise InvalidInput(
-                    name, "expected a one-dimensional array, with one element for each transaction", given
-                )
+                reason = "expected a one-dimensional array, with one element for each transaction"
+                raise InvalidInput(name, reason, given)
             object.__setattr__(self, name, column)
-        for name in ("timestamp", "calldata"):
-            if getattr(self, name) is not None:
-                column = np.atleast_1d(whole(name, getattr(self, name)))
-                object.__setattr__(self, name, whole(name, column))  # a single integer may not fit int64
         for name in ("gas", "timestamp", "calldata"):
             column = getattr(self, name)
             if column is not None and len(column) != len(self):

@@ -42,6 +42,7 @@ from feemodel.ethereum.fee_market import (
 )
 from feemodel.simulation._l1_columns import LATEST_SECOND, NO_GAPS
 from feemodel.simulation._metadata import with_metadata
+from feemodel.simulation.draws import seed_sequence
 from feemodel.simulation.scenarios import (
     IN_SECONDS,
     MIN_SECONDS,
@@ -49,7 +50,6 @@ from feemodel.simulation.scenarios import (
     check_scenario,
     check_scenario_size,
     duration,
-    generator_of,
     scenario,
     step_seconds,
 )
@@ -242,7 +242,7 @@ def simulate(
     if begin + steps * SLOT * per_step > LATEST_SECOND:
         raise InvalidInput("timestamp", f"expected an end of at most {LATEST_SECOND:,} s", begin)
     columns: dict[str, list[NDArray[np.float64]]] = {}
-    for stream in generator_of(rng).spawn(count):
+    for stream in map(np.random.default_rng, seed_sequence(rng).spawn(count)):
         for name, values in _simulated_blocks(model, steps * per_step, timestamp, rules, stream).items():
             columns.setdefault(name, []).append(values.reshape(steps, per_step).mean(axis=1))
     elapsed = np.arange(steps) * (SLOT * per_step)

@@ -7,7 +7,9 @@ import math
 from dataclasses import dataclass, replace
 
 from feemodel._compiled import cached_njit
+from feemodel.checks import check_plausible
 from feemodel.errors import InvalidInput
+from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.simulation.closed_loop.baseline import BreakEven
@@ -70,12 +72,11 @@ class VaultPricing(BuiltIn):
 
     def __post_init__(self) -> None:
         self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
+        check_bounds(self.min_price, self.max_price)
         if not self.derivative_memory < 1.0:
             raise InvalidInput(
                 "derivative_memory", "expected a number of at least 0 and below 1", self.derivative_memory
             )
-        if not self.max_price >= self.min_price:
-            raise InvalidInput("max_price", "expected at least min_price", self.max_price)
         if not self.max_integral >= self.min_integral:
             raise InvalidInput("max_integral", "expected at least min_integral", self.max_integral)
         if (self.kp or self.ki or self.kd) and not self.target_balance > 0.0:
@@ -135,10 +136,9 @@ class VaultEip1559(BuiltIn):
 
     def __post_init__(self) -> None:
         self._check(above_zero=("denominator",), unchecked=("max_price",))
+        check_bounds(self.min_price, self.max_price)
         if not self.target_balance > 0.0:
             raise InvalidInput("target_balance", "expected more than 0 wei", self.target_balance)
-        if not self.max_price >= self.min_price:
-            raise InvalidInput("max_price", "expected at least min_price", self.max_price)
 
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""
@@ -149,6 +149,15 @@ class VaultEip1559(BuiltIn):
             max_price=self.max_price,
             price=min(max(self.price, self.min_price), self.max_price),
         )
+
+
+def check_bounds(min_price: float, max_price: float) -> None:
+    """Raise `InvalidInput` for bounds of a price in another unit, or in the wrong order."""
+    check_plausible("min_price", min_price, IN_WEI, lowest=MIN_PRICE)
+    if max_price != math.inf:
+        check_plausible("max_price", max_price, IN_WEI, lowest=MIN_PRICE)
+    if not max_price >= min_price:
+        raise InvalidInput("max_price", "expected at least min_price", max_price)
 
 
 def feed_forward() -> VaultPricing:

@@ -101,7 +101,7 @@ backtest --hours -5
 backtest --hours nan
   2 --hours: expected a number, got 'nan' (feemodel backtest --help)
 backtest --hours 10000
-  2 --hours: expected a number above 0, at most 2,604,600 s, the length of the history, got 10000.0
+  2 --hours: expected two rows or more, at most 723.5 h, got 10000.0
 backtest --seed -1
   2 --seed: expected an integer of at least 0, got -1 (feemodel backtest --help)
 backtest --transactions empty
@@ -147,7 +147,7 @@ compare {} --only scroll --set linea.fixed_cost=1
 calibrate mine.csv
   2 Unused Tokens: ['mine.csv'] (feemodel calibrate --help)
 backtest --hours 0.1
-  2 --hours: expected at least two steps of 600 s, got 0.1
+  2 --hours: expected two rows or more, at most 723.5 h, got 0.1
 backtest --deadline 1
   2 --deadline: expected at least 60 (in seconds; 16 h = 57,600), got 1.0
 backtest --lower-bound 5000 --upper-bound 4000

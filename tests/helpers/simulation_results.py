@@ -40,7 +40,7 @@ from feemodel.simulation.closed_loop.baseline import PRICINGS
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.linea import LineaPricing
-from feemodel.simulation.scenarios import beginning, bootstrap, replay
+from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.sensitivity import sobol_indices
 from feemodel.simulation.surfaces import Workload
 from tests.conftest import ROOT
@@ -52,7 +52,7 @@ Case = Callable[[], Any]
 
 @cache
 def month() -> xr.Dataset:
-    return beginning(replay(read_shipped_l1_fees(), source="the month that ships"), 10 * DAY)
+    return replay(read_shipped_l1_fees(), source="the month that ships").isel(step=slice(10 * 144))
 
 
 @cache
@@ -138,7 +138,7 @@ SWEPT = {
     "Sobol indices": lambda: sobol_indices(
         linear, 1_024, rng=1, resamples=50, x=(0.0, 1.0), z=(0.0, 2.0)
     ),
-    "backtest": lambda: backtest(workload(), beginning(month(), DAY), arrival_rate=0.5, rng=5),
+    "backtest": lambda: backtest(workload(), month().isel(step=slice(144)), arrival_rate=0.5, rng=5),
     "backtest, deadline and pressure": lambda: backtest(
         workload(), bootstrap(month(), paths=2, block_seconds=DAY, horizon=DAY, rng=2),
         PricingRule(pressure=CalldataPressure(), update_interval=60.0), Posting(deadline=3_600.0, stream_ratio=0.5),

@@ -19,5 +19,5 @@ drawn = scenarios.bootstrap(history, paths=300, block_seconds=86_400, horizon=7 
 cheap, dear = drawn["base_fee"].mean("step").quantile([0.05, 0.95]).to_numpy()
 assert dear > 2 * cheap
 fig, ax = plt.subplots()
-plot_fee_fan(drawn, ax, history=scenarios.beginning(history, 7 * 86_400))
+plot_fee_fan(drawn, ax, history=history.isel(step=history.elapsed.values < 7 * 86_400))
 fig.suptitle(f"A dear week costs {dear / cheap:.0f} times as much as a cheap one")

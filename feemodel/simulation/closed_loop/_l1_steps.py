@@ -79,7 +79,6 @@ def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
     >>> rows_by_step(np.array([0.0, 24.0, 48.0]), 12.0).tolist(), rows_by_step(np.array([0.0, 12.0]), 12.0).tolist()
     ([0, 0, 1, 1], [0, 1])
     """
-    step = float(step)
     if len(elapsed) > 1 and np.all(np.diff(elapsed) == step):
         return np.arange(len(elapsed))
     times = step * np.arange(int((elapsed[-1] - elapsed[0]) / step + 1e-9)) + elapsed[0]

@@ -252,8 +252,11 @@ class PathJob:
         accounts, found = self.ended(path, self.drawn(path))
         days, series = found.days.view(DAY), found.series.view(SERIES)
         summary = summarized(days, found.prices, found.waits, accounts, step=self.step, day_steps=self.day_steps)
-        found = {"days": days, "summary": np.array([summary[name] for name in PATH_VARIABLES])}
-        return found | {"series": series} if path < self.record else found
+        arrays: dict[str, NDArray[Any]] = {
+            "days": days,
+            "summary": np.array([summary[name] for name in PATH_VARIABLES]),
+        }
+        return arrays | {"series": series} if path < self.record else arrays
 
     def ended(self, path: int, drawn: Drawn) -> tuple[Any, Found]:
         """Run the loop on a path; return the accounts and the results at its end."""

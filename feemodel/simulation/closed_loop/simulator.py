@@ -9,14 +9,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, choice, instance, sequence
+from feemodel.checks import RealArray, choice, sequence
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._pricing import with_fields
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, dataset
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.paths import Bootstrap, path_job
+from feemodel.simulation.closed_loop.paths import Bootstrap, PathJob, path_job
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
 from feemodel.simulation.run import Where, in_order
@@ -137,14 +137,16 @@ class Experiment:
     def __post_init__(self) -> None:
         for name in sequence("outputs", self.outputs):
             choice("outputs", name, tuple(PATH_VARIABLES))
-        instance("posting", self.posting, Posting)
-        path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
+        self._job()
+
+    def _job(self, **changed: Any) -> PathJob:
+        made = {part: getattr(self, part) for part in PARTS} | changed
+        return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)
 
     @property
     def attributes(self) -> dict[str, Any]:
         """Attributes of the result of a sweep: the policy, the demand, the L1 fees, the seed and the other inputs."""
-        job = path_job(self.l1_fees, self.pricing, self.posting, self.demand, self.costs, step=self.step, rng=self.rng)
-        return job.attributes
+        return self._job().attributes
 
     def __call__(self, **inputs: Any) -> dict[str, RealArray]:
         """Return the outputs, with one value for each element of the broadcast inputs."""
@@ -173,7 +175,6 @@ class Experiment:
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()
             changed[part][term] = int(number) if whole else number
-        made = {part: getattr(self, part) for part in PARTS}
-        made |= {part: with_fields(made[part], given) for part, given in changed.items() if given}
-        summary = path_job(self.l1_fees, **made, step=self.step, rng=self.rng)(0)["summary"]
+        made = {part: with_fields(getattr(self, part), given) for part, given in changed.items() if given}
+        summary = self._job(**made)(0)["summary"]
         return dict(zip(PATH_VARIABLES, summary.tolist(), strict=True))

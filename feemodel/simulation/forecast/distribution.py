@@ -20,10 +20,11 @@ from feemodel.checks import (
 from feemodel.errors import InvalidInput
 from feemodel.simulation._l1_columns import HasTable
 from feemodel.simulation._metadata import described_dataset
+from feemodel.simulation.draws import seed_sequence
 from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, fees_of, rolling_quantiles
 from feemodel.simulation.forecast.paths import moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
-from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, generator_of, replay
+from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, replay
 from feemodel.simulation.surfaces import Submission
 
 Horizon: TypeAlias = float | str
@@ -115,7 +116,7 @@ def forecast(
     count = whole_scalar("paths", paths)
     every = whole_scalar("step", step, unit="s", minimum=12, maximum=DAY * BIN)
     instance("submission", submission, Submission)
-    generator = generator_of(rng)
+    stream = np.random.default_rng(seed_sequence(rng))
     check_scenario_size(count, int(bins[-1] + 1) * BIN // every)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {
@@ -132,7 +133,7 @@ def forecast(
         "quantile": ("quantile", levels, "1"),
     }
     if count:
-        changes = past_changes(history.series, int(bins[-1]), count, generator)
+        changes = past_changes(history.series, int(bins[-1]), count, stream)
         wait = BIN - history.newest % BIN  # until the next bin begins
         elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
         column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")

@@ -27,10 +27,11 @@ from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
 from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.draws import seed_sequence
 from feemodel.simulation.forecast.distribution import History, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.series import BIN, DAY
-from feemodel.simulation.scenarios import Rng, generator_of
+from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def recommend(
     window = _steps("interval", interval, STEP, STEP, min(DAY, length) * BIN)
     posted_by = _submission(family, submission)
     size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
-    history, streams = history_of(l1), generator_of(rng).spawn(1 + BLOCKS)
+    history, streams = history_of(l1), seed_sequence(rng).spawn(1 + BLOCKS)
     count = length * PARTS // window
     factors = []
     # The whole history comes last. Only its paths last for twice `hold`, as `valid_for` may.

@@ -1,6 +1,5 @@
 """Interface of pricing policies, and base class of the built-in policies."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -50,9 +49,7 @@ class BuiltIn(ABC):
 
     def _check(self, **limits: Any) -> None:
         check_fields(self, **limits)
-        for name in ("price", "min_price", "max_price"):
-            if (price := getattr(self, name, None)) != math.inf:
-                check_plausible(name, price, IN_WEI, lowest=MIN_PRICE)
+        check_plausible("price", getattr(self, "price", None), IN_WEI, lowest=MIN_PRICE)
         for name in ("l1_lag", "balance_lag"):
             check_limit(getattr(self, name), f"steps of {name}", MAX_LAG)
 
