@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_954,
+    "cli": 2_947,
     "estimates": 696,
     "ethereum": 2_365,
     "execution": 1_697,
@@ -55,12 +55,12 @@ CEILINGS = {
     "linea": 2_152,
     "plots": 620,
     "rollups": 4_178,
-    "server": 2_288,
+    "server": 2_146,
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_925,
-    "package": 32_805,
-    "tests": 37_257,
+    "package": 32_656,
+    "tests": 37_233,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 203,

@@ -31,21 +31,17 @@ def __getattr__(name: str) -> Verb:
 
 
 def _options() -> list[inspect.Parameter]:
-    from feemodel.server.settings import DEFAULTS, HELP, SECTIONS, is_list
+    from feemodel.server.settings import DEFAULTS, HELP
 
     kinds: dict[str, Any] = {
-        "config": Annotated[str | None, text("TOML file of settings, with one table for each section", "FILE")],
+        "config": Annotated[str | None, text("TOML file of settings", "FILE")],
         "check": Annotated[bool, flag("check settings and files without asking nodes, print them, and exit")],
     }
-    for name in (name for names in SECTIONS.values() for name in names):
-        default = DEFAULTS[name]
-        words = HELP[name] + ("" if default in (None, ()) else f" (default: {_shown(default)})")
+    for name, default in DEFAULTS.items():
+        words = HELP[name] + ("" if default is None else f" (default: {_shown(default)})")
         if isinstance(default, bool):
             negative = f"--no-{name.replace('_', '-')}"
             kinds[name] = Annotated[bool | None, Parameter(help=words, negative=negative)]
-        elif is_list(name):
-            words += "; separated by commas, or given several times"
-            kinds[name] = Annotated[list[str] | None, text(words, "…")]
         else:
             kinds[name] = Annotated[str | None, text(words, "…")]
     kinds["as_json"] = bool
@@ -63,11 +59,10 @@ def serve(*, config: str | None = None, check: bool = False, as_json: bool = Fal
     """
     from feemodel.server.settings import load_settings
 
-    flags = {name: ",".join(value) if isinstance(value, list) else value for name, value in settings.items()}
     file = os.environ.get("FEEMODEL_CONFIG") if config is None else config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
-    chosen = load_settings(file=file, environment=os.environ, flags=flags)
+    chosen = load_settings(file=file, environment=os.environ, flags=settings)
     from feemodel.server import workers
     from feemodel.server.loaded import load
     from feemodel.server.service import Service
@@ -147,6 +142,4 @@ def _hidden(name: str, value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, (tuple, list)):
-        return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9_999 else str(value)

@@ -30,12 +30,6 @@ GAUGES = {
 
 SECONDS = Histogram("feemodel_call_seconds", "Time to answer a JSON-RPC call", ["method"], buckets=BUCKETS)
 ERRORS = Counter("feemodel_call_errors", "Calls that were answered with an error, by error code", ["method", "code"])
-_refusals = Counter("feemodel_http_refusals", "Refused requests by HTTP status", ["status"])
-
-
-def count_refusal(status: int) -> None:
-    """Count a request that was refused with the given HTTP status."""
-    _refusals.labels(str(status)).inc()
 
 
 class _Asked(Collector):

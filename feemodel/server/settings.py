@@ -1,13 +1,11 @@
 """Settings of the server. Flags take precedence over environment variables, and variables over the settings file.
 
-In the TOML file, each section of settings is a table. The environment variable of a setting is `FEEMODEL_` and the name
-in capitals; the flag is `--` and the name with hyphens. The name of an unknown setting is refused in the file,
-in environment variables and in flags.
+A line of the TOML file has the name of a setting. The environment variable is `FEEMODEL_` and the name in capitals; the
+flag is `--` and the name with hyphens. An unknown name is refused in the file, in environment variables and in flags.
 """
 
-import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,6 @@ from msgspec import Meta
 from feemodel import quantities
 from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import from_typed
 from feemodel.execution._limits import MAX_GAS_CAP, Limits
 from feemodel.execution._search import TOLERANCE
 from feemodel.io.address import HIDDEN, check_address, shown_address
@@ -34,9 +31,7 @@ SECRET = ("node", "l1_node")  # settings whose values may contain a password
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
-_HOST = re.compile(r"[^\s/:\[\]@,]+|[0-9a-fA-F]*(:[0-9a-fA-F.]*){2,}")  # a name, or an IPv6 address with colons
-
-Text: TypeAlias = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\Z")]
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
 Size: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 20)]
 Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
@@ -45,19 +40,14 @@ Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=MAX_GAS_CAP)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0.01, le=YEAR)]
 
-_DECLARED: list[tuple[str, str]] = []  # section and description of each setting, in order of declaration
+_DECLARED: list[str] = []  # description of each setting, in order of declaration
 
 
-def _setting(section: str, default: Any, meaning: Any, more: str = "") -> Any:
+def _setting(default: Any, meaning: Any, more: str = "") -> Any:
     """Return the default; `meaning` is a text, or a quantity such as `FixedCost`, which has words and a unit."""
     quantity = quantity_of(meaning)
-    words = meaning + more if quantity is None else f"{quantity.words}{more} [{quantity.unit}]"
-    _DECLARED.append((section, words))
+    _DECLARED.append(meaning + more if quantity is None else f"{quantity.words}{more} [{quantity.unit}]")
     return default
-
-
-_server, _chain, _pricing = partial(_setting, "server"), partial(_setting, "chain"), partial(_setting, "pricing")
-_size, _execution = partial(_setting, "size"), partial(_setting, "execution")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,53 +58,51 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     # fmt: off
-    host: Text = _server("127.0.0.1", "address to listen on")
-    port: Annotated[int, Meta(ge=0, le=65_535)] = _server(8545, "port to listen on; 0 for any free port")
-    workers: Few = _server(1, "number of processes; in production, run several servers of one process")
-    behind_proxy: bool = _server(False, "a proxy faces the network; required for an address other than loopback")
-    allowed_hosts: tuple[Text, ...] = _server(
-        (), "accepted Host headers, in addition to loopback and --host; * for any")
-    log: Literal["requests", "errors", "off"] = _server("errors", "events to log, as JSON lines")
+    host: Text = _setting("127.0.0.1", "address to listen on")
+    port: Annotated[int, Meta(ge=0, le=65_535)] = _setting(8545, "port to listen on; 0 for any free port")
+    workers: Few = _setting(1, "number of processes; in production, run several servers of one process")
+    behind_proxy: bool = _setting(False, "a proxy faces the network; required for an address other than loopback")
+    log: Literal["requests", "errors", "off"] = _setting("errors", "events to log, as JSON lines")
 
-    genesis: Text | None = _chain(None, MEANINGS["genesis"], " to answer from (a development chain)")
-    node: Text | None = _chain(None, MEANINGS["node"], " to answer from")
-    node_timeout: Seconds = _chain(5.0, "maximum time of a request to the node [s]")
-    store: Text | None = _chain(None, MEANINGS["store"], " to prove from")
+    genesis: Text | None = _setting(None, MEANINGS["genesis"], " to answer from (a development chain)")
+    node: Text | None = _setting(None, MEANINGS["node"], " to answer from")
+    node_timeout: Seconds = _setting(5.0, "maximum time of a request to the node [s]")
+    store: Text | None = _setting(None, MEANINGS["store"], " to prove from")
 
-    pricing: Literal["cost-per-byte", "verification-cost"] = _pricing("cost-per-byte", MEANINGS["pricing"])
-    costs: Literal["configured", "record", "l1"] = _pricing(
+    pricing: Literal["cost-per-byte", "verification-cost"] = _setting("cost-per-byte", MEANINGS["pricing"])
+    costs: Literal["configured", "record", "l1"] = _setting(
         "configured", "source of the costs: these settings, the newest block's pricing record, or L1 fees")
-    preset: Text = _pricing(DEFAULT_PRESET, MEANINGS["preset"], " that no setting gives")
-    margin: Ratio | None = _pricing(None, quantities.Margin, "; default: the preset's")
-    base_fee: Wei | None = _pricing(
+    preset: Text = _setting(DEFAULT_PRESET, MEANINGS["preset"], " that no setting gives")
+    margin: Ratio | None = _setting(None, quantities.Margin, "; default: the preset's")
+    base_fee: Wei | None = _setting(
         None, quantities.BaseFee, "; default: the preset's or the next block's, whichever is higher")
-    variable_cost: Wei | None = _pricing(None, quantities.VariableCost, "; default: the preset's")
-    fixed_cost: Wei | None = _pricing(None, quantities.FixedCost, "; default: the preset's")
-    min_gas_price: Wei | None = _pricing(None, quantities.MinGasPrice, "; default: the preset's")
-    verification_gas_cost: Wei | None = _pricing(None, quantities.VerificationGas, ", verification-cost form")
-    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _pricing(
+    variable_cost: Wei | None = _setting(None, quantities.VariableCost, "; default: the preset's")
+    fixed_cost: Wei | None = _setting(None, quantities.FixedCost, "; default: the preset's")
+    min_gas_price: Wei | None = _setting(None, quantities.MinGasPrice, "; default: the preset's")
+    verification_gas_cost: Wei | None = _setting(None, quantities.VerificationGas, ", verification-cost form")
+    verification_capacity: Annotated[int, Meta(ge=1, le=INT64_MAX)] | None = _setting(
         None, quantities.VerifiedBytes, ", verification-cost form")
-    gas_price_ratio: Ratio | None = _pricing(None, quantities.GasPriceRatio, ", verification-cost form")
-    l1_node: Text | None = _pricing(None, MEANINGS["l1_node"], ", for costs = l1")
-    poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _pricing(12.0, "time between two polls of a node [s]")
-    typical_size: Size = _pricing(
+    gas_price_ratio: Ratio | None = _setting(None, quantities.GasPriceRatio, ", verification-cost form")
+    l1_node: Text | None = _setting(None, MEANINGS["l1_node"], ", for costs = l1")
+    poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _setting(12.0, "time between two polls of a node [s]")
+    typical_size: Size = _setting(
         COORDINATOR.sample_compressed_size,
         "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
-    max_age: Ratio = _pricing(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
+    max_age: Ratio = _setting(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
-    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _size("zstd", MEANINGS["codec"])
-    dictionary: Text | None = _size(None, MEANINGS["dictionary"])
-    measured: Literal["sender_unsigned", "unsigned", "signed"] = _size(
+    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _setting("zstd", MEANINGS["codec"])
+    dictionary: Text | None = _setting(None, MEANINGS["dictionary"])
+    measured: Literal["sender_unsigned", "unsigned", "signed"] = _setting(
         "sender_unsigned", "form of a transaction whose size is measured")
-    packed: bool = _size(False, MEANINGS["packed"])
+    packed: bool = _setting(False, MEANINGS["packed"])
 
-    engine: Literal["auto", "native", "reference"] = _execution("auto", "engine that executes calls")
-    tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _execution(
+    engine: Literal["auto", "native", "reference"] = _setting("auto", "engine that executes calls")
+    tolerance: Annotated[float, Meta(ge=0.0, lt=1.0)] = _setting(
         TOLERANCE, "tolerance of the gas limit search; 0 is exact [1]")
-    intact: bool = _execution(False, MEANINGS["intact"])
-    gas_cap: Gas = _execution(Limits().gas_cap, "maximum gas of one execution; 1,000,000 without Rust [gas]")
-    seconds: Seconds = _execution(Limits().seconds, "maximum time of all executions of a call [s]")
-    queue: Count = _execution(32, "maximum calls that wait for execution, in each process")
+    intact: bool = _setting(False, MEANINGS["intact"])
+    gas_cap: Gas = _setting(Limits().gas_cap, "maximum gas of one execution; 1,000,000 without Rust [gas]")
+    seconds: Seconds = _setting(Limits().seconds, "maximum time of all executions of a call [s]")
+    queue: Count = _setting(32, "maximum calls that wait for execution, in each process")
 
     # fmt: on
 
@@ -124,14 +112,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         _check_together(self)
 
 
-def _check_host(name: str, value: str) -> None:
-    if not _HOST.fullmatch(value):
-        raise InvalidInput(name, "expected a host without scheme, port, path and brackets, or *", value)
-
-
 _CHECKS: dict[str, Callable[[str, str], object]] = {
-    "allowed_hosts": _check_host, "node": check_address,
-    "l1_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS),
+    "node": check_address, "l1_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS)
 }  # fmt: skip
 _OTHER_FORM = {
     "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
@@ -169,19 +151,7 @@ _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 #: Defaults of the settings.
 DEFAULTS = {name: field.default for name, field in _FIELDS.items()}
 #: Descriptions of the settings.
-HELP = {name: description for name, (_, description) in zip(_FIELDS, _DECLARED, strict=True)}
-SECTIONS: dict[str, list[str]] = {}  #: names of the settings by section
-for _name, (_where, _) in zip(_FIELDS, _DECLARED, strict=True):
-    SECTIONS.setdefault(_where, []).append(_name)
-
-
-def is_list(name: str) -> bool:
-    """Return whether a setting takes several values.
-
-    >>> is_list("allowed_hosts"), is_list("port")
-    (True, False)
-    """
-    return get_origin(_FIELDS[name].type) is tuple
+HELP = dict(zip(_FIELDS, _DECLARED, strict=True))
 
 
 def load_settings(
@@ -194,7 +164,7 @@ def load_settings(
 
     Parameters
     ----------
-    file : TOML file with a table for each section of the settings.
+    file : TOML file of settings.
     environment : environment variables; only names that begin with FEEMODEL_ are read.
     flags : values by name of the setting; `None` for a flag that was not given.
 
@@ -206,82 +176,36 @@ def load_settings(
     >>> load_settings(environment={"FEEMODEL_PORT": "9000"}, flags={"port": 9001}).port
     9001
     """
-    sources = (() if file is None else _tables(Path(file)), _variables(environment or {}), _flags(flags or {}))
-    chosen = {name: (spelled, value) for source in sources for name, spelled, value in source}
-    return Settings(**{name: _value(spelled, name, value) for name, (spelled, value) in chosen.items()})
-
-
-def _tables(path: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield the name, the spelling in the file and the value of each setting in a file."""
-    for section, table in read_toml(path).items():
-        if section not in SECTIONS or not isinstance(table, dict):
-            raise _unknown(f"{path}: {section}", "expected one of the tables", section, SECTIONS)
-        for name, value in table.items():
-            if name not in SECTIONS[section]:
-                raise _unknown(f"{path}: {section}.{name}", "expected one of", name, SECTIONS[section])
-            yield name, f"{path}: {section}.{name}", value
-
-
-def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    names = {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in _FIELDS}
-    for variable, value in environment.items():
-        if variable in names:
-            yield names[variable], variable, value
-        elif variable.upper().startswith(ENVIRONMENT_PREFIX) and variable not in OTHER_VARIABLES:
-            known = [other.removeprefix(ENVIRONMENT_PREFIX) for other in (*names, *OTHER_VARIABLES)]
-            close = _suggestion(variable.upper().removeprefix(ENVIRONMENT_PREFIX), known, ENVIRONMENT_PREFIX)
-            raise InvalidInput(variable, f"no setting has this name{close}", HIDDEN)
-
-
-def _flags(flags: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    return ((name, f"--{name.replace('_', '-')}", value) for name, value in flags.items() if value is not None)
-
-
-def _unknown(spelled: str, expected: str, name: str, known: Collection[str]) -> InvalidInput:
-    return InvalidInput(spelled, f"{expected} {', '.join(known)}{_suggestion(name, known)}", HIDDEN)
-
-
-def _value(spelled: str, name: str, value: Any) -> Any:
-    """Return the value of a setting from TOML or text; error messages contain `spelled`, the name in the source."""
-    given, is_text = value, isinstance(value, str)
-    if is_text and is_list(name):
-        value = [part.strip() for part in value.split(",")]
-    elif is_text and _is_whole(_FIELDS[name].type):  # 30000000, 30_000_000, 30,000,000 or 0x1c9c380
-        value = from_typed(value)
-        if value is None:
-            raise InvalidInput(spelled, "expected a whole number", given)
-    elif is_text and name in SECRET:
-        value = value.strip()
-    return _checked(spelled, name, value, strict=not is_text)
-
-
-#: Matches the end of an error message of msgspec that states a bound of an integer. Such messages are reworded.
-_BOUND = re.compile(r"`int` (>=|<=) (-?\d+)$")
-_BOUNDS = {">=": "an integer of at least", "<=": "at most"}
+    table = {} if file is None else read_toml(Path(file))
+    variables = {
+        name: value for name, value in (environment or {}).items()
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in OTHER_VARIABLES
+    }  # fmt: skip
+    given = [
+        *((f"{file}: {name}", name, value) for name, value in table.items()),
+        *((name, name.removeprefix(ENVIRONMENT_PREFIX).lower(), value) for name, value in variables.items()),
+        *((f"--{name.replace('_', '-')}", name, value) for name, value in (flags or {}).items() if value is not None),
+    ]
+    chosen = {}
+    for spelled, name, value in given:
+        if name not in _FIELDS:
+            close = get_close_matches(name, _FIELDS, n=1)
+            suggestion = f"; did you mean {close[0]}?" if close else ""
+            raise InvalidInput(spelled, f"no setting has this name{suggestion}", HIDDEN)
+        chosen[name] = _checked(spelled, name, value, strict=not isinstance(value, str))
+    return Settings(**chosen)
 
 
 def _checked(spelled: str, name: str, value: Any, *, strict: bool) -> Any:
-    """Convert a value to the type of the setting; raises `InvalidInput` if the value is not valid."""
+    """Convert a value to the type of the setting; errors contain `spelled`, the name in the source."""
+    kind = _FIELDS[name].type
     try:
-        found = msgspec.convert(value, _FIELDS[name].type, strict=strict)
+        found = msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
-        reason = str(error).partition(" - at")[0].partition(", got")[0]
-        if get_origin(_FIELDS[name].type) is Literal:
-            reason = f"expected one of {', '.join(get_args(_FIELDS[name].type))}"
-        if "matching regex" in reason:
-            reason = "expected text without space at its ends and without control characters"
-        reason = _BOUND.sub(lambda found: f"{_BOUNDS[found[1]]} {int(found[2]):,}", reason)
+        reason = str(error).partition(", got")[0]
+        if get_origin(kind) is Literal:
+            reason = f"expected one of {', '.join(get_args(kind))}"
         raise InvalidInput(spelled, reason[:1].lower() + reason[1:], HIDDEN if name in SECRET else value) from None
     if name in _CHECKS and found is not None:
-        for one in found if isinstance(found, tuple) else (found,):
-            _CHECKS[name](spelled, one)
+        _CHECKS[name](spelled, found)
     return found
-
-
-def _is_whole(kind: Any) -> bool:
-    return kind is int or any(map(_is_whole, get_args(kind)[: None if get_origin(kind) is not Annotated else 1]))
-
-
-def _suggestion(name: str, known: Collection[str], prefix: str = "") -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {prefix}{close[0]}?" if close else ""

@@ -18,7 +18,7 @@ from feemodel.errors import FeeModelError
 from feemodel.server.loaded import Loaded
 
 if TYPE_CHECKING:
-    from feemodel.server.app import App
+    from starlette.applications import Starlette
 
 BACKLOG = 2_048  # maximum number of connections waiting to be accepted
 IDLE_SECONDS = 15  # time after which an idle connection is closed; nginx closes its own earlier, see deploy/nginx.conf
@@ -29,25 +29,21 @@ METRICS = "PROMETHEUS_MULTIPROC_DIR"  # variable of prometheus_client: folder in
 
 def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; raises `FeeModelError` if the port is in use."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        listener.close()
         raise FeeModelError(f"{host}:{port}: {error.strerror}") from None
-    return listener
 
 
-def application() -> "App":
+def application() -> "Starlette":
     """Return the application of a process, made from what the parent has read before the start."""
     loaded: Loaded = pickle.loads(Path(os.environ[LOADED]).read_bytes())
     set_up_log(loaded.settings.log)
-    from feemodel.server.app import App
+    from feemodel.server import app
     from feemodel.server.service import Service
 
-    return App(Service(loaded))
+    return app.application(Service(loaded))
 
 
 def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: None) -> None:

@@ -37,7 +37,7 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
 @pytest.mark.parametrize(
     ("flags", "code", "message"),
     [
-        (["--port", "x"], 2, "--port: expected a whole number, got 'x'"),
+        (["--port", "x"], 2, "--port: expected `int`, got 'x'"),
         (["--genesis", "g", "--node", "http://x"], 2, "--node: expected either this or genesis, got 'http://x'"),
         (["--genesis", "missing.json"], 3, "--genesis missing.json: no such file"),
         (["--store", "missing.db"], 3, "--store missing.db: no such ledger"),
@@ -55,7 +55,7 @@ def test_what_cannot_be_served_is_one_line_and_an_exit_code(capsys, tmp_path, mo
 
 def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
     """From whichever source; of an address no more than where it is."""
-    path = written(tmp_path, '[pricing]\ncosts = "l1"\n')
+    path = written(tmp_path, 'costs = "l1"\n')
     monkeypatch.setenv("FEEMODEL_NODE", "http://us3r:pa55@127.0.0.1:1/s3cret?of=s3cret")
     flags = ["--config", str(path), "--l1-node", "http://us3r:pa55@127.0.0.1:2/s3cret", "--node-timeout", "1"]
     for form in (["--json"], []):
@@ -66,7 +66,7 @@ def test_no_password_is_shown(capsys, monkeypatch, tmp_path):
 
 
 def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("FEEMODEL_CONFIG", str(written(tmp_path, "[server]\nworkers = 7\nport = 1\n")))
+    monkeypatch.setenv("FEEMODEL_CONFIG", str(written(tmp_path, "workers = 7\nport = 1\n")))
     monkeypatch.setenv("FEEMODEL_PORT", "2")
     code, said, _ = checked(capsys, "--json", "--packed", "--queue", "9")
     found = json.loads(said)["settings"]
@@ -74,11 +74,6 @@ def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
     code, said, _ = checked(capsys, "--json", "--no-packed", "--config", str(written(tmp_path, "")))
     found = json.loads(said)["settings"]
     assert (code, found["workers"], found["packed"]) == (0, 1, False)
-
-
-def test_a_list_may_be_given_several_times(capsys):
-    code, said, _ = checked(capsys, "--json", "--allowed-hosts", "a,b", "--allowed-hosts", "c")
-    assert (code, json.loads(said)["settings"]["allowed_hosts"]) == (0, ["a", "b", "c"])
 
 
 def test_the_help_names_every_flag_and_its_default(capsys):

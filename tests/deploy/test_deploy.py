@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from feemodel.cli import main
-from feemodel.server.app import BODY_BYTES
 from feemodel.server.dispatch import BATCH_SECONDS
-from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, SECTIONS, Settings, load_settings
+from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, Settings, load_settings
 from feemodel.server.workers import IDLE_SECONDS, STOP_SECONDS
 from tests.conftest import ROOT
 from tests.server.parts import opened
@@ -25,18 +24,14 @@ UNIT = (DEPLOY / "feemodel@.service").read_text(encoding="utf-8").replace("%i", 
 UNITS = sorted(DEPLOY.glob("*.service"))
 SITE = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-SETTINGS = {name: section for section, names in SECTIONS.items() for name in names}
 OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
 
 
 def entries():
-    """Section, name, value and whether it is only shown, of every setting in the file."""
-    section = ""
+    """Name, value and whether it is only shown, of every setting in the file."""
     for line in FILE.splitlines():
-        if found := re.fullmatch(r"\[(\w+)\]", line):
-            section = found[1]
-        elif found := re.match(r"(# )?(\w+) = (.*?)  +# ", line):
-            yield section, found[2], tomllib.loads(f"value = {found[3]}")["value"], found[1] is not None
+        if found := re.match(r"(# )?(\w+) = (.*?)  +# ", line):
+            yield found[2], tomllib.loads(f"value = {found[3]}")["value"], found[1] is not None
 
 
 def unit_commands():
@@ -55,10 +50,8 @@ def variables(text):
     return set(re.findall(rf"\b({ENVIRONMENT_PREFIX}[A-Z0-9_]+)", text))
 
 
-def test_the_file_says_every_setting_once_in_its_section():
-    said = [(section, name) for section, name, *_ in entries()]
-
-    assert [(section, name) for name, section in SETTINGS.items()] == said
+def test_the_file_says_every_setting_once():
+    assert list(DEFAULTS) == [name for name, *_ in entries()]
 
 
 def test_the_file_is_the_defaults():
@@ -66,9 +59,9 @@ def test_the_file_is_the_defaults():
 
 
 def test_what_is_set_has_a_default_that_no_machine_changes():
-    for _, name, value, only_shown in entries():
+    for name, value, only_shown in entries():
         if not only_shown:
-            assert value == (list(default) if isinstance(default := DEFAULTS[name], tuple) else default)
+            assert value == DEFAULTS[name]
         else:
             assert name == "workers" or DEFAULTS[name] is None
 
@@ -77,7 +70,7 @@ def test_what_is_only_shown_would_be_taken():
     needs = {"l1_node": {"costs": "l1"}}
     other_form = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
     needs |= {name: {"pricing": "verification-cost"} for name in other_form}
-    for _, name, value, is_only_shown in entries():
+    for name, value, is_only_shown in entries():
         if is_only_shown:
             assert getattr(load_settings(flags={name: str(value), **needs.get(name, {})}), name) == value
 
@@ -97,7 +90,7 @@ def test_the_unit_s_commands_are_taken(command, capsys):
 
 @pytest.mark.parametrize("text", [UNIT, IMAGE], ids=["unit", "image"])
 def test_variables_are_settings(text):
-    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in SETTINGS} | OF_OTHERS
+    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in DEFAULTS} | OF_OTHERS
 
     assert variables(text)
     assert set() == variables(text) - known
@@ -179,7 +172,7 @@ def test_kubernetes_probes_what_the_server_answers():
     assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(settings.port)
     assert deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"] == service["spec"]["selector"]
     assert service["spec"]["ports"] == [{"name": "rpc", "port": settings.port, "targetPort": port["name"]}]
-    assert service["metadata"]["name"] in settings.allowed_hosts
+    assert settings.behind_proxy
     assert pod["spec"]["terminationGracePeriodSeconds"] > STOP_SECONDS
     flags = [flag for flag in container["args"] if flag.startswith("--")]
     assert {flag[2:] for flag in flags} <= set(Settings.__struct_fields__)
@@ -200,4 +193,3 @@ def test_times_and_sizes_of_nginx_fit_the_server_s():
     assert seconds("keepalive_timeout", upstream) < IDLE_SECONDS
     assert seconds("proxy_read_timeout") > BATCH_SECONDS
     assert "client_max_body_size 1m;" in SITE
-    assert BODY_BYTES == 1 << 20

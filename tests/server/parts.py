@@ -13,7 +13,7 @@ from typing import Any
 from uvicorn import Config, Server
 
 from feemodel.estimates.chain import ChainState
-from feemodel.server.app import App
+from feemodel.server.app import application
 from feemodel.server.dispatch import Method
 from feemodel.server.loaded import Loaded, load
 from feemodel.server.service import Service
@@ -163,7 +163,7 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
         if started:
             loop.run(lifespan.__aenter__())
         try:
-            app = App(service)
+            app = application(service)
             yield Client(app, loop, service, service.methods)
         finally:
             if started:
@@ -177,7 +177,9 @@ def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
     """A server of these settings, in a thread, to be the node of another one; gives its address."""
     loaded = load(settings, store)
     with listening("127.0.0.1", 0) as listener:
-        server = Server(Config(lambda: App(Service(loaded)), factory=True, ws="none", lifespan="on", log_config=None))
+        server = Server(
+            Config(lambda: application(Service(loaded)), factory=True, ws="none", lifespan="on", log_config=None)
+        )
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:

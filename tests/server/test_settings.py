@@ -8,16 +8,14 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, HIDDEN, SECTIONS, Settings, load_settings
+from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, HIDDEN, Settings, load_settings
 from tests.conftest import ROOT
 
-SECTION = {name: section for section, names in SECTIONS.items() for name in names}
 KINDS = get_type_hints(Settings)
 #: Values of settings whose type does not say which text they may have.
 VALID = {
     "host": "::1", "preset": "linea-mainnet-2025-02", "node": "http://127.0.0.1:1/key",
     "l1_node": "https://user:pass@l1.example",
-    "allowed_hosts": ("*",),
 }  # fmt: skip
 OTHER_FORM = {"pricing": "verification-cost"}
 #: What a setting cannot be without.
@@ -55,13 +53,13 @@ def written(folder, text):
     return path
 
 
-@pytest.mark.parametrize("name", SECTION)
+@pytest.mark.parametrize("name", DEFAULTS)
 def test_each_source_gives_a_setting_its_value(tmp_path, name):
     value, beside = another_value(name), BESIDE.get(name, {})
-    in_file = json.dumps(list(value) if isinstance(value, tuple) else value)
-    text = value[0] if isinstance(value, tuple) else json.dumps(value).strip('"')
+    in_file = json.dumps(value)
+    text = in_file.strip('"')
     for source in (
-        {"file": written(tmp_path, f"[{SECTION[name]}]\n{name} = {in_file}\n"), "flags": beside},
+        {"file": written(tmp_path, f"{name} = {in_file}\n"), "flags": beside},
         {"environment": {f"{ENVIRONMENT_PREFIX}{name.upper()}": text}, "flags": beside},
         {"flags": {name: text, **beside}},
     ):
@@ -72,19 +70,8 @@ def test_each_source_gives_a_setting_its_value(tmp_path, name):
         assert found == Settings(**{name: value, **beside})
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("allowed_hosts", "a.example, b.example", ("a.example", "b.example")), ("gas_cap", "30,000,000", 30_000_000),
-        ("fixed_cost", "30_000_000", 30_000_000), ("variable_cost", "0x64", 100),
-    ],
-)  # fmt: skip
-def test_lists_and_numbers_as_people_write_them(name, text, expected):
-    assert getattr(load_settings(flags={name: text}), name) == expected
-
-
 def test_the_environment_goes_before_the_file_and_flags_before_both(tmp_path):
-    path = written(tmp_path, "[server]\nport = 1\nworkers = 1\nlog = 'off'\n[pricing]\nmargin = 1.1\n")
+    path = written(tmp_path, "port = 1\nworkers = 1\nlog = 'off'\nmargin = 1.1\n")
     found = load_settings(
         file=path,
         environment={"FEEMODEL_WORKERS": "2", "FEEMODEL_LOG": "errors", "FEEMODEL_MARGIN": "1.2"},
@@ -101,9 +88,7 @@ def test_only_variables_with_the_prefix_are_read_from_the_environment():
 @pytest.mark.parametrize(
     ("variable", "suggestion"),
     [
-        ("feemodel_base_fee", "; did you mean FEEMODEL_BASE_FEE?"),
-        ("FEEMODEL_Base_Fee", "; did you mean FEEMODEL_BASE_FEE?"),
-        ("FEEMODEL_BASEFEE", "; did you mean FEEMODEL_BASE_FEE?"),
+        ("FEEMODEL_BASEFEE", "; did you mean base_fee?"),
         ("FEEMODEL_", ""),
         ("FEEMODEL_QQQQQQ", ""),
     ],
@@ -114,18 +99,19 @@ def test_a_variable_that_no_setting_has_is_refused_without_its_value(variable, s
     assert f"{variable}: no setting has this name{suggestion}, got '{HIDDEN}'" == str(refused.value)
 
 
-WHOLE, ADDRESS = "expected a whole number, got", "expected an address such as https://host:port/path"
-TEXT = "expected text without space at its ends"
-HOST = "expected a host without scheme, port, path and brackets"
+ADDRESS = "expected an address such as https://host:port/path"
 
 
 @pytest.mark.parametrize(
     ("name", "in_file", "text", "message"),
     [
-        ("port", "65536", "65536", "expected at most 65,535, got 65536"),
-        ("port", "-1", "-1", "expected an integer of at least 0, got -1"),
+        ("port", "65536", "65536", "expected `int` <= 65535, got"),
+        ("port", "-1", "-1", "expected `int` >= 0, got"),
         ("port", "true", None, "expected `int`, got True"),
-        *(("port", json.dumps(text), text, WHOLE) for text in ("http", "8,5,4,5", "1_0", "010", "0b11", " 7", "٣", "")),
+        *(
+            ("port", json.dumps(text), text, "expected `int`, got")
+            for text in ("http", "8,5", "1_0", "0b11", " 7", "٣", "")
+        ),
         ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
         ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
         ("margin", "nan", "nan", "expected `float` >= 0.0, got"),
@@ -133,22 +119,18 @@ HOST = "expected a host without scheme, port, path and brackets"
         *(("margin", json.dumps(text), text, "expected `float") for text in ("high", "1_0", " 1", "")),
         ("tolerance", "1.0", "1.0", "expected `float` < 1.0, got"),
         ("packed", '"yes"', "yes", "expected `bool`, got 'yes'"),
-        ("allowed_hosts", "[1]", None, "expected `str`, got [1]"),
-        ("gas_cap", str(2**63), str(2**63), "expected at most 268,435,456, got"),
+        ("gas_cap", str(2**63), str(2**63), "expected `int` <= 268435456, got"),
         ("seconds", "0", "0", "expected `float` >= 0.01, got"),
         *(
             ("node", json.dumps(text), text, ADDRESS)
             for text in ("localhost:8545", "ftp://h", "http://", "http://[::1", "http://h:99999", "http://h:0")
         ),
-        ("host", '" ::1"', " ::1", TEXT),
-        ("genesis", '"a\\u0000"', "a\0", f"{TEXT} and without control characters"),
-        *(("allowed_hosts", json.dumps([text]), text, HOST) for text in ("a.example:80", "http://a", "[::1]")),
-        ("allowed_hosts", '["a", ""]', "a,,b", TEXT),
+        ("genesis", '""', "", "expected `str` of length >= 1, got ''"),
     ],
 )
 def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, text, message):
-    path = written(tmp_path, f"[{SECTION[name]}]\n{name} = {in_file}\n")
-    sources = {f"{path}: {SECTION[name]}.{name}": {"file": path}}
+    path = written(tmp_path, f"{name} = {in_file}\n")
+    sources = {f"{path}: {name}": {"file": path}}
     if text is not None:
         variable, flag = f"FEEMODEL_{name.upper()}", f"--{name.replace('_', '-')}"
         sources |= {variable: {"environment": {variable: text}}, flag: {"flags": {name: text}}}
@@ -161,19 +143,11 @@ def test_a_bad_value_is_named_as_its_source_spells_it(tmp_path, name, in_file, t
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[serve]\n",
-            "serve: expected one of the tables server, chain, pricing, size, execution; did you mean",
-        ),
-        ("[sever]\nnode = 's3cret'\n", "sever: expected one of the tables server"),
-        ("[chain]\nnod = 's3cret'\n", "chain.nod: expected one of genesis, node"),
-        ("port = 1\n", "port: expected one of the tables"),
-        ("server = 1\n", "server: expected one of the tables"),
-        ("[server]\nprot = 1\n", "server.prot: expected one of host, port, workers"),
-        ("[chain]\nport = 1\n", "chain.port: expected one of genesis, node"),
+        ("[serve]\n", "serve: no setting has this name"),
+        ("nod = 's3cret'\n", "nod: no setting has this name; did you mean node?"),
         ("[server]\n[server]\n", "not TOML: Cannot declare"),
         ("[server\n", "not TOML: Expected ']' at the end of a table declaration (at line 1, column 8)"),
-        ("[server]\nport = 1e\n", "not TOML: Expected"),
+        ("port = 1e\n", "not TOML: Expected"),
     ],
 )
 def test_a_file_with_other_names_is_refused_with_the_place(tmp_path, text, message):
@@ -189,7 +163,7 @@ def test_the_assumptions_name_settings_that_there_are():
     section = (ROOT / "ASSUMPTIONS.md").read_text(encoding="utf-8").partition("## The server")[2].partition("\n## ")[0]
     named = set(re.findall(r"`--([a-z][a-z0-9-]+)`", section))
     assert "gas-cap" in named
-    assert sorted(named - {name.replace("_", "-") for name in SECTION}) == []
+    assert sorted(named - {name.replace("_", "-") for name in DEFAULTS}) == []
 
 
 SECRETS = ["s3cret", "us3r", "pa55"]

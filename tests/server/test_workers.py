@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from feemodel.server.settings import Settings
 from feemodel.server.workers import set_up_log
 from tests.helpers import node_server
 from tests.server.parts import answering, opened
@@ -97,3 +98,15 @@ def test_the_log_is_lines_of_json_whatever_a_node_says(capsys):
         os.getpid(),
     )
     assert second["trace"].endswith("ValueError: broken")
+
+
+def test_a_web_page_that_names_another_host_or_sends_plain_text_is_refused():
+    def statuses(client):
+        hosts = ("localhost:8545", "127.0.0.1", "[::1]:8545", "rebound.example", "")
+        return [client.http("GET", "/health", host=host).status for host in hosts]
+
+    with opened(started=False) as client:
+        assert statuses(client) == [200, 200, 200, 400, 400]
+        assert client.http("POST", "/", b"{}", content_type="text/plain").status == 415
+    with opened(Settings(host="0.0.0.0", behind_proxy=True), started=False) as client:
+        assert statuses(client)[:4] == [200, 200, 200, 200]

@@ -42,7 +42,7 @@ def node_websocket(port: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def server():
-    with started("--workers", "1", "--allowed-hosts", HOST) as server:
+    with started("--workers", "1") as server:
         yield server
 
 
@@ -122,8 +122,8 @@ def test_pages_of_a_listed_origin_may_read_answers(pool):
 def test_a_killed_instance_costs_no_later_request(tmp_path):
     """The other instance answers, as soon as the killed one refuses connections."""
     with (
-        started("--allowed-hosts", HOST) as first,
-        started("--allowed-hosts", HOST) as second,
+        started() as first,
+        started() as second,
         shipped(tmp_path, f"127.0.0.1:{first.port}", second=f"127.0.0.1:{second.port}") as front,
         urllib3.HTTPSConnectionPool(
             "127.0.0.1", front.port, ssl_context=front.tls, server_hostname=HOST, assert_hostname=HOST, timeout=60,

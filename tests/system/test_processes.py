@@ -153,7 +153,7 @@ def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path):
     """Replaced workers answer as before: they get what was read at the start."""
     config, genesis = tmp_path / "feemodel.toml", tmp_path / "genesis.json"
     shutil.copy(GENESIS, genesis)
-    config.write_text(f"[server]\nworkers = 2\n[chain]\ngenesis = {json.dumps(str(genesis))}\n")
+    config.write_text(f"workers = 2\ngenesis = {json.dumps(str(genesis))}\n")
     with started("--config", str(config)) as server:
         both(server)
         for content in (b"\x00garbage{", None):
