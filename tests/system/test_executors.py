@@ -88,8 +88,8 @@ def test_indices_and_a_calibration_are_the_same_on_processes(processes):
     found = calibrate(sizes, days, RULE, workers=1, **options)
 
     assert calibrate(sizes, days, RULE, executor=processes, workers=2, **options) == found
-    indices = ishigami_indices(256, tolerance=1.0)
-    assert ishigami_indices(256, tolerance=1.0, executor=processes).identical(indices)
+    indices = ishigami_indices(256)
+    assert ishigami_indices(256, executor=processes).identical(indices)
 
 
 def test_an_error_of_the_function_is_the_callers(processes):
