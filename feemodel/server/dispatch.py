@@ -171,7 +171,6 @@ class Dispatcher:
     ----------
     methods : methods by name.
     forward : function that forwards a method that is not in `methods` to a node; `None` if there is no node.
-    reasons : error messages for methods that are known but not served.
     log_calls : whether each call is logged, without its parameters and result.
     """
 
@@ -180,11 +179,9 @@ class Dispatcher:
         methods: Mapping[str, Method],
         *,
         forward: Forward | None = None,
-        reasons: Mapping[str, str] | None = None,
         log_calls: bool = False,
     ) -> None:
-        self._methods, self._forward, self._reasons = methods, forward, reasons or {}
-        self._log_calls = log_calls
+        self._methods, self._forward, self._log_calls = methods, forward, log_calls
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
         self._seconds = {name: SECONDS.labels(name) for name in (*methods, *FORWARDED, self._other)}
         self._turn = asyncio.Lock()
@@ -194,11 +191,7 @@ class Dispatcher:
         try:
             if body.lstrip(b" \t\r\n")[:1] == b"[":
                 return await self._answer_batch(_decode_batch(body))
-            try:
-                call: _Call | None = _decode_call(body)
-            except msgspec.ValidationError:
-                call = _call_of(body)
-            return await self._answer_call(call)
+            return await self._answer_call(_call_of(body))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
 
@@ -213,7 +206,10 @@ class Dispatcher:
             if excess is not None:
                 raise CallError(LIMIT_EXCEEDED, excess)
             if method is None:
-                result = await self._elsewhere(call.method, _value(call.params) or [])
+                if self._forward is None:
+                    reason = f"the method {call.method[:NAME_LENGTH]} does not exist/is not available"
+                    raise CallError(METHOD_NOT_FOUND, reason)
+                result = await self._forward(call.method, _value(call.params) or [])
             elif method.is_async:
                 result = await method.function(*method.decoded(call.params))
             else:
@@ -230,14 +226,6 @@ class Dispatcher:
             fields = {"method": label, "code": code, "milliseconds": round(seconds * 1_000, 3)}
             _request_log.info("call", extra={"fields": fields})
         return None if call.id is msgspec.UNSET else response
-
-    async def _elsewhere(self, name: str, params: Any) -> Any:
-        """Return the node's answer to a method that this server does not implement."""
-        if name in self._reasons:
-            raise CallError(METHOD_NOT_FOUND, self._reasons[name])
-        if self._forward is None:
-            raise CallError(METHOD_NOT_FOUND, f"the method {name[:NAME_LENGTH]} does not exist/is not available")
-        return await self._forward(name, params)
 
     async def _answer_batch(self, given: list[msgspec.Raw]) -> bytes | None:
         calls = [_call_of(one) for one in given]

@@ -38,7 +38,7 @@ FAILURES = (
     (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
     (-32005, "the limit and its value", "gas, time, size of overrides, number of waiting calls"),
     (-32600, "Invalid Request, or the block", "not a request; a batch with too many calls; a block that is not final"),
-    (-32601, "the unknown method, or what it requires", "any other method; a method that needs a node"),
+    (-32601, "the unknown method", "any other method; a method that is not forwarded to the node"),
     (-32602, "the field and its value", "an invalid parameter; too many storage keys"),
     (-32603, "Internal error", "unexpected errors; data contains the id of the log entry"),
     (-32700, "Parse error", "not JSON"),

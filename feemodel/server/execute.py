@@ -42,7 +42,6 @@ RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
 
 TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
-WAITS = 2  # maximum wait for a thread, as a multiple of the maximum time of a call
 OVERRIDE_ACCOUNTS = 1_000  # maximum accounts in a state override
 OVERRIDE_SLOTS = 10_000  # maximum slots in a state override
 SHOWN = 100  # maximum number of characters of an unknown block in an error message
@@ -86,13 +85,12 @@ class Executor:
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
         self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
-        self.node, self._waiting = node_named("intact" if settings.intact else "besu"), 0
+        self.node, self._pending = node_named("intact" if settings.intact else "besu"), 0
         native = is_native(settings.engine)
         self.engine: Engine = Native(self.limits.seconds) if native else engine_named(settings.engine)
         if settings.intact and not native:
             raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine.name)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
-        self._free = asyncio.Semaphore(THREADS)
 
     def state(self, asked: EstimateOptions) -> CallState:
         """Return the state of a block with overrides; for an unknown block, raises the same error as a node."""
@@ -158,30 +156,21 @@ class Executor:
 
     async def run_whole(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
         """Call a method of the engine in a thread; if the caller goes away, it is not called, or the engine stops."""
-        if self._waiting >= self.settings.queue:
+        if self._pending >= THREADS + self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
-        seconds, receive, call = WAITS * self.limits.seconds, RECEIVE.get(), asyncio.current_task()
+        receive, call, engine = RECEIVE.get(), asyncio.current_task(), self.engine
         watch = None if receive is None or call is None else asyncio.create_task(_cancel_if_gone(receive, call))
-        engine = self.engine
         stop = import_module("feemodel_native").Stop() if isinstance(engine, Native) else None
+        run = getattr(engine, method) if stop is None else partial(getattr(engine, method), stop=stop)
+        self._pending += 1
         try:
-            self._waiting += 1
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._free.acquire()
-            except TimeoutError:
-                raise LimitExceeded(f"a call may wait {seconds:g} s to be executed") from None
-            finally:
-                self._waiting -= 1
-            run = getattr(engine, method) if stop is None else partial(getattr(engine, method), stop=stop)
-            running = asyncio.get_running_loop().run_in_executor(self._threads, run, call_state, message, how)
-            running.add_done_callback(lambda _: self._free.release())
-            return await asyncio.shield(running)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, run, call_state, message, how)
         except asyncio.CancelledError:
             if stop is not None:
                 stop.set()
             raise
         finally:
+            self._pending -= 1
             if watch is not None:
                 watch.cancel()
 

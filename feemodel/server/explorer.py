@@ -55,7 +55,7 @@ def methods_of(service: "Service") -> dict[str, Method]:
         ask_node=None if upstream is None else upstream.ask,
         estimate=estimate if source is not None else None,
     )
-    first = {} if upstream is None else {"feemodel_explain": upstream.refresh}  # determines the chain id
+    first = {} if upstream is None else {"feemodel_explain": upstream.check}  # determines the chain id
     for name in LONG:
         functions[name] = one_at_a_time(functions[name], first.get(name))
     return {name: Method(function, typed=False) for name, function in functions.items()}

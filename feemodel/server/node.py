@@ -12,7 +12,7 @@ from feemodel.estimates.rollup import EstimateOptions, Gas
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction
 from feemodel.io.node import AsyncNode, Call, NodeError
-from feemodel.io.polled import ChainId, Head, OtherChain, Polled, check_block_hash, quantity_in
+from feemodel.io.polled import ChainId, Head, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
 from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
@@ -30,10 +30,11 @@ ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
 #: Namespaces that are not forwarded: their methods control the node, or take the node more time than a call does.
 REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
-#: Methods that are not forwarded, because they would use accounts of the node.
-REFUSED = frozenset(
-    ("eth_sendTransaction", "eth_sign", "eth_signTransaction", "eth_signTypedData", "eth_signTypedData_v4")
-)
+#: Methods that are not forwarded, because they would use accounts of the node, or its own prices.
+REFUSED = frozenset((
+    "eth_fillTransaction", "eth_sendTransaction", "eth_sign", "eth_signTransaction", "eth_signTypedData",
+    "eth_signTypedData_v4",
+))  # fmt: skip
 
 
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
@@ -97,7 +98,6 @@ class Upstream:
         assert settings.node is not None
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
         self.limits = limits_of(settings)
-        self.refusal: OtherChain | None = None  #: reason why no request is sent to the node
         self.head = Polled(
             "the newest block", self._fetch_head,
             every=settings.poll_seconds, max_age=settings.max_age, name=self.node.name,
@@ -108,17 +108,15 @@ class Upstream:
         namespace = method.partition("_")[0]
         if method in REFUSED or namespace in REFUSED_NAMESPACES:
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
-        if self.chain_id.known is None:
-            await self.refresh()
         await self.check()
         return await self.node.forward(method, params)
 
     async def check(self) -> None:
-        """Raise `OtherChain` if the node served another chain and still does."""
-        if self.refusal is not None:
+        """Raise `UpstreamError` if the node has not answered yet, or served another chain and still does."""
+        if self.head.last is None:
             await self.head.refresh()
-        if self.refusal is not None:
-            raise self.refusal
+        if self.head.last is None:
+            raise UpstreamError(self.head.error)
 
     async def ask(self, method: str, params: list[Any]) -> Any:
         """Return the node's answer as a decoded JSON value."""
@@ -133,8 +131,6 @@ class Upstream:
             self.head.note(Head.parse(self.node.own(head), history))
         except UpstreamError as error:
             self.head.fail(error)
-            if isinstance(error, OtherChain):
-                self.refusal = error
             raise
         return known, found
 
@@ -159,26 +155,15 @@ class Upstream:
             raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
         return Gas(limit=limit, nonce=nonce, chain_id=chain_id)
 
-    async def refresh(self) -> None:
-        """Request the newest block now; raises `UpstreamError` if the node's chain id is still not known."""
-        await self.head.refresh()
-        if self.chain_id.known is None:
-            raise UpstreamError(self.head.error or "the node: its chain id is not known")
-
     async def _fetch_head(self) -> Head:
         asked = [CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE]
         if self._held is not None:
             asked.append(("eth_getBlockByNumber", [to_quantity(self._held.number), False]))
         node = self.node
         chain_id, head, history, *block = await node.outcomes(asked)
-        try:
-            self.chain_id.check(node.own(chain_id))
-            if self._held is not None and isinstance(block[0], Mapping):
-                check_block_hash(self._held.number, self._held.hash or b"", block[0])
-        except OtherChain as error:
-            self.refusal = error
-            raise
-        self.refusal = None
+        self.chain_id.check(node.own(chain_id))
+        if self._held is not None and isinstance(block[0], Mapping):
+            check_block_hash(self._held.number, self._held.hash or b"", block[0])
         return Head.parse(node.own(head), history)
 
 

@@ -7,15 +7,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from feemodel.errors import UpstreamError
 from feemodel.estimates.prices import Prices, suggested_tip
 from feemodel.estimates.rollup import Estimates, GasSource, Measuring
 from feemodel.io.node import AsyncNode
 from feemodel.io.polled import ChainId, Head, Polled
 from feemodel.server import explorer
-from feemodel.server.chain_methods import CHAIN_METHODS, ChainMethods, accounts, client_version
+from feemodel.server.chain_methods import ChainMethods, accounts, client_version
 from feemodel.server.dispatch import Dispatcher, Method, document
 from feemodel.server.errors import as_call_error
 from feemodel.server.execute import Executor
@@ -26,11 +24,6 @@ from feemodel.server.proofs import Ledger
 
 # Methods of the rollup; existing clients of Linea use the prefix `linea_`.
 ESTIMATES, PROOFS = (("rollup_" + name, "linea_" + name) for name in ("estimateGas", "getProof"))
-SUBSCRIPTIONS = frozenset(("eth_subscribe", "eth_unsubscribe"))
-NEEDS_NODE = (
-    "eth_createAccessList", "eth_getLogs", "eth_getProof", "eth_getTransactionByHash", "eth_getTransactionReceipt",
-    "eth_sendRawTransaction", "eth_simulateV1",
-)  # fmt: skip
 
 
 class Service:
@@ -68,24 +61,8 @@ class Service:
         return Dispatcher(
             self.methods,
             forward=None if self.upstream is None else self.upstream.forward,
-            reasons=self._reasons(),
             log_calls=self.settings.log == "requests",
         )
-
-    def _reasons(self) -> dict[str, str]:
-        """Return the error messages for known methods that this server does not serve, by method name."""
-        gateway = "connect to the node's WebSocket, or to a gateway that routes subscriptions to the node"
-        reasons = {name: f"{name} is not answered: {gateway}" for name in SUBSCRIPTIONS}
-        if self.upstream is not None:
-            reasons["eth_fillTransaction"] = (
-                "eth_fillTransaction is not answered: the node would fill in its own prices"
-            )
-        else:
-            missing = "needs a chain: feemodel serve --genesis FILE or --node URL"
-            reasons |= {name: f"{name} {missing}" for name in (*ESTIMATES, *CHAIN_METHODS)}
-            reasons |= {name: f"{name} needs a node: feemodel serve --node URL forwards it" for name in NEEDS_NODE}
-            reasons |= {name: f"{name} needs a ledger: feemodel serve --store FILE" for name in PROOFS}
-        return reasons
 
     def _l1_fees(self) -> Polled[Prices] | None:
         """Return the prices computed from L1 fees; `None` if the settings name no L1 node."""
@@ -114,13 +91,7 @@ class Service:
             methods |= dict.fromkeys(PROOFS, Method(self.ledger.proof))
         methods["feemodel_pricing"] = Method(self.pricing.describe)
         methods |= explorer.methods_of(self)
-        methods["rpc.discover"] = Method(self._discover)
         return methods
-
-    def _discover(self) -> dict[str, Any]:
-        """Return the OpenRPC description of the methods."""
-        found: dict[str, Any] = msgspec.json.decode(self.document())
-        return found
 
     def document(self) -> bytes:
         """Return the OpenRPC document."""

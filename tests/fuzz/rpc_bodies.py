@@ -45,7 +45,6 @@ PARAMS: dict[str, list[Any]] = {
     "linea_getProof": [OTHER, [], "0x0"],
     "eth_accounts": [],
     "eth_blobBaseFee": [],
-    "rpc.discover": [],
     "eth_syncing": [],
     "net_version": [],
     "rollup_estimateGas": [CALL],

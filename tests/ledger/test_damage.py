@@ -161,7 +161,7 @@ def test_a_ledger_alone_only_proves(ledger):
     with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
         message = client.error("eth_chainId")["message"]
 
-    assert message == "eth_chainId needs a chain: feemodel serve --genesis FILE or --node URL"
+    assert message == "the method eth_chainId does not exist/is not available"
 
 
 def test_a_caller_is_told_of_damage_without_the_name_of_the_file(ledger):

@@ -113,8 +113,6 @@ ERRORS = [
 
     refused(-32600, "block 0x1 is not final: the newest final block is 0", "rollup_getProof", ANNA, [], "0x1"),
     refused(-32601, "the method eth_sendTransaction does not exist/is not available", "eth_sendTransaction", "0x"),
-    refused(-32601, "eth_sendRawTransaction needs a node: feemodel serve --node URL forwards it",
-            "eth_sendRawTransaction", "0x"),
     refused(-32601, "the method  does not exist/is not available", ""),
 
     refused(-32602, "missing value for required argument 0 (call)", ESTIMATE),

@@ -259,24 +259,6 @@ def test_a_proof_is_of_the_block_with_the_hash_that_is_asked_for(path):
             assert to_hex(unknown) in error["message"]
 
 
-def test_a_method_that_is_not_served_names_the_option_that_serves_it(path):
-    needs = {
-        "rollup_estimateGas": "--genesis", "linea_estimateGas": "--genesis", "eth_call": "--genesis",
-        "eth_getBalance": "--genesis", "eth_estimateGas": "--genesis", "eth_getLogs": "--node",
-    }  # fmt: skip
-    with opened(Settings(store=str(path)), store=path, started=False) as client:
-        assert client.result("feemodel_pricing")["source"] == "configured"
-        for method, option in needs.items():
-            error = client.error(method)
-            assert error["code"] == -32601
-            assert error["message"].startswith(f"{method} needs ")
-            assert option in error["message"]
-    with opened(Settings(), started=False) as client:
-        for method in ("rollup_getProof", "linea_getProof"):
-            expected = f"{method} needs a ledger: feemodel serve --store FILE"
-            assert expected == client.error(method)["message"]
-
-
 def test_of_long_proofs_one_is_begun_at_a_time(path, monkeypatch):
     """Each step holds the event loop for milliseconds: sixty that begin together would delay other callers."""
     begun, most = [], []

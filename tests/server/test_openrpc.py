@@ -29,7 +29,6 @@ CALLS = {
                  [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
-    "rpc.discover": [[]],
     "feemodel_fee": [[POINT], [POINT, "compressedSize", [1, 1_000]]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
     "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"}]],
@@ -76,7 +75,6 @@ def test_the_document_is_one_by_the_specification(document):
 def test_every_method_is_described(client, document):
     assert {method["name"] for method in document["methods"]} == set(client.methods)
     assert all(method["summary"] for method in document["methods"])
-    assert client.result("rpc.discover") == document
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def test_web3_builds_a_transaction(web3):
         ("panic", "ContractPanicError", "Panic error 0x32"),
         ("noFunds", "Web3RPCError", "transaction up-front cost"),
         ("ethNoFunds", "Web3RPCError", "insufficient funds for gas * price + value"),
-        ("noMethod", "MethodUnavailable", "eth_getLogs needs a node"),
-        ("sent", "MethodUnavailable", "eth_sendRawTransaction needs a node"),
+        ("noMethod", "MethodUnavailable", "eth_getLogs does not exist"),
+        ("sent", "MethodUnavailable", "eth_sendRawTransaction does not exist"),
     ],
 )
 def test_web3_raises_what_the_error_is(web3, step, kind, words):
