@@ -18,7 +18,6 @@ from feemodel.io.polled import quantity_in
 from feemodel.io.tables import BLOCKS
 from feemodel.progress import Progress, reporting
 
-MAX_CONNECTIONS = 256
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
 _RANGE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})\Z")
@@ -31,12 +30,9 @@ def parse_block_range(text: str) -> range:
     range(19426587, 19426590)
     """
     match = _RANGE.match(text) if isinstance(text, str) else None
-    if match is None:
-        raise InvalidInput("blocks", "expected A:B, two block numbers (B is not included)", text)
-    first, end = map(int, match.groups())
-    if first >= end:
-        raise InvalidInput("blocks", "expected A:B with A less than B (B is not included)", text)
-    return range(first, end)
+    if match is None or int(match[1]) >= int(match[2]):
+        raise InvalidInput("blocks", "expected A:B, two block numbers, A less than B (B is not included)", text)
+    return range(int(match[1]), int(match[2]))
 
 
 def get_blocks(
@@ -57,7 +53,7 @@ def get_blocks(
     tip_percentile : percentile of the tips in a block, weighted by gas used, from 0 to 100. The tip of a block without
         transactions is 0. The columns `tip` and `blob_base_fee` are filled from `eth_feeHistory`, with one more request
         per batch. If `tip_percentile` is `None`, the columns `tip` and `blob_base_fee` stay empty.
-    concurrency : maximum number of concurrent requests, up to 256.
+    concurrency : maximum number of concurrent requests.
     calls_per_request : number of blocks in one JSON-RPC batch.
     progress : `True` shows a progress bar if standard error is a terminal. If `progress` is a function, it is called
         with the number of blocks received since the previous call.
@@ -174,8 +170,7 @@ def _with_fees(node: Node, table: pd.DataFrame, history: FeeHistory) -> pd.DataF
 def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:
     if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
         raise InvalidInput("blocks", "expected a range of at least one block number, with step 1", blocks)
-    if whole_scalar("concurrency", concurrency, minimum=1) > MAX_CONNECTIONS:
-        raise InvalidInput("concurrency", f"expected at most {MAX_CONNECTIONS}", concurrency)
+    whole_scalar("concurrency", concurrency, minimum=1)
     whole_scalar("calls_per_request", calls_per_request, minimum=1)
     if tip_percentile is not None and real_scalar("tip_percentile", tip_percentile) > 100.0:
         raise InvalidInput("tip_percentile", "expected a number from 0 to 100", tip_percentile)

@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import re
+import socket
 import threading
 import weakref
 from base64 import b64encode
@@ -22,6 +23,7 @@ from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io.address import HIDDEN, check_address, shown_address
 
+RECEIVE_BYTES = 1 << 16  # size of the receive buffer of a connection [byte]
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
 # maximum size of a decompressed response [byte]; a batch of full blocks has tens of megabytes
 MAX_RESPONSE = 256 * 2**20
@@ -29,6 +31,7 @@ RETRIED_STATUSES = frozenset({429, 502, 503, 504})  # HTTP: too many requests; g
 RATE_LIMITED = frozenset({-32005, 429})  # error codes of EIP-1474, and of QuickNode and Alchemy
 LONGEST_BACKOFF = 8.0  # maximum backoff [s]
 LONGEST_RETRY_AFTER = 60.0  # maximum wait [s]; if a node asks for a longer wait, the request is not retried
+CALL: dict[str, Any] = {"jsonrpc": "2.0"}
 SECRET_LENGTH = 6  # minimum length of a part of the address that is hidden on its own
 
 Call: TypeAlias = tuple[str, Sequence[Any]]
@@ -77,6 +80,14 @@ class _Temporary(UpstreamError):
         self.wait = wait
 
 
+def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket for a connection to a node. Its buffer bounds what one turn of the event loop reads."""
+    family, kind, protocol, *_ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+    return opened
+
+
 class AsyncNode:
     """Client of one node, for use in one event loop. `Node` describes the retries and the arguments that both have.
 
@@ -111,7 +122,7 @@ class AsyncNode:
         self._url, self._timeout, self._retries, self._backoff = url.strip(), timeout, retries, backoff
         self._max_bytes, self._held_bytes, self._held = max_bytes, held_bytes, 0
         self._requests, self._queue, self._pending = requests, queue, 0
-        self._encoding = "gzip" if compressed else "identity"
+        self._compressed = compressed
         self._session: aiohttp.ClientSession | None = None
         self._has_batches, self._closed = True, False
 
@@ -125,9 +136,10 @@ class AsyncNode:
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
         """Return the result of one call as JSON, exactly as the node encoded it. Raises the same errors as `call`."""
         retries = 0 if _changes_state(method) else self._retries
-        replies = await self._answers(_request(1, method, params), retries)
-        if isinstance(replies, list):
-            raise self._failure(f"{method}: the answer is not a JSON-RPC response")
+        replies = await self._answers(CALL | {"id": 1, "method": method, "params": params}, retries)
+        # A node that could not read the request answers with an error whose id is null.
+        if isinstance(replies, list) or (replies.id != 1 and (replies.id is not None or replies.error is None)):
+            raise self._failure(f"{method}: the answer is not a JSON-RPC response to the request")
         return self._result(method, replies)
 
     async def outcome(self, method: str, params: Sequence[Any]) -> Any:
@@ -155,7 +167,7 @@ class AsyncNode:
 
     async def _batch(self, calls: Sequence[Call]) -> list[_Reply] | None:
         """Return the responses to a batch, in the order of its calls; `None` if the node does not answer the batch."""
-        requests = [_request(number, method, params) for number, (method, params) in enumerate(calls)]
+        requests = [CALL | {"id": at, "method": method, "params": params} for at, (method, params) in enumerate(calls)]
         try:
             replies = await self._answers(requests, self._retries)
         except _Unanswered:
@@ -235,10 +247,12 @@ class AsyncNode:
 
     async def _read(self, body: bytes) -> tuple[aiohttp.ClientResponse, bytearray]:
         if self._session is None:
+            encoding = "gzip" if self._compressed else "identity"
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._requests),
+                connector=aiohttp.TCPConnector(limit=self._requests, socket_factory=_socket),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"content-type": "application/json", "accept-encoding": self._encoding},
+                headers={"content-type": "application/json", "accept-encoding": encoding},
+                auto_decompress=self._compressed,
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
             )
         data = bytearray()
@@ -297,10 +311,6 @@ class AsyncNode:
 
     def _failure(self, reason: str) -> UpstreamError:
         return UpstreamError(f"{self._called}: {reason}")
-
-
-def _request(number: int, method: str, params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def _patterns(url: str) -> tuple[re.Pattern[str], re.Pattern[str]]:

@@ -116,8 +116,7 @@ class FinishedFolder:
         keys = [key for key in {**held, **now} if held.get(key) != now.get(key)]
         if keys:
             told = [f"{k} is {held.get(k, 'missing')} in the folder, {now.get(k, 'missing')} now" for k in keys[:SHOWN]]
-            more = f"; and {len(keys) - SHOWN:,} more" if len(keys) > SHOWN else ""
-            raise InvalidInput("folder", f"expected a folder of this run: {'; '.join(told)}{more}", str(self.folder))
+            raise InvalidInput("folder", f"expected a folder of this run: {'; '.join(told)}", str(self.folder))
 
     def numbers(self) -> list[int]:
         """Return the numbers of the finished parts in ascending order."""

@@ -62,15 +62,12 @@ class Column:
         return np.dtype(np.int64) if self.kind in INT64 and self.presence == "always" else _NULLABLE[self.kind]
 
 
-Columns: TypeAlias = tuple[Column, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Columns of one kind of table."""
 
     name: str  #: for errors, such as "transactions"
-    columns: Columns
+    columns: tuple[Column, ...]
     option: str = "--columns"  #: command-line option that gives the names of columns
 
 
@@ -156,7 +153,7 @@ L1_FEES = Schema(
 )
 
 
-def make_table(columns: Columns, arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
+def make_table(columns: tuple[Column, ...], arrays: Mapping[str, Any], rows: int) -> pd.DataFrame:
     """Return Arrow arrays (object arrays for amounts) as a table with the given columns.
 
     Raises `InvalidInput` if a required value is missing or has the wrong length. The error message names the column and

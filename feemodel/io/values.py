@@ -60,10 +60,8 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
         case "type":
             is_number = not isinstance(value, str) or value.isdecimal()
             return read_type(name, _number("whole", value, name, ONE) if is_number else value, maximum=MAX_TYPE)
-        case "list":  # ethereum-etl writes a list in CSV as text with separators
-            joined = isinstance(value, str) and not value.startswith("[")
-            listed = parse_json(value, name) if isinstance(value, str) and not joined else value
-            return sequence(name, value.replace(";", ",").split(",") if joined else listed)
+        case "list":
+            return sequence(name, parse_json(value, name) if isinstance(value, str) else value)
         case _:
             return _number(kind, value, name, scale)
 

@@ -202,7 +202,7 @@ serve --genesis genesis.json --node http://x/key
 serve --nod=http://me:password@x
   2 --nod: unknown option, did you mean --node? (feemodel serve --help)
 fetch --node http://x --blocks 7 --out x.parquet
-  2 --blocks: expected A:B, two block numbers (B is not included), got '7'
+  2 --blocks: expected A:B, two block numbers, A less than B (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
 train missing --out x.bin

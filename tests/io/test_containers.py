@@ -46,11 +46,11 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
     (tmp_path / "semicolons.csv").write_text("number;base_fee\n1;2\n")
     (tmp_path / "wide.csv").write_text("a," + "b" * 200_000 + "\n1,2\n")
-    (tmp_path / "lacking.csv").write_text("block_number,date,gas_used\n1,2,3\n")
+    (tmp_path / "lacking.csv").write_text("block_number,day,gas_used\n1,2,3\n")
     for name, message in {
         "missing": "no such file",
         "wide.csv": "field larger than field limit",
-        "lacking.csv": r"L1 fees also need timestamp .*got 'block_number, date, gas_used'",
+        "lacking.csv": r"L1 fees also need timestamp .*got 'block_number, day, gas_used'",
         "empty": "the file is empty",
         "empty.gz": "the file is empty",
         ".": "a folder, not a file",

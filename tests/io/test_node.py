@@ -174,9 +174,9 @@ def test_pause_that_the_node_asks_for_is_kept(node: Node, server: NodeServer) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda reply: {**reply, "id": reply["id"] + 1}, "not a JSON-RPC response to the request"),
         (lambda reply: {"id": reply["id"]}, "neither result nor error"),
         (lambda reply: [reply], "not a JSON-RPC response"),
-        (lambda reply: {**reply, "error": "no"}, "an error without a code"),
         (lambda reply: {**reply, "error": {"message": "no"}}, "an error without a code"),
         (lambda reply: 5, r"not JSON-RPC \(1 bytes"),
         (lambda reply: [1, 2, 3], r"not JSON-RPC \(9 bytes"),
