@@ -24,3 +24,4 @@ rule = feemodel.PricingRule(lower_bound=None, upper_bound=None, fixed_cost=0)
 week = feemodel.backtest(workload, month.isel(step=month.elapsed.values < 7 * 86_400), rule, arrival_rate=1.45, rng=1)
 fig, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 plot_charges(week, ax)
+assert 0.1 < float(ax.get_title("left").partition("%")[0]) / 100 < 0.12
