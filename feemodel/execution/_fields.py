@@ -8,19 +8,19 @@ from functools import cache
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX
+from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 
-MAX_GAS = 2**29  #: largest gas limit of an execution, which also bounds its memory [gas]
+MAX_GAS = 2**29 - 1  #: largest gas limit of an execution, which also bounds its memory [gas]
 MAX_BYTES = 64 * 2**20  #: maximum length of calldata and of code [byte]
 
-# A number with its maximum, or bytes with their length.
-Gas: TypeAlias = Annotated[int, MAX_GAS]
-Uint8: TypeAlias = Annotated[int, 255]
-Uint64: TypeAlias = Annotated[int, UINT64_MAX]
-Uint128: TypeAlias = Annotated[int, 2**128 - 1]
-Uint256: TypeAlias = Annotated[int, UINT256_MAX]
+# A number with its bits, or bytes with their length.
+Gas: TypeAlias = Annotated[int, MAX_GAS.bit_length()]
+Uint8: TypeAlias = Annotated[int, 8]
+Uint64: TypeAlias = Annotated[int, 64]
+Uint128: TypeAlias = Annotated[int, 128]
+Uint256: TypeAlias = Annotated[int, 256]
 Address: TypeAlias = Annotated[bytes, 20]
 Word: TypeAlias = Annotated[bytes, 32]
 Data: TypeAlias = Annotated[bytes, None]
@@ -35,9 +35,8 @@ def check(name: str, value: Any, kind: Any) -> None:
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated and parts[0] is int:
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= parts[1]:
-            limit = f"2**{parts[1].bit_length()} - 1" if parts[1] >= UINT64_MAX else f"{parts[1]:,}"
-            raise InvalidInput(name, f"expected an integer from 0 to {limit}", value)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2 ** parts[1]:
+            raise InvalidInput(name, f"expected an integer from 0 to 2**{parts[1]} - 1", value)
     elif origin is Annotated and parts[0] is bytes:
         if not isinstance(value, bytes) or (parts[1] is not None and len(value) != parts[1]):
             raise InvalidInput(name, f"expected {'' if parts[1] is None else f'{parts[1]} '}bytes", value)

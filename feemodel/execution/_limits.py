@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from feemodel.checks import UINT64_MAX, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.execution._fields import MAX_GAS
 
 #: Maximum of `gas_cap` [gas]. The first gas limit that Besu tries may be 1/63 above `gas_cap`, and engines must accept
 #: this gas limit.
-MAX_GAS_CAP = MAX_GAS // 2
+MAX_GAS_CAP = 2**28
 MAX_SECONDS = 1e9  #: maximum of `seconds` [s]
 
 
