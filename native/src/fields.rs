@@ -8,7 +8,7 @@ use revm::primitives::Bytes;
 use revm::primitives::hardfork::SpecId;
 
 /// Largest gas limit of an execution, which bounds its memory: an entry of the state takes some 200 bytes for 100 gas.
-pub const MAX_GAS: u64 = 1 << 29;
+pub const MAX_GAS: u64 = (1 << 29) - 1;
 /// Largest size of calldata and of code.
 pub const MAX_BYTES: usize = 64 << 20;
 /// Longest time of an execution, in seconds.
