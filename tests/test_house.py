@@ -45,12 +45,12 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_947,
+    "cli": 2_939,
     "estimates": 696,
-    "ethereum": 2_365,
+    "ethereum": 2_218,
     "execution": 1_695,
     "explorer": 779,
-    "io": 2_567,
+    "io": 2_465,
     "ledger": 3_155,
     "linea": 2_152,
     "plots": 620,
@@ -59,11 +59,11 @@ CEILINGS = {
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_925,
-    "package": 32_592,
-    "tests": 37_193,
+    "package": 32_335,
+    "tests": 37_099,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 203,
+    "modules": 202,
     "exported names": 189,
 }
 SLACK = 100  # a ceiling follows every reduction down

@@ -1,44 +1,36 @@
-"""`feemodel report`: price every transaction and function of a project on every chain, and check a limit on fees."""
+"""`feemodel report`: price every transaction of a project on every chain, and check a limit on fees."""
 
 from typing import Annotated
 
 from feemodel.cli.compare import Chains, fee_cells, folded, l1_sentence
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import FLAT, L1Fees, Sizing, one_of, text, whole
+from feemodel.cli.parameters import FLAT, L1Fees, Sizing, text, whole
 from feemodel.cli.verb import verb
 from feemodel.ethereum._transaction import SET_CODE
-from feemodel.io.reports import STATISTICS, read_project
+from feemodel.io.reports import read_project
 
 
 @verb(out=TABLES)
 def command(
-    paths: Annotated[list[str], text("broadcast, gas report, or folder of a project", "PATH")],
+    paths: Annotated[list[str], text("broadcast, or folder of a project", "PATH")],
     /,
     *,
     chains: Annotated[Chains, FLAT] = Chains(),
     l1: Annotated[L1Fees, FLAT] = L1Fees(),
-    gas: Annotated[str, one_of("statistic of the gas of a function's calls", STATISTICS)] = "median",
-    artifacts: Annotated[str | None, text("compiled contracts (default: out or artifacts next to PATH)", "FOLDER")]
-    = None,
     max_wei: Annotated[int | None, whole("exit with 1 if a fee is above this limit", "wei of ETH")] = None,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
-) -> Answer:  # fmt: skip
-    """Price a project's transactions and functions on every chain, with an optional limit for CI.
+) -> Answer:
+    """Price a project's transactions on every chain, with an optional limit for CI.
 
-    PATH is a broadcast of Foundry (broadcast/**/run-latest.json), the output of `forge test --gas-report --json`, the
-    JSON file of hardhat-gas-reporter, or the folder of a Foundry project, of which the latest broadcasts are read.
-    Functions of a gas report are priced with example arguments, deployments with the init code of the artifacts.
+    PATH is a broadcast of Foundry (broadcast/**/run-latest.json), or the folder of a Foundry project, of which the
+    latest broadcasts are read.
     """
     from feemodel.rollups.tables import comparison, measured_sizes
 
     rules, without = chains.read()
-    read = [read_project(path, statistic=gas, artifacts=artifacts) for path in paths]
+    read = [read_project(path) for path in paths]
     uses = [use for one in read for use in one.uses]
     said = [text for one in read for text in one.said]
-    if any(use.kind == "function" for use in uses):
-        said.append("assumed: example arguments of the functions; a broadcast has the real ones")
-    if any(use.kind == "deployment" for use in uses):
-        said.append("assumed: deployments without constructor arguments")
     base_fee, blob_base_fee, dated = l1.read(chains.at)
     paid = []
     if uses:
@@ -61,7 +53,7 @@ def command(
     data = {
         "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "l1Fees": dated,
         "uses": [
-            {"kind": use.kind, "name": use.name, "gasUsed": use.gas_used, "source": use.source,
+            {"name": use.name, "gasUsed": use.gas_used, "source": use.source,
              "fees": each}
             for use, each in zip(uses, fees, strict=True)
         ],

@@ -1,17 +1,16 @@
-"""Reports of projects: what is read of Foundry's and Hardhat's files, priced as `compare` prices it, and limits."""
+"""Reports of projects: what is read of Foundry's broadcasts, priced as `compare` prices it, and limits."""
 
 import json
 
 import pytest
 
 from feemodel.cli import main
-from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.ethereum._abi import example_calldata, selector
+from feemodel.errors import UnreadableFile
 from feemodel.io.reports import read_project
 from tests.conftest import ROOT
 
 REPORTS = ROOT / "tests" / "data" / "reports"
-BROADCAST, FORGE, HARDHAT = (str(REPORTS / name) for name in ("run-latest.json", "forge-gas.json", "hardhat-gas.json"))
+BROADCAST = str(REPORTS / "run-latest.json")
 FEES = ("--l1-base-fee", "1000000000", "--blob-base-fee", "1000000")
 
 
@@ -29,7 +28,7 @@ def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
         ("Counter.note(string)", 44_815, 61_899),
     ]  # fmt: skip
     assert said == []
-    assert uses[1].transaction.data == selector("setNumber(uint256)") + (7).to_bytes(32)
+    assert uses[1].transaction.data == bytes.fromhex("3fb5c1cb") + (7).to_bytes(32)  # setNumber(uint256)
     assert uses[1].transaction.max_fee == 0x34668EAA
 
 
@@ -62,35 +61,6 @@ def test_a_receipt_of_no_transaction_is_refused(tmp_path):
     path.write_text(json.dumps(run))
     with pytest.raises(UnreadableFile, match="receipts: expected the receipts of the transactions"):
         read_project(path)
-
-
-def test_a_report_of_forge_has_functions_and_deployments():
-    uses, said = read_project(FORGE)
-
-    assert [(use.kind, use.name, use.gas_used) for use in uses] == [
-        ("deployment", "deploy Counter", 496_371), ("function", "Counter.increment()", 43_526),
-        ("function", "Counter.note(string)", 112_395), ("function", "Counter.setNumber(uint256)", 43_742),
-    ]  # fmt: skip
-    assert [text.partition(":")[2].partition(":")[0] for text in said] == [" Counter.number()"]
-    by = {statistic: read_project(FORGE, statistic=statistic).uses[3].gas_used for statistic in ("min", "mean", "max")}
-    assert by == {"min": 23_806, "mean": 43_512, "max": 44_090}
-
-
-def test_a_report_of_hardhat_has_functions_and_deployments():
-    uses, said = read_project(HARDHAT)
-
-    assert {use.name: use.gas_used for use in uses} == {
-        "deploy Counter": 515_874, "Counter.increment()": 43_531, "Counter.note(string)": 44_795,
-        "Counter.setNumber(uint256)": 26_624,
-    }  # fmt: skip
-    assert said == []
-
-
-def test_a_deployment_without_an_artifact_is_left_out_with_its_reason(tmp_path):
-    uses, said = read_project(FORGE, artifacts=tmp_path)
-
-    assert [use.kind for use in uses] == ["function"] * 3
-    assert said[0].startswith("left out: deploy Counter: no init code")
 
 
 def test_the_folder_of_a_project_has_its_latest_broadcasts_without_dry_runs(tmp_path):
@@ -189,29 +159,3 @@ def test_a_transaction_of_type_3_is_left_out(tmp_path):
 
     assert len(uses) == 2
     assert said == [f"left out: {path}, transactions[2], a transaction of type 3, for which no fee is published"]
-
-
-@pytest.mark.parametrize(
-    ("signature", "words"),
-    [
-        ("f()", 0), ("f(uint256)", 1), ("f(address,bool,bytes32,int8,uint)", 5), ("f(uint8[3])", 3), ("f(bytes)", 3),
-        ("f(string,uint256)", 4), ("f(uint256[])", 3), ("f((address,uint24,(bool,bytes4)))", 4),
-        ("f((string,bool)[])", 7), ("f(uint256[][2])", 7), ("f(function)", 1),
-    ],
-)  # fmt: skip
-def test_example_calldata_has_the_words_of_its_types(signature, words):
-    data = example_calldata(signature)
-
-    assert data[:4] == selector(signature)
-    assert len(data) == 4 + 32 * words
-    assert data == example_calldata(signature)
-
-
-@pytest.mark.parametrize(
-    "signature",
-    ["", "f", "f(", "f(uint)) ", "f(uint7)", "f(uint264)", "f(bytes33)", "f(bytes0)", "f(,)", "f(uint,)", "f(Struct)",
-     "f((uint)", "f(uint[99999])", "f(uint[4096][4096])", "f(" + "(" * 20 + "uint" + ")" * 20 + ")", "1f()"],
-)  # fmt: skip
-def test_a_signature_that_is_not_valid_is_refused(signature):
-    with pytest.raises(InvalidInput, match="signature"):
-        example_calldata(signature)
