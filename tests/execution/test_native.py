@@ -255,7 +255,7 @@ def test_an_execution_is_given_up_when_its_time_is_over(code):
     state = call_state(code.hex())
 
     with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 0.01 s together"):
-        run(state, Message(sender=SENDER, to=TARGET), 2**29, Native(seconds=0.01))
+        run(state, Message(sender=SENDER, to=TARGET), 2**28, Native(seconds=0.01))
 
 
 def test_other_threads_go_on_while_it_executes():
