@@ -291,7 +291,7 @@ def _by_elements(
     shape = next(iter(arrays.values())).shape
     rows: list[list[Any]] = []
     like: Any = None
-    if 0 in shape:  # nothing to compute: ones give the form of the result
+    if 0 in shape:  # nothing to compute: a call with ones shows the form of the result
         like = function(**{**arguments, **dict.fromkeys(arrays, 1)})
         return like, [np.empty(shape, type(leaf)) for leaf in _leaves(like)]
     for index in np.ndindex(shape):

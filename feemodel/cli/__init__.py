@@ -166,7 +166,7 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
 
 
 def _options_of_file(words: Sequence[str]) -> "tuple[Dict, ...]":
-    """Return the options in the TOML file among the words of a command; those of the command line take precedence."""
+    """Return the options in the TOML files that a command line names; its own options take precedence."""
     from cyclopts.config import Dict
 
     from feemodel.io.files import read_toml

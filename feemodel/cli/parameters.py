@@ -67,7 +67,7 @@ def whole(words: str, unit: str = "1", *, minimum: int = 0, maximum: int | None 
 
 
 def real(words: str, unit: str = "1", *, above: Literal[0] | None = None, least: int | None = None) -> Parameter:
-    """Return the parameter of a finite number, above 0 or at least `least`."""
+    """Return a parameter for a finite number, above 0 or at least `least`."""
     return number(Quantity(unit, words, minimum=least, double=True, above_zero=above is not None))
 
 
@@ -83,7 +83,7 @@ def text(words: str, metavar: str = "TEXT", **options: Any) -> Parameter:
 
 
 def one_of(words: str, names: Iterable[str]) -> Parameter:
-    """Return the parameter of a name out of a list. An error shows the most similar name."""
+    """Return a parameter for one of several names. An error shows the most similar name."""
     known = tuple(names)
 
     def read(name: str, typed: str) -> str:

@@ -142,7 +142,7 @@ class Measuring:
 
 
 class Estimates:
-    """`rollup_estimateGas` with the gas of one source; `prices.now` are the prices of the next block."""
+    """`rollup_estimateGas`, with gas from `source`; `prices.now` are the prices of the next block."""
 
     def __init__(self, source: GasSource, prices: Any, measuring: Measuring) -> None:
         self.source, self._prices, self._measuring = source, prices, measuring

@@ -71,7 +71,7 @@ class Transaction:
     'dc01078252089400000000000000000000000000000000000000000180'
     """
 
-    type: int | None = LEGACY  #: `None` for a call, and for a transaction that was sent until `fill` completes it
+    type: int | None = LEGACY  #: `None` for a call, and for a sent transaction that `fill` has not completed
     sent_type: int | None = None  #: type of a transaction that was sent, until `fill` completes it
     chain_id: int | None = None  #: chain id; with a type, may be `None` only in legacy transactions
     from_address: bytes | None = None  #: the sender, 20 bytes; `None` if unknown, see `sender`

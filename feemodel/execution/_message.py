@@ -30,7 +30,7 @@ class Message(NamedTuple):
     base_fee: Uint64 = 0  #: the value of BASEFEE [wei / gas]
     access_list: tuple[tuple[Address, tuple[Word, ...]], ...] = ()
     authorizations: tuple[Authorized, ...] = ()
-    blob_hashes: tuple[Word, ...] = ()  #: what BLOBHASH reads; an engine lets nobody pay for blobs
+    blob_hashes: tuple[Word, ...] = ()  #: what BLOBHASH reads; engines charge nothing for blobs
     pays: bool = True  #: whether the cost of the gas limit is deducted from the sender's balance
 
 

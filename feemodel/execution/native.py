@@ -121,7 +121,7 @@ class Native:
         inline_gas: int | None = None,
         stop: native.Stop | None = None,
     ) -> GasEstimate | Outcome:
-        """Return the gas limit that a message needs, as the node of the rules finds it; for the options see `trace`."""
+        """Return the gas limit that a message needs by `search.rules`; for the options see `trace`."""
         limits = search.limits
         asked = {
             "rules": search.rules, "upper": search.upper, "most": int(min(search.max_gas, MAX_GAS)),

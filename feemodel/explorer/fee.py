@@ -1,4 +1,4 @@
-"""Compute a fee and the recovery of its L1 cost; along a curve, every number is a column.
+"""Compute a fee and the recovery of its L1 cost, for one point or along a curve.
 
 The formulas are those of `feemodel.linea`.
 """

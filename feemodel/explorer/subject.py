@@ -247,7 +247,7 @@ def _on_wire(value: Any, name: str = "") -> Any:
 
 
 def _decoded(read: Transaction, gas: int, chain_id: int) -> dict[str, Any]:
-    """Return what says whether a transaction, or the one that a call would send, is of this chain."""
+    """Return the chain id, receiver and data size of a transaction, or of the transaction that a call would send."""
     sent = fill(replace(read, from_address=bytes(20)), gas=gas, chain_id=chain_id) if read.type is None else read
     return {
         "chainId": None if sent.chain_id is None else to_quantity(sent.chain_id),

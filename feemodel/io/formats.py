@@ -26,7 +26,7 @@ from feemodel.io.files import PathLike, column_names, container_of, contents, js
 from feemodel.io.tables import Column, Schema, make_table
 from feemodel.io.values import ONE, array_of, column
 
-#: Names that neither a transaction nor a table of L1 fees has, and names that take precedence.
+#: Names in files other than those of transactions and L1 fees; those of `value` take precedence.
 _OTHER_NAMES = {
     "block_number": ("block",),
     "block_hash": ("hash",),
@@ -51,7 +51,7 @@ UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
     "s": Fraction(1), "ms": Fraction(1, 1000),
 }  # fmt: skip
-#: Column of which the first name in a file is used, because ethereum-etl writes another `type` beside it.
+#: Column of which only the first name in a file is read, because the `type` of ethereum-etl is something else.
 FIRST_COUNTS = "transaction_type"
 #: Column name in the file → factor that converts the unit implied by the name to the unit of the table.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}

@@ -31,8 +31,8 @@ def import_blocks(
     A block that is already in the store is compared with the stored block by its hash, and skipped. `final` is whether
     the blocks are final. `progress` is called with the number of each block.
 
-    Raises `InvalidInput` for a block that does not follow the head, does not match the state, or is not known to be the
-    stored block with the same number. Blocks that were imported before an error stay in the store.
+    Raises `InvalidInput` for a block that does not follow the head, does not match the state, or does not have the
+    hash of the stored block with the same number. Blocks that were imported before an error stay in the store.
     """
     count = 0
     for block in blocks:

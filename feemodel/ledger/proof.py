@@ -142,7 +142,7 @@ def prove_account(
 ) -> dict[str, Any]:
     """Return the proof of an account and of its slots; the order and duplicates of the slots are kept.
 
-    The proof is checked as `check_proof` checks it before it is returned.
+    Before it is returned, the proof is checked as by `check_proof`.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def _slots(fields: Mapping[str, Any]) -> dict[bytes, int]:
 
 
 def _add_system(accounts: dict[bytes, _Account], node: "Node", store: Store, header: Mapping[str, Any]) -> None:
-    """Add what the node changes outside transactions, as it stands after the block."""
+    """Add the accounts that the node changes outside transactions, as they are after the block."""
     number, time = (from_quantity(header[name], name) for name in ("number", "timestamp"))
 
     def account_of(address: bytes) -> _Account:

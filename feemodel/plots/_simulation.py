@@ -97,7 +97,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     """Plot a histogram of data fee / cost of the bytes, over the transactions of the recorded paths.
 
-    Each transaction counts with the ratio of its step. Ratios below 1 are highlighted.
+    Each transaction has the ratio of its step. Ratios below 1 are highlighted.
 
     Parameters
     ----------

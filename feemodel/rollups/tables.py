@@ -328,7 +328,7 @@ def with_columns(
 
 
 def _samples(l1_fees: Any) -> dict[str, Any]:
-    """Return the L1 fees in whole wei, and the columns that say when they were."""
+    """Return the L1 fees in whole wei, and the columns with their times."""
     l1_fees = l1_table("l1_fees", l1_fees)
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     samples: dict[str, Any] = {}

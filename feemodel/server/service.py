@@ -146,7 +146,7 @@ class Service:
         return [f"{one.what}: {one.error}" for one in polled if one.error is not None]
 
     def _price_gauges(self) -> dict[str, float | None]:
-        """Return the current prices by name, as `feemodel_pricing` has them; nothing while there are none."""
+        """Return the current prices by name, as `feemodel_pricing` has them; empty if there are none."""
         try:
             prices = self.pricing.now
         except UpstreamError:

@@ -59,7 +59,7 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     """
     settings = loaded.settings
     set_up_log(settings.log)
-    # uvicorn answers what it has read, and then raises the signal again: exit, and remove the folder.
+    # uvicorn finishes its requests and raises the signal again; exit then, so that the folder is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with listening(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="feemodel-") as folder:
         path = Path(folder) / "loaded"

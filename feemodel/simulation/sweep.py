@@ -272,7 +272,7 @@ def _aligned(array: xarray.DataArray, sizes: Mapping[str, int], writes: bool) ->
     """Return the values of a DataArray, with an axis of length 1 for each dimension that it does not have."""
     ordered = array.transpose(*[dim for dim in sizes if dim in array.dims]).to_numpy()
     view = ordered.reshape([size if dim in array.dims else 1 for dim, size in sizes.items()]).view()
-    view.flags.writeable = writes  # pieces share their inputs; a compiled formula would be compiled again for these
+    view.flags.writeable = writes  # pieces share inputs; numba would compile a formula again for read-only inputs
     return view
 
 

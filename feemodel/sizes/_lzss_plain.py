@@ -122,7 +122,7 @@ def _savings_at(i: int, start: int, data: Any, previous: Any) -> Any:
     candidate = previous[i]
     while candidate >= 0 and length < limit:
         if data[candidate + length] == data[i + length]:
-            # A reference into the dictionary ends with the dictionary.
+            # A reference into the dictionary stops at the end of the dictionary.
             shared = _common_prefix(data, candidate, i, limit if candidate >= start else min(limit, start - candidate))
             if shared > length:
                 length, match = shared, candidate

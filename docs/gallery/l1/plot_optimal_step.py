@@ -4,8 +4,8 @@ The optimal step of a fee rule
 
 A fee rule changes the logarithm of the fee after each block. With large steps, the fee follows persistent shifts of
 demand quickly, but also follows the noise of single blocks (Crapis, Moallemi and Wang, arXiv 2309.12735). If demand is
-a random walk observed with noise, the optimal step is the gain of the Kalman filter. Demand for blobs is persistent
-(the variance of its shifts is 10⁻⁵ of that of the noise). In this case, the loss hardly changes around the optimal
+a random walk observed with noise, the optimal step is the gain of the Kalman filter. For blobs, the variance of the
+shifts is 10⁻⁵ of the variance of the noise. In this case, the loss hardly changes around the optimal
 step.
 """
 

@@ -268,7 +268,7 @@ class PathJob:
         return arguments.accounts, arguments.found
 
     def drawn(self, path: int) -> Drawn:
-        """Draw what happens on a path whatever the prices are."""
+        """Draw what does not depend on prices on a path."""
         columns, count, demand = self.columns(path), self.steps, self.demand
         activity = np.ones(1)
         if demand.l1_correlation or demand.cycle is not None:

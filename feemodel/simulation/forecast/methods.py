@@ -172,7 +172,7 @@ def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: in
     return found
 
 
-FACTOR_STEP = 0.003  # step size of the changes of the logarithm of a factor; larger steps overreact at a day [1]
+FACTOR_STEP = 0.003  # step of the logarithm of a factor; larger steps overreact at a horizon of a day [1]
 NARROWEST, WIDEST = -1.0, 0.75  # bounds of that logarithm, which limit what a wrong factor does after a change
 
 

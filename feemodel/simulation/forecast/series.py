@@ -13,7 +13,7 @@ BIN = 600  # length of a bin [s]
 HOUR, SIX_HOURS, DAY = 6, 36, 144  # [bins]
 WEEK = 7 * DAY
 LONGEST = 10 * 366 * DAY  # maximum length of a series [bins]
-TYPICAL_DAYS = 5  # number of days whose median at the time of day is the typical fee; one spike does not move it
+TYPICAL_DAYS = 5  # number of days; the typical fee is their median at a time of day; one spike does not move it
 HARMONICS = 2
 
 
