@@ -45,8 +45,8 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_939,
-    "estimates": 696,
+    "cli": 2_921,
+    "estimates": 693,
     "ethereum": 2_218,
     "execution": 1_695,
     "explorer": 779,
@@ -55,12 +55,12 @@ CEILINGS = {
     "linea": 2_152,
     "plots": 620,
     "rollups": 4_178,
-    "server": 2_085,
+    "server": 2_033,
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_925,
-    "package": 32_335,
-    "tests": 37_099,
+    "package": 32_262,
+    "tests": 37_064,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 202,

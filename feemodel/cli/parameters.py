@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_origin
@@ -19,9 +19,8 @@ from feemodel import quantities
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, from_typed
 from feemodel.ethereum._transaction import FORMS
-from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
-from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
 from feemodel.quantities import MEANINGS, Quantity, quantity_of
 
 if TYPE_CHECKING:
@@ -168,24 +167,11 @@ class Pricing:
 
     def read(self) -> tuple[LineaPreset, Form]:
         """Return the preset and the form of the fee that the options name."""
-        preset = linea_preset(self.preset)
-        if self.record is not None:
-            preset = replace(preset, **asdict(PricingRecord.from_bytes(from_hex(self.record, "--record"))))
-        if self.margin is not None:
-            preset = replace(preset, estimate_margin=self.margin)
-        costs = {
-            CostPerByte.name: ("variable_cost", "fixed_cost"),
-            VerificationCost.name: (
-                "min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio",
-            ),
-        }  # fmt: skip
-        for other in set(costs) - {self.pricing}:
-            for cost in costs[other]:
-                if getattr(self, cost) is not None:
-                    raise InvalidInput(cost, f"expected only with --pricing {other}", getattr(self, cost))
-        given = {name: getattr(self, name) for name in ("base_fee", *costs[self.pricing])}
-        given = {name: value for name, value in given.items() if value is not None}
-        return preset, replace(form_of(self.pricing, preset), **given)
+        from feemodel.estimates.prices import prices_of
+
+        record = None if self.record is None else from_hex(self.record, "--record")
+        prices = prices_of(self.pricing, linea_preset(self.preset), asdict(self), self.margin, record=record)
+        return prices.preset, prices.form
 
 
 @dataclass(frozen=True)
@@ -200,10 +186,6 @@ class Sizing:
         """Return the codec that the options name."""
         from feemodel.estimates.codec_file import read_codec
 
-        if self.codec == "lzss" and self.dictionary is None:
-            raise InvalidInput("codec", "lzss needs --dictionary FILE (see docs/explanation/sizes.md)", "lzss")
-        if self.dictionary is not None and self.codec not in ("lzss", "zstd"):
-            raise InvalidInput("dictionary", "expected only with --codec lzss or zstd", self.dictionary)
         return read_codec(self.codec, self.dictionary)
 
 

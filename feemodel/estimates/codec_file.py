@@ -2,6 +2,7 @@
 
 import os
 
+from feemodel.errors import InvalidInput
 from feemodel.io.files import contents, reading
 from feemodel.sizes._codecs import Codec, Zstd, get_codec
 
@@ -15,12 +16,16 @@ def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> C
     dictionary : path of the dictionary; required for lzss, optional for zstd (may be gzipped), not valid for other
         codecs.
 
-    Raises `InvalidInput` for an unknown name, and `UnreadableFile` if the file cannot be read. Warns with
+    Raises `InvalidInput` for an unknown name or dictionary, and `UnreadableFile` if the file cannot be read. Warns with
     `feemodel.sizes._lzss.UnknownDictionary` if the dictionary of lzss is not a published dictionary.
 
     >>> read_codec("fastlz").size(bytes(100))
     12
     """
+    if dictionary is None and name == "lzss":
+        raise InvalidInput("codec", "lzss needs a dictionary file (see docs/explanation/sizes.md)", name)
+    if dictionary is not None and name not in ("lzss", "zstd"):
+        raise InvalidInput("dictionary", "expected only with codec lzss or zstd", dictionary)
     if name == "lzss" and dictionary is not None:
         from feemodel.sizes._lzss import Lzss  # imported on first use, because the import loads compiled kernels
 

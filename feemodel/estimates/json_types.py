@@ -89,7 +89,6 @@ def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
 
 if TYPE_CHECKING:
     Address: TypeAlias = bytes
-    Data: TypeAlias = bytes
     Hash: TypeAlias = bytes
     Uint64: TypeAlias = int
     BlockCount: TypeAlias = int
@@ -99,7 +98,6 @@ if TYPE_CHECKING:
     EstimateOption: TypeAlias = Any
 else:
     Address = _wire(address_bytes, ADDRESS)
-    Data = _wire(partial(as_bytes, "data"), DATA)
     Hash = _wire(partial(as_bytes, "hash", size=32), HASH)
     Uint64 = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), UINT64)
     BlockCount = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), _BLOCK_COUNT)
@@ -107,17 +105,6 @@ else:
     Block = _wire(read_block, _BLOCK)
     Overrides = _wire(StateOverride.read, _OVERRIDES)
     EstimateOption = _wire(lambda value: value, {"anyOf": [_OVERRIDES, _BLOCK, _OPTIONS, {"type": "null"}]})
-
-
-class BlockOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Fields of the block in which a call runs, named as in geth; those that are given replace the block's."""
-
-    number: Uint64 | None = None
-    timestamp: Uint64 | None = msgspec.field(default=None, name="time")
-    gas_limit: Uint64 | None = None
-    base_fee: Uint64 | None = msgspec.field(default=None, name="baseFeePerGas")
-    coinbase: Address | None = msgspec.field(default=None, name="feeRecipient")
-    prev_randao: Hash | None = None
 
 
 # Types of results.

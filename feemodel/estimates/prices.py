@@ -8,7 +8,10 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import COORDINATOR, NODE, LineaPreset
-from feemodel.linea.pricing_forms import CostPerByte, Form, form_of
+from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
+
+#: Names of the costs of both forms.
+COSTS = dict.fromkeys(field.name for form in (CostPerByte, VerificationCost) for field in fields(form))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,11 @@ def prices_of(
     ----------
     pricing : "cost-per-byte" or "verification-cost".
     preset : preset with the margins, and with the costs that `costs` does not replace.
-    costs : cost for each field of a pricing form; values of `None` and fields that `pricing` does not use are ignored.
+    costs : cost for each field of a pricing form; values of `None` and other names are ignored.
     margin : margin of estimates; `None` for the preset's margin [1].
     record : extra data of a block, whose pricing record replaces the preset's costs; `None` keeps the preset's costs.
 
-    Raises `InvalidInput` for costs that give no valid fee, and for extra data without a pricing record.
+    Raises `InvalidInput` for costs of the other form, or that give no valid fee, and for extra data without a record.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {"variable_cost": 5}).form
@@ -58,7 +61,10 @@ def prices_of(
         preset = replace(preset, **asdict(PricingRecord.from_bytes(record)))
     form = form_of(pricing, preset)
     names = {field.name for field in fields(form)}
-    form = replace(form, **{name: cost for name, cost in costs.items() if name in names and cost is not None})
+    given = {name: costs[name] for name in COSTS if costs.get(name) is not None}
+    for name in given.keys() - names:
+        raise InvalidInput(name, f"expected only with another form than {pricing}", given[name])
+    form = replace(form, **given)
     if margin is not None:
         preset = replace(preset, estimate_margin=margin)
     if isinstance(form, CostPerByte):

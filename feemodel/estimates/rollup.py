@@ -12,7 +12,7 @@ import msgspec
 
 from feemodel.checks import choice, flag
 from feemodel.errors import InvalidInput
-from feemodel.estimates.json_types import BlockOverrides, CallObject, EstimateOption, Quantity, StateOverride
+from feemodel.estimates.json_types import CallObject, EstimateOption, Quantity, StateOverride
 from feemodel.estimates.prices import Prices
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
 from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, Transaction, completed, encoded
@@ -37,7 +37,6 @@ class EstimateOptions(msgspec.Struct, frozen=True):
 
     block: BlockId | None = None
     overrides: StateOverride | None = None
-    block_overrides: BlockOverrides | None = None  #: only of `eth_call` and `eth_estimateGas`
     intact: bool = False  #: whether every inner call must end as with ample gas
 
 

@@ -12,7 +12,6 @@ from feemodel.estimates.json_types import (
     Address,
     Block,
     BlockCount,
-    BlockOverrides,
     CallObject,
     Hash,
     HexData,
@@ -110,28 +109,19 @@ class ChainMethods:
         return False
 
     async def eth_call(
-        self,
-        call: CallObject,
-        block: Block | None = None,
-        overrides: Overrides | None = None,
-        blockOverrides: BlockOverrides | None = None,
+        self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
     ) -> HexData:
         """Return the data that a call returns."""
-        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
-        call_state = self._executor.state(asked)
+        call_state = self._executor.state(EstimateOptions(block=block, overrides=overrides))
         message, gas = GETH_NODE.call(call, call_state, self._executor.limits)
         outcome = await self._executor.run("execute", call_state, message, gas)
         return to_hex(returned(message, outcome, gas, call_state.fork))
 
     async def eth_estimateGas(
-        self,
-        call: CallObject,
-        block: Block | None = None,
-        overrides: Overrides | None = None,
-        blockOverrides: BlockOverrides | None = None,
+        self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
     ) -> Quantity:
         """Return the gas limit that a call needs."""
-        asked = EstimateOptions(block=block, overrides=overrides, block_overrides=blockOverrides)
+        asked = EstimateOptions(block=block, overrides=overrides)
         return to_quantity((await self._executor.gas(call, asked, GETH_NODE)).limit)
 
     def eth_gasPrice(self) -> Quantity:

@@ -111,12 +111,12 @@ class Method:
         try:
             return msgspec.structs.astuple(self._decode(params))
         except msgspec.ValidationError:
-            return self.arguments(_value(params) or [])  # named parameters, or an error that names the parameter
+            return self.arguments(_value(params) or [])  # raises an error that names the parameter
 
     def arguments(self, params: Any) -> tuple[Any, ...]:
         """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
         if isinstance(params, dict):
-            params = self._positional(params)
+            raise CallError(INVALID_PARAMS, "non-array args")
         if len(params) > len(self.parameters):
             raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
         for index, name in enumerate(self._required):
@@ -129,14 +129,6 @@ class Method:
                 if value is not None:
                     parse(parameter.name, value, parameter.type)  # raises an error that names the invalid parameter
             raise
-
-    def _positional(self, params: Mapping[str, Any]) -> list[Any]:
-        names = [one.name for one in self.parameters]
-        for name in params:
-            if name not in names:
-                expected = f"expected one of {', '.join(names)}" if names else "expected no parameters"
-                raise CallError(INVALID_PARAMS, f"{name[:NAME_LENGTH]}: unknown parameter, {expected}")
-        return [params.get(name) for name in names]
 
 
 class _Call(msgspec.Struct):
@@ -296,7 +288,7 @@ def document(methods: Mapping[str, Method]) -> bytes:
         {
             "name": name,
             "summary": method.summary,
-            "paramStructure": "either",
+            "paramStructure": "by-position",
             "params": [
                 {"name": one.name, "required": one.required, "schema": next(schema)} for one in method.parameters
             ],

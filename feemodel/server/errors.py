@@ -36,7 +36,7 @@ FAILURES = (
     (-32000, "a message of geth or Besu", "too few funds, too little gas, a halt, a wrong nonce, an unknown block"),
     (-32002, "the failure", "the node cannot be reached, or costs are too old"),
     (-32004, "Upfront cost exceeds account balance", "the sender cannot pay for any gas limit, rollup methods"),
-    (-32005, "the limit and its value", "gas, time, size of overrides, number of waiting calls"),
+    (-32005, "the limit and its value", "gas, time, number of waiting calls"),
     (-32600, "Invalid Request, or the block", "not a request; a batch with too many calls; a block that is not final"),
     (-32601, "the unknown method", "any other method; a method that is not forwarded to the node"),
     (-32602, "the field and its value", "an invalid parameter; too many storage keys"),

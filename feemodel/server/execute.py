@@ -8,18 +8,15 @@ time.
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
-import msgspec
 from starlette.types import Receive
 
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates.chain import ChainState
-from feemodel.estimates.json_types import StateOverride
 from feemodel.estimates.rollup import NOTHING, EstimateOptions, Gas
 from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._quantities import to_hex
@@ -42,8 +39,6 @@ RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
 
 TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
-OVERRIDE_ACCOUNTS = 1_000  # maximum accounts in a state override
-OVERRIDE_SLOTS = 10_000  # maximum slots in a state override
 SHOWN = 100  # maximum number of characters of an unknown block in an error message
 INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
@@ -54,15 +49,6 @@ def limits_of(settings: Settings) -> Limits:
     """Return the limits on gas and time of one estimate, which are lower on the reference engine."""
     gas_cap = settings.gas_cap if is_native(settings.engine) else min(settings.gas_cap, REFERENCE_LIMITS.gas_cap)
     return Limits(gas_cap=gas_cap, total_gas=TOTAL_GAS, seconds=settings.seconds)
-
-
-def check_overrides(overrides: StateOverride) -> None:
-    """Raise `LimitExceeded` for a state override that is too large."""
-    if len(overrides.accounts) > OVERRIDE_ACCOUNTS:
-        raise LimitExceeded(f"overrides: at most {OVERRIDE_ACCOUNTS:,} accounts, got {len(overrides.accounts):,}")
-    count = sum(len(one.state or ()) + len(one.state_diff or ()) for one in overrides.accounts.values())
-    if count > OVERRIDE_SLOTS:
-        raise LimitExceeded(f"overrides: at most {OVERRIDE_SLOTS:,} slots, got {count:,}")
 
 
 async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
@@ -96,14 +82,7 @@ class Executor:
         """Return the state of a block with overrides; for an unknown block, raises the same error as a node."""
         self.check_block(asked.block)
         call_state = self.chain.call_state
-        if asked.overrides is not None:
-            check_overrides(asked.overrides)
-            call_state = call_state.with_overrides(asked.overrides.accounts)
-        if asked.block_overrides is None:
-            return call_state
-        fields = msgspec.structs.asdict(asked.block_overrides).items()
-        given = {name: value for name, value in fields if value is not None}
-        return replace(call_state, block=replace(call_state.block, **given))
+        return call_state if asked.overrides is None else call_state.with_overrides(asked.overrides.accounts)
 
     async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient | None = None) -> Gas:
         """Return the gas limit that a call needs; `node` selects the search (default: that of the settings).

@@ -16,7 +16,7 @@ from feemodel.io.polled import ChainId, Head, Polled, check_block_hash, quantity
 from feemodel.ledger.store import StoredBlock
 from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
-from feemodel.server.execute import check_overrides, limits_of
+from feemodel.server.execute import limits_of
 from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
@@ -139,8 +139,6 @@ class Upstream:
         if asked.intact:
             raise InvalidInput("search", "expected none, because the node searches", "intact")
         block, overrides = asked.block, asked.overrides
-        if overrides is not None:
-            check_overrides(overrides)
         place = "pending" if block is None else in_hex(block.given)
         params = [call_object(call), place, *([in_hex(overrides.given)] if overrides else [])]
         calls: list[Call] = [("eth_estimateGas", params)]

@@ -115,10 +115,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 _CHECKS: dict[str, Callable[[str, str], object]] = {
     "node": check_address, "l1_node": check_address, "preset": partial(choice, choices=LINEA_PRESETS)
 }  # fmt: skip
-_OTHER_FORM = {
-    "cost-per-byte": ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio"),
-    "verification-cost": ("variable_cost", "fixed_cost"),
-}
 
 
 def _check_together(settings: Settings) -> None:
@@ -138,13 +134,6 @@ def _check_together(settings: Settings) -> None:
         raise InvalidInput("l1_node", expected, shown("l1_node"))
     if settings.intact and settings.node is not None:
         raise InvalidInput("intact", "expected no node, because a node estimates with its own search", settings.intact)
-    if settings.codec == "lzss" and settings.dictionary is None:
-        raise InvalidInput("dictionary", "expected a file with codec = lzss (see docs/explanation/sizes.md)", None)
-    if settings.dictionary is not None and settings.codec not in ("lzss", "zstd"):
-        raise InvalidInput("dictionary", "expected only with codec = lzss or zstd", settings.dictionary)
-    for name in _OTHER_FORM[settings.pricing]:
-        if getattr(settings, name) is not None:
-            raise InvalidInput(name, "expected only with the other value of pricing", getattr(settings, name))
 
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}

@@ -28,7 +28,7 @@ fee --size 128 --gas 21000 --preset moon
 fee --size 128 --gas 21000 --record 0x02
   2 --record: expected 32 bytes, counted 1, got '0x02'
 fee --size 128 --gas 21000 --min-gas-price 5
-  2 --min-gas-price: expected only with --pricing verification-cost, got 5
+  2 --min-gas-price: expected only with another form than cost-per-byte, got 5
 fee --size 010 --gas 21000
   2 --size: expected a whole number, got '010' (feemodel fee --help)
 fee --size 128 --gas 21000 --gas 22000
@@ -64,7 +64,7 @@ explain folder
 explain text
   2 call: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more'
 explain raw.txt --codec lzss
-  2 --codec: lzss needs --dictionary FILE (see docs/explanation/sizes.md), got 'lzss'
+  2 --codec: lzss needs a dictionary file (see docs/explanation/sizes.md), got 'lzss'
 sizes empty
   3 empty: the file is empty
 sizes text
@@ -133,7 +133,7 @@ simulate elastic.toml
 simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 explain {} --dictionary x --codec brotli
-  2 --dictionary: expected only with --codec lzss or zstd, got 'x'
+  2 --dictionary: expected only with codec lzss or zstd, got 'x'
 explain {} --dictionary no-such-file
   3 --dictionary no-such-file: no such file
 fetch --node http://x --blocks 7:9 --out x.parquet --tip-percentile 101
@@ -181,14 +181,13 @@ prove --store missing.db --address 0x12
 check-proof text --root 0x12
   3 text: the document: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more\\n'
 serve --workers 0
-  2 --workers: expected an integer of at least 1, got 0
+  2 --workers: expected `int` >= 1, got '0'
 serve --host 0.0.0.0
   2 --host: expected a loopback address, or behind_proxy, got '0.0.0.0'
 serve --port 70000
-  2 --port: expected at most 65,535, got 70000
+  2 --port: expected `int` <= 65535, got '70000'
 serve --config settings.toml
-  2 settings.toml: workerz: expected one of the tables server, chain, pricing, size, execution, got '(not
-  shown)'
+  2 settings.toml: workerz: no setting has this name; did you mean workers?, got '(not shown)'
 serve --node ftp://x/v3/key
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
 serve --node foo

@@ -23,7 +23,7 @@ def test_a_dictionary_of_zstd_may_be_gzipped(tmp_path):
 
 def test_a_codec_that_cannot_be_read_is_refused_by_name(tmp_path):
     assert read_codec("brotli") is get_codec("brotli")
-    with pytest.raises(InvalidInput, match="lzss needs a dictionary"):
+    with pytest.raises(InvalidInput, match="lzss needs a dictionary file"):
         read_codec("lzss")
     for name in ("zstd", "lzss"):
         with pytest.raises(UnreadableFile, match=r"none\.bin: no such file"):

@@ -12,7 +12,6 @@ from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import on_chain, opened
-from tests.server.wire import word
 
 HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
 
@@ -133,26 +132,6 @@ def test_the_blob_base_fee_follows_from_the_excess():
     block = Block(excess_blob_gas=100 * 131_072)
     with on_chain(ChainState(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
-
-
-#: Opcode, field, value, word that a contract returns.
-OF_BLOCK = [
-    ("43", "number", "0x64", 100),
-    ("42", "time", "0x65", 101),
-    ("45", "gasLimit", "0x66", 102),
-    ("48", "baseFeePerGas", "0x0", 0),
-    ("41", "feeRecipient", "0x" + "11" * 20, int("11" * 20, 16)),
-    ("44", "prevRandao", "0x" + "22" * 32, int("22" * 32, 16)),
-]
-
-
-@pytest.mark.parametrize(("opcode", "field", "value", "expected"), OF_BLOCK)
-def test_a_block_override_is_what_the_call_reads(opcode, field, value, expected):
-    code = {NOBODY: {"code": f"0x{opcode}5f5260205ff3"}}
-    with opened(Settings(), started=False) as client:
-        before = client.result("eth_call", {"to": NOBODY}, "latest", code)
-        assert word(expected) == client.result("eth_call", {"to": NOBODY}, "latest", code, {field: value})
-        assert before == client.result("eth_call", {"to": NOBODY}, "latest", code)
 
 
 def test_the_blob_base_fee_is_that_of_the_chain():

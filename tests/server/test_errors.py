@@ -37,8 +37,6 @@ def client():
         settings = msgspec.structs.replace(settings, seconds=120)  # the reference is slow
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(execute, "TOTAL_GAS", 20_000_000)
-        patched.setattr(execute, "OVERRIDE_ACCOUNTS", 3)
-        patched.setattr(execute, "OVERRIDE_SLOTS", 5)
         with opened(settings, store=shipped_path(LEDGER), started=False) as client:
             yield client
 
@@ -106,10 +104,6 @@ ERRORS = [
 
     refused(-32005, "the executions of one estimate took more than 20,000,000 gas together", ESTIMATE,
             {"from": ANNA, "to": NOBODY}, GLUTTON, marks=NATIVE),
-    refused(-32005, "overrides: at most 3 accounts, got 4", ESTIMATE, {"to": NOBODY},
-            {f"0x{place:040x}": {} for place in range(4)}),
-    refused(-32005, "overrides: at most 5 slots, got 8", "eth_call", {"to": NOBODY}, "latest",
-            {NOBODY: {"stateDiff": dict.fromkeys(SLOTS, EMPTY)}, OTHER: {"state": dict.fromkeys(SLOTS, EMPTY)}}),
 
     refused(-32600, "block 0x1 is not final: the newest final block is 0", "rollup_getProof", ANNA, [], "0x1"),
     refused(-32601, "the method eth_sendTransaction does not exist/is not available", "eth_sendTransaction", "0x"),
@@ -141,8 +135,6 @@ ERRORS = [
             {}, {NOBODY: {"state": {}, "stateDiff": {}}}),
     refused(-32602, f"overrides.{NOBODY}.fake: expected one of balance, nonce, code, state, stateDiff, got 1", ESTIMATE,
             {}, {NOBODY: {"fake": 1}}),
-    refused(-32602, "blockOverrides: object contains unknown field `base`, got {'base': '0x5'}",
-            "eth_call", {}, "latest", {}, {"base": "0x5"}),
     refused(-32602, "storageKeys: at most 1,024 per request, got 1,025", "rollup_getProof", ANNA,
             [EMPTY] * 1_025, "0x0"),
     refused(-32602, "missing value for required argument 2 (block)", "rollup_getProof", ANNA, []),

@@ -26,7 +26,7 @@ CALLS = {
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
     "eth_getCode": [[TOKEN], [ANNA, "pending"]],
     "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}],
-                 [SUM, "latest", {}, {"number": "0x5", "feeRecipient": ANNA}]],
+                 [SUM, "latest", {}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
     "feemodel_fee": [[POINT], [POINT, "compressedSize", [1, 1_000]]],

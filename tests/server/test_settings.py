@@ -176,13 +176,7 @@ URL = "https://us3r:pa55@node.example/s3cret"
         ({"genesis": "g", "node": URL}, "node: expected either this or genesis"),
         ({"costs": "l1"}, "l1_node: expected the URL of an L1 node if costs = l1, and only then, got None"),
         ({"l1_node": URL}, "l1_node: expected the URL of an L1 node if costs = l1, and only then"),
-        ({"codec": "lzss"}, "dictionary: expected a file with codec = lzss"),
-        ({"codec": "brotli", "dictionary": "d"}, "dictionary: expected only with codec = lzss or zstd, got 'd'"),
         ({"host": "0.0.0.0"}, "host: expected a loopback address, or behind_proxy, got '0.0.0.0'"),
-        ({"min_gas_price": 1}, "min_gas_price: expected only with the other value of pricing, got 1"),
-        ({"gas_price_ratio": 1.0}, "gas_price_ratio: expected only with the other value of pricing"),
-        ({"pricing": "verification-cost", "variable_cost": 5}, "variable_cost: expected only with the other value"),
-        ({"pricing": "verification-cost", "fixed_cost": 5}, "fixed_cost: expected only with the other value"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, message):
