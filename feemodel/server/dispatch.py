@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import zip_longest
 from operator import itemgetter
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
@@ -122,13 +123,10 @@ class Method:
         for index, name in enumerate(self._required):
             if index == len(params) or params[index] is None:
                 raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({name})")
-        try:
-            return msgspec.structs.astuple(msgspec.convert(params, self._arguments, dec_hook=decoded))
-        except msgspec.ValidationError:
-            for parameter, value in zip(self.parameters, params, strict=False):
-                if value is not None:
-                    parse(parameter.name, value, parameter.type)  # raises an error that names the invalid parameter
-            raise
+        return tuple(
+            one.default if value is None else parse(one.name, value, one.type)
+            for one, value in zip_longest(self.parameters, params)
+        )
 
 
 class _Call(msgspec.Struct):

@@ -19,7 +19,6 @@ from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates.chain import ChainState
 from feemodel.estimates.rollup import NOTHING, EstimateOptions, Gas
 from feemodel.ethereum._block_id import BlockId
-from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution._clients import NodeClient, node_named
@@ -39,7 +38,6 @@ RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
 
 TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
-SHOWN = 100  # maximum number of characters of an unknown block in an error message
 INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
 INTACT = node_named("intact")
@@ -118,11 +116,8 @@ class Executor:
     def check_block(self, block: BlockId | None) -> None:
         """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
         if block is not None and not self.is_newest(block):
-            text = str(block.given)
-            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-            known = "" if self.chain.hash is None else f" ({to_hex(self.chain.hash)})"
-            newest = f"{self.chain.call_state.block.number:#x}{known}"
-            raise CallError(SERVER_ERROR, f"header not found: {shown}, the newest block is {newest}")
+            newest = self.chain.call_state.block.number
+            raise CallError(SERVER_ERROR, f"header not found: {block.given!s:.100}, the newest block is {newest:#x}")
 
     def is_newest(self, block: BlockId) -> bool:
         """Return whether a block parameter names the newest block."""

@@ -24,7 +24,6 @@ CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
 
-REQUESTS = 64  # maximum requests to a node at the same time
 QUEUE = 1_024  # maximum requests that wait for a node
 ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
@@ -40,8 +39,7 @@ REFUSED = frozenset((
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
     """Return a client for a node, with the limits in the settings; `called` is its name in errors."""
     return AsyncNode(
-        url, timeout=settings.node_timeout, requests=REQUESTS, queue=QUEUE,
-        max_bytes=ANSWER_BYTES, called=called,
+        url, timeout=settings.node_timeout, queue=QUEUE, max_bytes=ANSWER_BYTES, called=called
     )  # fmt: skip
 
 

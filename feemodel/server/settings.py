@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     port: Annotated[int, Meta(ge=0, le=65_535)] = _setting(8545, "port to listen on; 0 for any free port")
     workers: Few = _setting(1, "number of processes; in production, run several servers of one process")
     behind_proxy: bool = _setting(False, "a proxy faces the network; required for an address other than loopback")
-    log: Literal["requests", "errors", "off"] = _setting("errors", "events to log, as JSON lines")
+    log: Literal["requests", "errors"] = _setting("errors", "events to log, as JSON lines")
 
     genesis: Text | None = _setting(None, MEANINGS["genesis"], " to answer from (a development chain)")
     node: Text | None = _setting(None, MEANINGS["node"], " to answer from")

@@ -101,9 +101,8 @@ class JsonLines(logging.Formatter):
 
 
 def set_up_log(kind: str) -> None:
-    """Set up logging: "errors" logs warnings and errors, "requests" also logs every call, "off" logs nothing."""
-    root = logging.getLogger()
-    handler: logging.Handler = logging.NullHandler() if kind == "off" else logging.StreamHandler(sys.stderr)
+    """Set up logging: "errors" logs warnings and errors, "requests" also logs every call."""
+    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)

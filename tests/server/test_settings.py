@@ -71,7 +71,7 @@ def test_each_source_gives_a_setting_its_value(tmp_path, name):
 
 
 def test_the_environment_goes_before_the_file_and_flags_before_both(tmp_path):
-    path = written(tmp_path, "port = 1\nworkers = 1\nlog = 'off'\nmargin = 1.1\n")
+    path = written(tmp_path, "port = 1\nworkers = 1\nlog = 'errors'\nmargin = 1.1\n")
     found = load_settings(
         file=path,
         environment={"FEEMODEL_WORKERS": "2", "FEEMODEL_LOG": "errors", "FEEMODEL_MARGIN": "1.2"},
@@ -112,7 +112,7 @@ ADDRESS = "expected an address such as https://host:port/path"
             ("port", json.dumps(text), text, "expected `int`, got")
             for text in ("http", "8,5", "1_0", "0b11", " 7", "٣", "")
         ),
-        ("log", '"all"', "all", "expected one of requests, errors, off, got 'all'"),
+        ("log", '"all"', "all", "expected one of requests, errors, got 'all'"),
         ("preset", '"linea"', "linea", "expected one of linea-mainnet-2026-01, "),
         ("margin", "nan", "nan", "expected `float` >= 0.0, got"),
         ("margin", "inf", "inf", "expected `float` <= 1.7976931348623157e+308, got"),
