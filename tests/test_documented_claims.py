@@ -84,4 +84,4 @@ COMMANDS += re.findall(
 def test_every_command_of_these_pages_is_taken(command):
     words = shlex.split(command)[1:]
 
-    verb_of(words[0]).app.parse_args(words[1:], exit_on_error=False, print_error=False)
+    verb_of(words[0]).parse_args(words[1:], exit_on_error=False, print_error=False)

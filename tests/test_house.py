@@ -45,7 +45,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_921,
+    "cli": 2_742,
     "estimates": 693,
     "ethereum": 2_218,
     "execution": 1_695,
@@ -55,12 +55,12 @@ CEILINGS = {
     "linea": 2_152,
     "plots": 620,
     "rollups": 4_178,
-    "server": 2_023,
+    "server": 2_017,
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_925,
-    "package": 32_252,
-    "tests": 37_064,
+    "package": 32_067,
+    "tests": 37_055,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 202,

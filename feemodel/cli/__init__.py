@@ -16,11 +16,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from itertools import takewhile
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -39,9 +38,6 @@ from feemodel.errors import (
 
 if TYPE_CHECKING:
     from cyclopts import App
-    from cyclopts.config import Dict
-
-    from feemodel.cli.verb import Verb
 
 VERBS = {
     "demo": "price real transactions with both fee formulas, and compare fees with L1 costs",
@@ -147,15 +143,13 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
     if name not in VERBS:
         close = get_close_matches(name, VERBS, 1, 0.6)
         raise UsageError(f"{name}: unknown command{f', did you mean {close[0]}?' if close else ''} (feemodel --help)")
-    verb = verb_of(name)
+    app = verb_of(name)
     from cyclopts import CycloptsError
 
     tokens = [STDIN if word == "-" else word for word in rest]
-    verb.app.config = _options_of_file(tokens) if verb.spec else ()
     try:
-        command, bound, _ = verb.app.parse_args(tokens, exit_on_error=False, print_error=False)
+        command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        _check_names(name, tokens, verb.app)
         said = error.__cause__ if isinstance(error.__cause__, InvalidInput) else str(error).rstrip(".")
         raise UsageError(f"{said} (feemodel {name} --help)") from None
     parsed.append(bound)
@@ -165,17 +159,7 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _options_of_file(words: Sequence[str]) -> "tuple[Dict, ...]":
-    """Return the options in the TOML files that a command line names; its own options take precedence."""
-    from cyclopts.config import Dict
-
-    from feemodel.io.files import read_toml
-
-    paths = [word for word in words if word.endswith(".toml") and not word.startswith("-")]
-    return tuple(Dict(read_toml(path), source=path, use_commands_as_keys=False) for path in paths)
-
-
-def verb_of(name: str) -> "Verb":
+def verb_of(name: str) -> "App":
     """Return the command of a name. Modules of other commands are not imported."""
     module = import_module(f"feemodel.cli.{MODULES.get(name, name).replace('-', '_')}")
     return getattr(module, name.replace("-", "_") if name in MODULES else "command")  # type: ignore[no-any-return]
@@ -194,17 +178,6 @@ def _listing() -> str:
     return "\n".join(lines)
 
 
-def _check_names(verb: str, words: Sequence[str], app: "App") -> None:
-    """Raise `UsageError` for a misspelt option, whatever else the parser found wrong first."""
-    known = {name for argument in app.assemble_argument_collection() for name in argument.names} | {"--help", "-h"}
-    for word in takewhile("--".__ne__, words):
-        name = word.partition("=")[0]  # without the option's value, which may be a password
-        if name.startswith("--") and " " not in name and name not in known:
-            close = get_close_matches(name, known, 1, 0.7)
-            said = f"{name}: unknown option{f', did you mean {close[0]}?' if close else ''}"
-            raise UsageError(f"{said} (feemodel {verb} --help)")
-
-
 def _failed(code: int, error: object) -> int:
     line = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in str(error))
     print(f"feemodel: {line}", file=sys.stderr)
@@ -216,12 +189,9 @@ def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.Bou
     typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
     for bound in parsed:
         for name, value in bound.arguments.items():
-            is_option = bound.signature.parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY
-            names = [field.name for field in fields(value)] if is_dataclass(value) else [name]
-            for own in names:
-                given = getattr(value, own) if is_dataclass(value) else value
-                if given is not None:
-                    typed[own] = (f"--{own.replace('_', '-')}" if is_option else own, given)
+            dashes = "" if bound.signature.parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY else "--"
+            own = vars(value) if is_dataclass(value) else {name: value}
+            typed |= {key: (dashes + key.replace("_", "-" if dashes else "_"), own[key]) for key in own}
     if isinstance(error, UnknownParameter):
         example = " ".join(f"--set {error.chain}.{name}=VALUE" for name in error.parameters[:2])
         return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"

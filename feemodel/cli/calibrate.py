@@ -1,30 +1,20 @@
 """`feemodel calibrate`: the smallest margin for which the probability of a loss stays below a bound."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 from feemodel.checks import share
 from feemodel.cli.backtest import Traffic
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import FLAT, HOUR, LossProbability, Paths, Sizing, default_of, one_of
-from feemodel.cli.paths import BLOCK_HOURS, Hours, Scenario
+from feemodel.cli.parameters import FLAT, HOUR, LossProbability, Sizing, default_of, one_of
+from feemodel.cli.paths import BLOCK_HOURS, Scenario
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.simulation.calibrate import calibrate
 
-if TYPE_CHECKING:
-    from feemodel.simulation.calibrate import Calibration
-
+HOURS = 24.0  # length of a path, unless it is given
 LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
-
-
-@dataclass(frozen=True)
-class Drawn(Scenario):
-    """L1 fees of a calibration, which needs many paths."""
-
-    paths: Paths | None = None  # type: ignore[assignment]
-    hours: Hours = 24.0
 
 
 @verb(out=TABLES, what="the loss curve")
@@ -32,36 +22,37 @@ def command(
     *,
     loss_probability: LossProbability = 0.05,
     vary: Annotated[Any, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibrate, "vary"),
-    scenario: Annotated[Drawn, FLAT] = Drawn(),
+    scenario: Annotated[Scenario, FLAT] = Scenario(),
     traffic: Annotated[Traffic, FLAT] = Traffic(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Find the smallest margin that keeps the probability of a loss below a bound.
 
-    By default, the number of paths is 10 / probability of a loss.
+    By default, the number of paths is 10 / probability of a loss, and a path has 24 hours.
     """
     from feemodel.simulation.closed_loop.demand import Demand
     from feemodel.simulation.scenarios import duration
 
     bound = share("loss_probability", loss_probability)
-    if scenario.paths is None:
-        scenario = replace(scenario, paths=math.ceil(LOSING_PATHS / bound))
+    paths = scenario.paths or math.ceil(LOSING_PATHS / bound)
+    scenario = replace(scenario, paths=paths, hours=scenario.hours or HOURS)
     history, made = traffic.read(scenario, sizing)
     fees = scenario.l1_fees(history, traffic.seed)
     found = calibrate(l1_fees=fees, **made, loss_probability=loss_probability, vary=vary, progress=True)
     hours, source = duration(fees) / HOUR, fees.attrs["source"]
-    curve = _loss_curve(found)
+    curve = found.loss_curve().to_dataframe().reset_index().to_dict("records")
     data = {name: value for name, value in found._asdict().items() if name != "break_even"}
     data |= {"vary": vary, "l1_fees": source, "hours": hours, "loss_curve": curve}
     times = Demand(rate=made["arrival_rate"]).resampling
     notes = [found.reason[0].upper() + found.reason[1:] + "."] if found.reason else []
     notes += [f"L1 fees: {source}.", f"{times[0].upper()}{times[1:]}."]
-    low, high = (f"{end:.3f}" if end is not None else "?" for end in (found.low, found.high))
-    rows = [] if found.margin is None else [(vary, f"{found.margin:.3f}", low, high, f"{found.losing:,}")]
+    row = {
+        "margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
+        "paths with a loss": found.losing,
+    }  # fmt: skip
     title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
     title = f"Assumed: {_assumed(made, scenario)}.\n{title}"
-    columns = ("margin", "value", f"{found.confidence:.0%} from", "to", "paths with a loss")
-    return Answer(data, [Table(title, columns, rows)], notes, file=curve, code=0 if found.margin is not None else 1)
+    return Answer(data, [Table(title, [row])], notes, file=curve, code=0 if found.margin is not None else 1)
 
 
 def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
@@ -72,10 +63,3 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     tip = posting.submission.tip / WEI_PER_GWEI
     blocks = scenario.block_hours or BLOCK_HOURS
     return f"{shared}, no finalization, tip {tip:g} gwei, {bounds}, blocks of {blocks:g} h"
-
-
-def _loss_curve(found: "Calibration") -> list[dict[str, float]]:
-    """Return the loss curve at the break-even margins of the paths."""
-    curve = found.loss_curve()
-    columns = {name: curve[name].values.tolist() for name in ("margin", "loss_probability", "low", "high")}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -33,13 +33,9 @@ def command(
          "unknown": [name for name in parameters.entries if not parameters.is_known(name)]}
         for one, parameters in found
     ]  # fmt: skip
-    cells = [
-        (row["chain"], row["family"], row["token"], row["since"][:10], row["id"] or "", len(row["unknown"]) or "")
-        for row in rows
-    ]
-    columns = ("chain", "family", "token", "last row", "id", "unknown")
+    shown = [row | {"since": row["since"][:10], "unknown": len(row["unknown"]) or None} for row in rows]
     file = [row | {"unknown": ", ".join(row["unknown"])} for row in rows]
-    return Answer(rows, [Table(f"{len(rows)} chains", columns, cells, left=4)], file=file)
+    return Answer(rows, [Table(f"{len(rows)} chains", shown)], file=file)
 
 
 def _timeline(chain: "Chain") -> Answer:
@@ -53,21 +49,20 @@ def _timeline(chain: "Chain") -> Answer:
     }
     data = {"chain": chain.name, "id": chain.chain_id, "family": chain.family, "token": chain.token,
             "note": chain.note, "rows": rows, "now": now}  # fmt: skip
-    cells = [
-        (name, shown(one.value) if one.last is None else f"before: {shown(one.last.value)}",
-         "" if one.status == "known" else one.status, one.since[:10], one.confirmed[:10] if one.last is None else "")
+    newest = [
+        {"parameter": name, "value": shown(one.value) if one.last is None else f"before: {shown(one.last.value)}",
+         "status": one.status, "since": one.since[:10], "confirmed": one.confirmed[:10]}
         for name, one in parameters.entries.items()
     ]  # fmt: skip
-    columns = ("parameter", "value", "", "since", "confirmed")
     history = []
     for row in chain.rows:
         values = ", ".join(f"{name} {shown(value)}" for name, value in row.values.items())
         marks = [f"{name}: {', '.join(getattr(row, name))}" for name in ROW[1:4] if getattr(row, name)]
         source = [f"{row.source}, checked on {row.checked}", *([row.note] if row.note else [])]
-        history.append((row.since, f"{'; '.join([values, *marks])}\n{'; '.join(source)}"))
+        text = f"{'; '.join([values, *marks])}\n{'; '.join(source)}"
+        history.append({"since": row.since, "values, and their source": text})
     tables = [
-        Table(f"{chain.name} after its last row, in {chain.token}", columns, cells, left=5),
-        Table("Every row", ("since", "values, and their source"), history, left=2),
+        Table(f"{chain.name} after its last row, in {chain.token}", newest),
+        Table("Every row", history),
     ]
-    file = [{"parameter": name, **{key: str(value) for key, value in one.items()}} for name, one in now.items()]
-    return Answer(data, tables, [chain.note] if chain.note else [], file=file)
+    return Answer(data, tables, [chain.note] if chain.note else [])

@@ -123,24 +123,25 @@ def command(
     }
     names = [one.name for one in rules]
     title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
-    heads = ("rule", "total", "L1 part", "L2 part", "in gwei of ETH", f"of {'linea' if 'linea' in names else names[0]}")
-    cells = [
-        [*fee_cells(row), "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
-         "" if row.ratio is None else f"{row.ratio:.3f}×"]
+    reference = f"of {'linea' if 'linea' in names else names[0]}"
+    shown = [
+        {**fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+         reference: "" if row.ratio is None else f"{row.ratio:.3f}×"}
         for row in rows
     ]  # fmt: skip
     return Answer(
-        data, [Table(title, heads, cells)],
+        data, [Table(title, shown)],
         [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
         file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
         size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
 
 
-def fee_cells(row: "ComparisonRow") -> list[str]:
+def fee_cells(row: "ComparisonRow") -> dict[str, str]:
     """Return the cells of a fee: the rule, with a token other than ETH, the total, and its parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
-    return [name, *(f"{fee / WEI_PER_GWEI:,.3f}" for fee in (row.total, row.l1_fee, row.l2_fee))]
+    fees = {"total": row.total, "L1 part": row.l1_fee, "L2 part": row.l2_fee}
+    return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
 
 
 def l1_sentence(base_fee: int, blob_base_fee: int, dated: str) -> str:

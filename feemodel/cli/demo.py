@@ -38,9 +38,9 @@ def command() -> Answer:
     l1 = {"days": MONTH, "meanBaseFeeWei": base_fee, "meanBlobBaseFeeWei": blob_base_fee, "tipWei": submission.tip}
     data = {"preset": costs.name, "margin": costs.estimate_margin, "transactions": len(real), "l1": l1, "results": rows,
             "notIncluded": NOT_INCLUDED}  # fmt: skip
-    cells = [
-        (row["pricing"], row["cost"], f"{row['recovery']:.2f}×", f"{row['revenueWei'] / WEI_PER_ETH:.6f}",
-         f"{row['costWei'] / WEI_PER_ETH:.6f}")
+    shown = [
+        {"form": row["pricing"], "cost on L1": row["cost"], "ratio": f"{row['recovery']:.2f}×",
+         "fees": row["revenueWei"] / WEI_PER_ETH, "cost": row["costWei"] / WEI_PER_ETH}
         for row in rows
     ]  # fmt: skip
     title = f"{len(real):,} real transactions, costs of {costs.name}, margin {costs.estimate_margin:g} [ETH]"
@@ -51,7 +51,7 @@ def command() -> Answer:
         f"Not included: {NOT_INCLUDED}.",
     ]
     return Answer(
-        data, [Table(title, ("form", "cost on L1", "ratio", "fees", "cost"), cells, left=2)], notes, file=rows,
+        data, [Table(title, shown)], notes, file=rows,
         figure=lambda figure: _draw(figure, real, cost_per_byte, costs, l1_fees, submission, rows[0]), size=(7.5, 5.6),
     )  # fmt: skip
 
@@ -59,11 +59,8 @@ def command() -> Answer:
 def _row(load: "Workload", form: Form, preset: LineaPreset, cost_per_byte: float, what: str) -> dict[str, Any]:
     from feemodel.simulation.recovery import revenue
 
-    parts, cost = (
-        form.parts(load.compressed_size, load.gas, preset.estimate_margin),
-        load.compressed_bytes * cost_per_byte,
-    )
-    income = revenue(parts, load.gas, base_fee=form.base_fee)
+    parts = form.parts(load.compressed_size, load.gas, preset.estimate_margin)
+    income, cost = revenue(parts, load.gas, base_fee=form.base_fee), load.compressed_bytes * cost_per_byte
     return {
         "pricing": form.name,
         "cost": what,
@@ -89,10 +86,12 @@ def _draw(
     margins = sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})
     parts = [form.parts(real.compressed_size, real.gas, margin) for margin in margins]
     fees = [float(revenue(one, real.gas, base_fee=form.base_fee).total) for one in parts]
-    base_fee, blob_base_fee = (np.geomspace(lowest, 100, 161) * WEI_PER_GWEI for lowest in (0.01, 0.001))
-    cost = real.compressed_bytes * submission.cost_per_byte(base_fee[:, None], blob_base_fee)
-    axes = {"margin": margins, "base_fee": base_fee, "blob_base_fee": blob_base_fee}
-    surface = xarray.DataArray(np.divide.outer(fees, cost), axes, name="recovery").to_dataset()
+    base_fee, blob_base_fee = (
+        xarray.DataArray(axis := np.geomspace(lowest, 100, 161) * WEI_PER_GWEI, {name: axis})
+        for name, lowest in (("base_fee", 0.01), ("blob_base_fee", 0.001))
+    )
+    cost = real.compressed_bytes * submission.cost_per_byte(base_fee, blob_base_fee)
+    surface = (xarray.DataArray(fees, {"margin": margins}) / cost).to_dataset(name="recovery")
     observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
     plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
     figure.suptitle(f"All fees of {len(real):,} real transactions are {row['recovery']:.3g} times the cost of posting")

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import TABLES, Answer, Table, in_eth, shown
+from feemodel.cli.output import TABLES, Answer, Table, in_eth
 from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
@@ -26,6 +26,7 @@ BLOCKS = 50  # L2 blocks in a request
 POSTED_TYPES = (0, 1, 2)  # types of transactions whose measured form is known
 WORST = 10
 PAID = ("gasUsed", "effectiveGasPrice")  # fields of a receipt
+L1_FEES = ("base_fee_per_gas", "tip", "blob_base_fee")
 AMOUNTS = ("paid", "l1_cost", "surplus")
 
 
@@ -56,14 +57,13 @@ def command(
     if others:
         notes.append(f"not counted: {others:,} transactions of other types than 0, 1 and 2")
     title = f"the {len(worst)} transactions that paid least beyond their share"
-    columns = ("transaction", "block", "bytes", "paid [gwei]", "share [gwei]", "surplus [gwei]")
-    in_gwei = {name: worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS}
-    rows = [tuple(map(shown, row)) for row in worst.assign(**in_gwei).drop(columns="timestamp").itertuples(index=False)]
+    in_gwei = {f"{name} [gwei]": worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS}
+    rows: list[Any] = worst[["hash", "block", "size"]].assign(**in_gwei).to_dict("records")
     data = {
         "firstBlock": wanted[0], "lastBlock": wanted[-1], "transactions": len(table), "notCounted": others,
         "paidWei": paid, "l1CostWei": cost, "recovery": paid / cost, "worst": worst.to_dict("records"),
     }  # fmt: skip
-    return Answer(data, [Table(title, columns, rows)], notes, file=table)
+    return Answer(data, [Table(title, rows)], notes, file=table)
 
 
 def _transactions(
@@ -78,9 +78,9 @@ def _transactions(
     parts, others, codec = [], 0, sizing.read()
     for start in range(wanted.start, wanted.stop, BLOCKS):
         numbers = range(start, min(start + BLOCKS, wanted.stop))
-        calls: list[tuple[str, list[Any]]] = [("eth_getBlockByNumber", [to_quantity(n), True]) for n in numbers]
-        answers = node.batch([*calls, *(("eth_getBlockReceipts", [to_quantity(n)]) for n in numbers)])
-        found, receipts, blocks = answers[: len(numbers)], answers[len(numbers) :], []
+        found = node.batch([("eth_getBlockByNumber", [to_quantity(number), True]) for number in numbers])
+        receipts = node.batch([("eth_getBlockReceipts", [to_quantity(number)]) for number in numbers])
+        blocks = []
         for number, block, listed in zip(numbers, found, receipts, strict=True):
             if block is None or listed is None or len(listed) != len(block["transactions"]):
                 raise UpstreamError(f"the node: block {number:,}: expected the block and a receipt of each transaction")
@@ -121,13 +121,13 @@ def _block_at(node: Node, time: int, head: int) -> int:
 
 def _shares(table: "pd.DataFrame", fees: "pd.DataFrame") -> Any:
     """Return the share of each transaction in the cost of a submission: by compressed bytes [wei]."""
-    import numpy as np
+    import pandas as pd
 
-    at = np.searchsorted(fees["timestamp"].to_numpy(), table["timestamp"].to_numpy(), side="right") - 1
-    if (at < 0).any():
-        raise UpstreamError("the L1 node: expected blocks from before the first transaction")
-    base_fee, tip, blob_base_fee = (
-        fees[name].astype("float64").to_numpy()[at] for name in ("base_fee_per_gas", "tip", "blob_base_fee")
+    at = pd.merge_asof(
+        table[["timestamp"]].astype("float64"), fees[["timestamp", *L1_FEES]].astype("float64"), on="timestamp"
     )
-    submission = (base_fee + tip) * COORDINATOR.execution_gas + blob_base_fee * COORDINATOR.blob_gas
-    return table["size"].to_numpy() * submission / USABLE_BLOB_BYTES
+    if at.isna().to_numpy().any():
+        raise UpstreamError("the L1 node: expected blocks from before the first transaction")
+    gas_price, blob_base_fee = at["base_fee_per_gas"] + at["tip"], at["blob_base_fee"]
+    cost = gas_price * COORDINATOR.execution_gas + blob_base_fee * COORDINATOR.blob_gas
+    return table["size"].to_numpy() * cost.to_numpy() / USABLE_BLOB_BYTES

@@ -6,7 +6,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +13,12 @@ from feemodel import ledger
 from feemodel.cli import STDIN
 from feemodel.cli.ledger import described
 from feemodel.cli.output import Answer
-from feemodel.cli.parameters import FLAT, Genesis, Store, flag, one_of, real, text, whole
+from feemodel.cli.parameters import Genesis, Store, flag, one_of, real, text, whole
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._quantities import from_quantity
+from feemodel.io import Node
 from feemodel.io.files import contents, parse_json, reading
 from feemodel.ledger.files import genesis_chain_id
 from feemodel.ledger.follow import follow, import_blocks
@@ -28,86 +28,73 @@ if TYPE_CHECKING:
     from feemodel.ledger.blocks import BlockChanges
 
 
-@dataclass(frozen=True)
-class Source:
-    """Sources of the genesis and of the blocks."""
-
+@verb()
+def command(
+    *,
+    store: Store,
     hashing: Annotated[
         str | None, one_of("hash function of a new ledger (default: poseidon2)", ("poseidon2", "mimc"))
-    ] = None
-    genesis: Genesis = None
+    ] = None,
+    genesis: Genesis = None,
     blocks: Annotated[
         str | None, text("state changes or trie logs, one JSON object per line; - for standard input", "FILE")
-    ] = None
-    node: NodeUrl | None = None
+    ] = None,
+    node: NodeUrl | None = None,
     confirmations: Annotated[
         int | None, whole("later blocks that make a node's block final (default: what the node calls final)", "block")
-    ] = None
-    interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0
-    final: Annotated[bool, flag("mark the blocks of files final; those of a node always are")] = False
-
-    def read(self) -> "Iterator[BlockChanges]":
-        """Return the blocks of a file; none if the blocks come from a node, or if there is no source."""
-        if self.final and self.genesis is None and self.blocks is None:
-            raise InvalidInput("--final", "expected only with --genesis or --blocks", self.final)
-        if self.blocks is None:
-            return iter(())
-        if self.node is not None:
-            raise InvalidInput("--node", "expected either this or --blocks", self.node)
-        return ledger.read_blocks("-" if self.blocks == STDIN else self.blocks)
-
-
-@verb()
-def command(*, store: Store, source: Annotated[Source, FLAT] = Source()) -> Answer:
+    ] = None,
+    interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0,
+    final: Annotated[bool, flag("mark the blocks of files final; those of a node always are")] = False,
+) -> Answer:
     """Import blocks of state changes into a ledger, from files or a node.
 
     A new ledger needs --genesis. From a node, new blocks are imported until the command is interrupted; while the node
     fails, it is asked again after pauses. Blocks that the ledger already has are compared with the ledger and skipped.
     After an error, the blocks before the failed block remain imported.
     """
-    path, blocks = Path(store), source.read()
+    if final and genesis is None and blocks is None:
+        raise InvalidInput("--final", "expected only with --genesis or --blocks", final)
+    if blocks is not None and node is not None:
+        raise InvalidInput("--node", "expected either this or --blocks", node)
+    path = Path(store)
+    changes = iter(()) if blocks is None else ledger.read_blocks("-" if blocks == STDIN else blocks)
     if not path.exists():
-        _create(path, source, blocks)
-    elif source.genesis is not None:
-        raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", source.genesis)
+        _create(path, changes, genesis, hashing=hashing, final=final)
+    elif genesis is not None:
+        raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", genesis)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a block that is not completely imported is rolled back
-    with ledger.Store(path, hashing=source.hashing, create=False) as opened:
-        _import(opened, source, blocks)
+    with ledger.Store(path, hashing=hashing, create=False) as opened, reporting(True, None, "blocks") as report:
+        import_blocks(opened, changes, final=final, progress=lambda number: report(1))
+        if node is not None:
+            with Node(node) as client:
+                opened.set_chain_id(from_quantity(client.call("eth_chainId"), "eth_chainId"))
+                follow(
+                    opened, client, confirmations=confirmations, interval=interval, wait=threading.Event().wait,
+                    on_failure=_say_failure, progress=lambda number: report(1),
+                )  # fmt: skip
         return described(opened, path)
 
 
-def _create(path: Path, source: Source, blocks: "Iterator[BlockChanges]") -> None:
+def _create(
+    path: Path, blocks: "Iterator[BlockChanges]", genesis: str | None, *, hashing: str | None, final: bool
+) -> None:
     """Create a ledger with its first block. The file becomes visible only after it is complete."""
-    first = None if source.genesis is not None else next(blocks, None)
-    if source.genesis is None and first is None:
+    first = None if genesis is not None else next(blocks, None)
+    if genesis is None and first is None:
         raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         part = Path(folder) / path.name
-        with ledger.Store(part, hashing=source.hashing) as store:
-            if source.genesis is not None:
-                ledger.import_genesis(store, ledger.read_genesis(source.genesis), final=source.final)
-                with reading(source.genesis):
-                    chain_id = genesis_chain_id(parse_json(contents(source.genesis)))
+        with ledger.Store(part, hashing=hashing) as store:
+            if genesis is not None:
+                ledger.import_genesis(store, ledger.read_genesis(genesis), final=final)
+                with reading(genesis):
+                    chain_id = genesis_chain_id(parse_json(contents(genesis)))
                 if chain_id is not None:
                     store.set_chain_id(chain_id)
             elif first is not None:
-                ledger.import_block(store, first, final=source.final)
+                ledger.import_block(store, first, final=final)
         os.link(part, path)  # an error if another process has created the file
-
-
-def _import(store: "ledger.Store", source: Source, blocks: "Iterator[BlockChanges]") -> None:
-    from feemodel.io import Node
-
-    with reporting(True, None, "blocks") as report:
-        import_blocks(store, blocks, final=source.final, progress=lambda number: report(1))
-        if source.node is not None:
-            with Node(source.node) as node:
-                store.set_chain_id(from_quantity(node.call("eth_chainId"), "eth_chainId"))
-                follow(
-                    store, node, confirmations=source.confirmations, interval=source.interval,
-                    wait=threading.Event().wait, on_failure=_say_failure, progress=lambda number: report(1),
-                )  # fmt: skip
 
 
 def _say_failure(error: Exception, pause: float) -> None:

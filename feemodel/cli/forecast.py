@@ -11,7 +11,6 @@ from feemodel.simulation.forecast.distribution import HORIZONS, forecast
 from feemodel.simulation.forecast.methods import Method
 
 if TYPE_CHECKING:
-    import xarray
     from matplotlib.figure import Figure
 
 #: Variable of the forecast → its key in JSON, and its name, unit and size of the unit in a table.
@@ -37,13 +36,17 @@ def command(
     history = l1.read()
     with reporting(True, None, "drawing paths"):
         found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
-    levels = [f"{level:.0%}" for level in found["quantile"].to_numpy().tolist()]
-    tables = []
-    for name, (_, meaning, unit, scale) in VARIABLES.items():
-        rows = [
-            (_length(float(row.horizon)), *(f"{value:#.4g}" for value in row.to_numpy() / scale)) for row in found[name]
-        ]
-        tables.append(Table(f"{meaning} [{unit}]", ("ahead", *levels), rows))
+    levels = [f"q{round(100 * level):02}" for level in found["quantile"].to_numpy().tolist()]
+    tables: list[Table] = []
+    horizons: dict[str, dict[str, dict[str, float]]] = {}
+    for name, (key, meaning, unit, scale) in VARIABLES.items():
+        table = Table(f"{meaning} [{unit}]", [])
+        for row in found[name]:
+            ahead, values = _length(float(row.horizon)), row.to_numpy()
+            horizons.setdefault(ahead, {})[key] = dict(zip(levels, values.tolist(), strict=True))
+            table.rows.append({"ahead": ahead, **dict(zip(levels, (values / scale).tolist(), strict=True))})
+        tables.append(table)
+    data = {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
     notes = [f"Method: {found.attrs['method']}. Newest row: {found.attrs['origin']}."]
     if found.attrs["assumed"] != "nothing":
         notes.append(f"Assumed: {found.attrs['assumed']}.")
@@ -56,18 +59,7 @@ def command(
         low, high = found["base_fee"].isel(step=-1).quantile([0.05, 0.95]).to_numpy() / WEI_PER_GWEI
         figure.suptitle(f"At the end, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
 
-    return Answer(_data(found), tables, notes, file=found[[*VARIABLES]], figure=draw, size=(8, 7.5))
-
-
-def _data(found: "xarray.Dataset") -> dict[str, Any]:
-    levels = [f"q{round(100 * level):02}" for level in found["quantile"].to_numpy().tolist()]
-    horizons = {}
-    for row in range(found.sizes["horizon"]):
-        one = found.isel(horizon=row)
-        horizons[_length(float(one.horizon))] = {
-            key: dict(zip(levels, one[name].to_numpy().tolist(), strict=True)) for name, (key, *_) in VARIABLES.items()
-        }
-    return {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
+    return Answer(data, tables, notes, file=found[[*VARIABLES]], figure=draw, size=(8, 7.5))
 
 
 def _length(seconds: float) -> str:

@@ -6,11 +6,16 @@ from typing import Annotated, Any
 
 from feemodel import ledger
 from feemodel.cli import UsageError
-from feemodel.cli.output import Answer, Table, print_json, shown
+from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import Address, Slots, Store, one_of, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_typed, to_quantity
+from feemodel.ledger.database import file_size
+from feemodel.ledger.maintenance import back_up, verify
+from feemodel.ledger.proof import final_block
+from feemodel.ledger.scheme import FIRST_FREE
+from feemodel.ledger.store import FORMAT
 
 ACTIONS = ("info", "verify", "backup")
 LABELS = {"keccakCodeHash": "codeHash"}  # in a table, beside 66 characters of a hash
@@ -34,17 +39,16 @@ def command(
             return described(opened, Path(store))
     if out is None:
         raise UsageError("--out: required with backup")
-    return _backup(store, Path(out))
+    with ledger.Store(store, read_only=True) as opened:
+        back_up(opened, out)
+    with ledger.Store(out, read_only=True) as copied:
+        return described(copied, Path(out))
 
 
 def described(store: "ledger.Store", path: Path) -> Answer:
     """Describe a ledger: its chain, blocks, accounts and size."""
-    from feemodel.ledger.database import file_size
-    from feemodel.ledger.scheme import FIRST_FREE
-    from feemodel.ledger.store import FORMAT
-
     head = store.head
-    return _lines({
+    answer = {
         "store": str(path),
         "format": FORMAT,
         "hashing": store.scheme.name,
@@ -55,37 +59,20 @@ def described(store: "ledger.Store", path: Path) -> Answer:
         "finalized": store.finalized,
         "accounts": 0 if head is None else store.accounts(head.number).next_free - FIRST_FREE,
         "bytes": file_size(path),
-    })  # fmt: skip
+    }
+    return Answer(answer, [_listed("", "field", answer)])
 
 
-def _lines(answer: dict[str, Any]) -> Answer:
-    rows = [(name, "none" if value is None else shown(value)) for name, value in answer.items()]
-    return Answer(answer, [Table("", ("field", "value"), rows, left=2)])
+def _listed(title: str, head: str, values: dict[str, Any]) -> Table:
+    return Table(title, [{head: name, "value": "none" if value is None else value} for name, value in values.items()])
 
 
 def _verify(store: str) -> Answer:
     from rich.console import Console
 
-    from feemodel.ledger.maintenance import verify
-
     with ledger.Store(store, read_only=True) as opened, Console(stderr=True).status("rows") as status:
         rows = verify(opened, lambda table, rows: status.update(f"{table} {rows:,}"))
     return Answer({"store": store, "rows": rows}, notes=[f"{store}: {rows:,} rows, all match their hashes"])
-
-
-def _backup(store: str, file: Path) -> Answer:
-    from feemodel.ledger.database import file_size
-    from feemodel.ledger.maintenance import back_up
-
-    with ledger.Store(store, read_only=True) as opened:
-        head = back_up(opened, str(file))
-    return _lines({
-        "store": store,
-        "file": str(file),
-        "head": None if head is None else head.number,
-        "stateRoot": None if head is None else "0x" + head.root.hex(),
-        "bytes": file_size(file),
-    })  # fmt: skip
 
 
 @verb(out=(".json",), what="the proof")
@@ -98,8 +85,6 @@ def prove(
     file: Path | None = None,
 ) -> Answer | int:
     """Prove an account and its storage slots from a ledger. The proof is checked before it is written."""
-    from feemodel.ledger.proof import final_block
-
     number = from_typed(block)
     wanted = block if number is None or number < 0 else to_quantity(number)
     with ledger.Store(store, read_only=True) as opened:
@@ -136,11 +121,9 @@ def check_proof(
         }
     storage = {name: hex(value) for name, value in proven.storage.items()}
     title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
-    rows = [(LABELS.get(name, name), shown(value)) for name, value in (found or {}).items()]
-    tables = [Table(title, ("account", "value"), rows, left=2)]
-    if storage:
-        tables.append(Table("", ("slot", "value"), [*storage.items()], left=2))
-    return Answer({"holds": True, "account": found, "storage": storage}, tables)
+    labelled = {LABELS.get(name, name): value for name, value in (found or {}).items()}
+    tables = [_listed(title, "account", labelled), _listed("", "slot", storage)]
+    return Answer({"holds": True, "account": found, "storage": storage}, tables[: 1 + bool(storage)])
 
 
 @verb()

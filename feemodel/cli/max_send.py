@@ -51,27 +51,21 @@ def command(
         blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,
     )  # fmt: skip
     given = given_parameters(set).get(chain, {})
-    terms = parameters_of(chain, at=at, parameters=given)
+    token = parameters_of(chain, at=at, parameters=given).chain.token
     found = max_send(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
         at=at, parameters=given,
     )  # fmt: skip
-    token, per_eth = terms.chain.token, terms.token_per_eth
-
-    def amount(wei: int) -> str:
-        own = f"{wei / WEI_PER_ETH:.9f} {token}"
-        return own if token == "ETH" or per_eth is None else f"{own} = {wei / per_eth / WEI_PER_ETH:.9f} ETH"
-
     held = found.held - found.l1_fee - found.operator_fee
-    rows = [("reserved for fees", found.held), ("gas limit · max fee", held), ("data fee (L1 part)", found.l1_fee),
-            ("operator fee", found.operator_fee), ("balance", balance)]  # fmt: skip
-    cells = [(name, f"{wei:,}", amount(wei)) for name, wei in rows]
-    if found.max_value is None:
-        cells.insert(0, ("largest value", "none", "the balance does not cover the fees"))
-    else:
-        cells.insert(0, ("largest value", f"{found.max_value:,}", amount(found.max_value)))
+    amounts = {
+        "largest value": found.max_value, "reserved for fees": found.held, "gas limit · max fee": held,
+        "data fee (L1 part)": found.l1_fee, "operator fee": found.operator_fee, "balance": balance,
+    }  # fmt: skip
+    rows = [
+        {"part": name, "wei": wei, token: f"{wei / WEI_PER_ETH:.9f}"}
+        for name, wei in amounts.items()
+        if wei is not None
+    ]
     title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
-    file = [{"part": name, "wei": str(wei)} for name, wei in [("largest value", found.max_value), *rows]]
-    return Answer(
-        {"chain": chain, "token": token, **found.as_dict()}, [Table(title, ("", "wei", ""), cells)], file=file
-    )
+    notes = ["No value can be sent: the balance does not cover the fees."] if found.max_value is None else []
+    return Answer({"chain": chain, "token": token, **found.as_dict()}, [Table(title, rows)], notes)

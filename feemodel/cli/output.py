@@ -1,6 +1,7 @@
 """Output of the commands: rich tables that fit the terminal, one JSON object, or a new file."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +19,15 @@ TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
 GAP = 3  # characters between two columns
 LONGEST_WORD = 20  # characters of a word that is not broken
+NUMBER = re.compile(r"[-+.,\d]*(e[-+]?\d+)?[%×?]?")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Table on the terminal. The first `left` columns are text; the others are numbers, aligned to the right."""
+    """Rows with the same named fields, whose names are the heads; columns of numbers are aligned to the right."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    left: int = 1
+    rows: list[dict[str, Any]]
 
 
 @dataclass
@@ -37,16 +37,15 @@ class Answer:
     data: Any  #: what `--json` prints
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    file: Any = None  #: what `--out` writes: bytes, a list of rows, a DataFrame or a Dataset
+    file: Any = None  #: what `--out` writes if not the first table: bytes, a list of rows, a DataFrame or a Dataset
     figure: "Callable[[Figure], object] | None" = None  #: draws what `--figure` writes
     size: tuple[float, float] = (8, 6)  #: of the figure [inch]
     code: int = 0
-    error: Exception | None = None  #: raised after the rest has been printed
 
-    def end(self, file: Path | None, picture: Path | None, as_json: bool, overwrite: bool) -> int:
+    def end(self, *, file: Path | None, picture: Path | None, as_json: bool, overwrite: bool) -> int:
         """Write the files, print the tables and the notes, or the data as JSON, and return the exit code."""
-        if file is not None and self.file is not None:
-            write_table(self.file, file, overwrite=overwrite)
+        if file is not None:
+            write_table(self.tables[0].rows if self.file is None else self.file, file, overwrite=overwrite)
         if picture is not None and self.figure is not None:
             from matplotlib.figure import Figure
             from matplotlib.style import context
@@ -62,8 +61,6 @@ class Answer:
                 print_table(table)
             for note in self.notes:
                 print_text(note)
-        if self.error is not None:
-            raise self.error
         return self.code
 
 
@@ -78,10 +75,8 @@ def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrit
     path = Path(text)
     if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidInput(option, f"expected a file name that ends in {' or '.join(suffixes)}", text)
-    if not path.name or path.is_dir():
-        raise InvalidInput(option, "expected a file, not a folder", text)
-    if not path.parent.is_dir():
-        raise InvalidInput(option, "expected a folder that exists", text)
+    if not path.name or path.is_dir() or not path.parent.is_dir():
+        raise InvalidInput(option, "expected a file in a folder that exists", text)
     if path.exists() and not overwrite:
         raise InvalidInput(option, "the file exists (--overwrite replaces it)", text)
     return path
@@ -121,23 +116,24 @@ def print_table(table: Table) -> None:
     from rich.text import Text
 
     lines = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
-    shown = RichTable(box=lines, show_edge=False, pad_edge=False, header_style="bold")
+    rich = RichTable(box=lines, show_edge=False, pad_edge=False, header_style="bold")
     least = -GAP
-    for index, column in enumerate(table.columns):
-        cells, number = [str(row[index]) for row in (table.columns, *table.rows)], index >= table.left
-        words = [len(word) for cell in cells for word in cell.split()]
-        width = max(map(len, cells)) if number else min(max(words, default=1), LONGEST_WORD)
-        shown.add_column(
-            Text(column), justify="right" if number else "left", no_wrap=number, overflow="fold", min_width=width
+    for name in table.rows[0] if table.rows else ():
+        head, cells = name.replace("_", " "), [shown(row[name]) for row in table.rows]
+        number = all(NUMBER.fullmatch(cell) for cell in cells)
+        words = [len(word) for cell in (head, *cells) for word in cell.split()]
+        width = max(map(len, (head, *cells))) if number else min(max(words, default=1), LONGEST_WORD)
+        rich.add_column(
+            Text(head), justify="right" if number else "left", no_wrap=number, overflow="fold", min_width=width
         )
         least += width + GAP
     for row in table.rows:
-        shown.add_row(*(Text(str(cell)) for cell in row))
+        rich.add_row(*(Text(shown(cell)) for cell in row.values()))
     console = Console(highlight=False, markup=False, soft_wrap=False)
     console.width = max(console.width, least)
     if table.title:
         print_text(table.title, style="bold")
-    _print(console, shown)
+    _print(console, rich)
     print()
 
 
@@ -157,11 +153,13 @@ def _print(console: "Console", what: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """Format a cell: digits in groups of three, six significant digits of a double."""
+    """Format a cell: digits in groups of three, six significant digits of a double, the members of a list."""
     if isinstance(value, bool) or value is None:
         return "" if value is None else str(value)
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 

@@ -209,8 +209,7 @@ class L1Fees:
         found = typical_l1_fees("at", None if at is None else timestamp("at", at))
         base_fee, blob_base_fee = (other if fee is None else fee for fee, other in zip(given, found, strict=True))
         when = f"the shipped month, {MONTH}" if at is None else at
-        rest = "" if given == (None, None) else " (the one that was not given)"
-        return base_fee, blob_base_fee, f"L1 fees{rest}: median of {when}."
+        return base_fee, blob_base_fee, f"L1 fees that are not given: median of {when}."
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Paths of an experiment: L1 fees from a history, and the measures that `backtest` and `simulate` print."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import Table, camel
-from feemodel.cli.parameters import HOUR, History, Paths, real
+from feemodel.cli.parameters import HOUR, History, real, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
@@ -12,27 +12,11 @@ if TYPE_CHECKING:
     import xarray
 
 BLOCK_HOURS = 24.0  # length of the blocks of the bootstrap; blocks of one day preserve most of the daily cycle
-Hours: TypeAlias = Annotated[float | None, real("length of a path", "h", above=0)]
-MEASURES = {
-    "recovery": "data fees / posting cost",
-    "total_recovery": "all fees / all costs",
-    "under_recovery_days": "days with data fees below accrued cost",
-    "under_recovery_probability": "the same / whole days",
-    "bytes_below_cost": "share of bytes below their cost",
-    "volatility": "volatility of hourly mean prices",
-    "p99_over_median": "99th percentile / median of the price",
-    "overcharge": "overcharge / posting cost",
-    "undercharge": "undercharge / posting cost",
-    "drawdown_days": "maximum drawdown / mean cost of a day",
-    "lost_demand": "lost demand",
-    "break_even_level": "break-even level",
-    "mean_wait": "mean waiting time of a byte",
-    "mean_price": "mean data price",
-    "total_fees": "all fees",
-    "data_cost": "posting cost",
-    "total_cost": "all costs",
-    "max_drawdown": "maximum drawdown",
-}
+MEASURES = (
+    "recovery", "total_recovery", "under_recovery_days", "under_recovery_probability", "bytes_below_cost",
+    "volatility", "p99_over_median", "overcharge", "undercharge", "drawdown_days", "lost_demand", "break_even_level",
+    "mean_wait", "mean_price", "total_fees", "data_cost", "total_cost", "max_drawdown",
+)  # fmt: skip
 #: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
 UNITS = {
     "wei": ("ETH", WEI_PER_ETH, "Wei"),
@@ -49,8 +33,8 @@ NOTED = (
 class Scenario(History):
     """L1 fees of an experiment: the history, or paths of a block bootstrap, by default of the history's length."""
 
-    paths: Paths = 1
-    hours: Hours = None
+    paths: Annotated[int | None, whole("number of sample paths (default: 1)", minimum=1)] = None
+    hours: Annotated[float | None, real("length of a path (default: of the history)", "h", above=0)] = None
     block_hours: Annotated[
         float | None, real(f"mean length of the blocks of the bootstrap (default: {BLOCK_HOURS:g})", "h", above=0)
     ] = None
@@ -60,7 +44,7 @@ class Scenario(History):
         from feemodel.simulation import scenarios
 
         horizon = None if self.hours is None else self.hours * HOUR
-        if self.paths > 1:
+        if self.paths is not None and self.paths > 1:
             block = (self.block_hours or BLOCK_HOURS) * HOUR
             return scenarios.bootstrap(history, paths=self.paths, block_seconds=block, horizon=horizon, rng=seed)
         if self.block_hours is not None:
@@ -87,9 +71,14 @@ def measured(found: "xarray.Dataset", title: str) -> tuple[dict[str, Any], Table
         each = {head: numbers[place] if numbers else None for place, head in enumerate(heads)}
         unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
         answer[camel(name) + end] = each
-        label = f"{MEASURES[name]} [{unit}]" if unit else MEASURES[name]
-        rows.append((label, *("" if value is None else f"{value / size:,.5g}" for value in each.values())))
-    return answer, Table(title, ("", *heads), rows)
+        label = name.replace("_", " ")
+        rows.append(
+            {
+                "measure": f"{label} [{unit}]" if unit else label,
+                **{head: value and value / size for head, value in each.items()},
+            }
+        )
+    return answer, Table(title, rows)
 
 
 def path_notes(found: "xarray.Dataset") -> list[str]:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, replace
 from typing import Annotated, Any, get_args
 
-from feemodel.cli.output import TABLES, Answer, Table, shown
+from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, HOUR, History, LossProbability, Paths, Seed, default_of, one_of, real, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
@@ -36,9 +36,8 @@ def command(
             submission=None if gas is None else replace(SUBMISSIONS.get(family, Submission()), execution_gas=gas),
             paths=paths, rng=seed,
         )  # fmt: skip
-    rows = [(name, one.unit, *map(shown, (one.value, one.low, one.high))) for name, one in found.parameters.items()]
-    heads = ("parameter", "unit", "value", "from", "to")
-    table = Table(f"Recommended for {found.family}, with 90 % intervals", heads, rows, left=2)
+    rows = [{"parameter": name} | asdict(one) for name, one in found.parameters.items()]
+    table = Table(f"Recommended for {found.family}, with 90 % intervals", rows)
     posted, (lowest, highest) = found.submission, found.factor_interval
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     # "at least", if the loss probability is still below the target when the paths end
@@ -51,7 +50,4 @@ def command(
         f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.",
         f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",
     ]
-    return Answer(
-        asdict(found), [table], notes,
-        file=[{"parameter": name} | asdict(one) for name, one in found.parameters.items()],
-    )  # fmt: skip
+    return Answer(asdict(found), [table], notes)

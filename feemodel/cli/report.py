@@ -1,6 +1,6 @@
 """`feemodel report`: price every transaction of a project on every chain, and check a limit on fees."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from feemodel.cli.compare import Chains, fee_cells, folded, l1_sentence
 from feemodel.cli.output import TABLES, Answer, Table
@@ -32,41 +32,31 @@ def command(
     uses = [use for one in read for use in one.uses]
     said = [text for one in read for text in one.said]
     base_fee, blob_base_fee, dated = l1.read(chains.at)
-    paid = []
+    rows: list[dict[str, Any]] = []
+    tables = []
     if uses:
         sent, used = [use.transaction for use in uses], [use.gas_used for use in uses]
         sizes = measured_sizes(sent, gas=used, linea_codec=sizing.read())
     for place, use in enumerate(uses):
         row = {name: column[place : place + 1] for name, column in sizes.items()}
         carrying = [one for one in rules if use.transaction.type != SET_CODE or one.no_set_code is None]
-        paid.append(comparison(row, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=carrying) if carrying else [])
-
-    def above(fee: int | None) -> bool:
-        return fee is not None and max_wei is not None and fee > max_wei
-
-    fees = [[one._asdict() | {"above": above(one.total_eth)} for one in each] for each in paid]
-    rows = [{"use": use.name, "gas_used": use.gas_used, **row} for use, each in zip(uses, fees, strict=True)
-            for row in each]  # fmt: skip
+        table = Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", [])
+        paid = comparison(row, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=carrying) if carrying else []
+        for one in paid:
+            above = one.total_eth is not None and max_wei is not None and one.total_eth > max_wei
+            table.rows.append(fee_cells(one) | {"limit": "above" if above else ""})
+            named = {"use": use.name, "source": use.source, "gas_used": use.gas_used}
+            rows.append(named | one._asdict() | {"above": above})
+        tables.append(table)
     if max_wei is not None:
         unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
         said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
     data = {
         "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "l1Fees": dated,
-        "uses": [
-            {"name": use.name, "gasUsed": use.gas_used, "source": use.source,
-             "fees": each}
-            for use, each in zip(uses, fees, strict=True)
-        ],
+        "fees": rows,
         "without": {name: str(why) for name, why in without.items()}, "said": said,
     }  # fmt: skip
     notes = [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said]
     if count := sum(row["above"] for row in rows):
         notes.append(f"{count:,} of {len(rows):,} fees are above the limit.")
-    tables = [
-        Table(
-            f"{use.name}, {use.gas_used:,} gas; fees in gwei", ("rule", "total", "L1 part", "L2 part", "limit"),
-            [[*fee_cells(one), "above" if above(one.total_eth) else ""] for one in each],
-        )
-        for use, each in zip(uses, paid, strict=True)
-    ]  # fmt: skip
     return Answer(data, tables, notes, file=rows, code=1 if count else 0)

@@ -12,53 +12,27 @@ from cyclopts import Parameter
 from feemodel._extras import need
 from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import flag, text
-from feemodel.cli.verb import Verb, verb
+from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
+from feemodel.server.settings import DEFAULTS, HELP, SECRET, load_settings
 
 if TYPE_CHECKING:
-    from feemodel.ledger.store import Store
     from feemodel.server.loaded import Loaded
     from feemodel.server.settings import Settings
 
 
-def __getattr__(name: str) -> Verb:
-    """Return the command, whose options are the settings of the server."""
-    if name != "command":
-        raise AttributeError(name)
-    need("serve", "uvicorn")
-    serve.__signature__ = inspect.Signature(_options())  # type: ignore[attr-defined]
-    return verb()(serve)
-
-
-def _options() -> list[inspect.Parameter]:
-    from feemodel.server.settings import DEFAULTS, HELP
-
-    kinds: dict[str, Any] = {
-        "config": Annotated[str | None, text("TOML file of settings", "FILE")],
-        "check": Annotated[bool, flag("check settings and files without asking nodes, print them, and exit")],
-    }
-    for name, default in DEFAULTS.items():
-        words = HELP[name] + ("" if default is None else f" (default: {_shown(default)})")
-        if isinstance(default, bool):
-            negative = f"--no-{name.replace('_', '-')}"
-            kinds[name] = Annotated[bool | None, Parameter(help=words, negative=negative)]
-        else:
-            kinds[name] = Annotated[str | None, text(words, "…")]
-    kinds["as_json"] = bool
-    absent = {"check": False, "as_json": False}
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=absent.get(name))
-        for name, kind in kinds.items()
-    ]
-
-
-def serve(*, config: str | None = None, check: bool = False, as_json: bool = False, **settings: Any) -> Answer | int:
+def serve(
+    *,
+    config: Annotated[str | None, text("TOML file of settings", "FILE")] = None,
+    check: Annotated[bool, flag("check settings and files without asking nodes, print them, and exit")] = False,
+    as_json: bool = False,
+    **settings: Any,
+) -> Answer | int:
     """Start the JSON-RPC server.
 
     Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
     """
-    from feemodel.server.settings import load_settings
-
+    need("serve", "uvicorn")
     file = os.environ.get("FEEMODEL_CONFIG") if config is None else config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
@@ -80,11 +54,6 @@ def serve(*, config: str | None = None, check: bool = False, as_json: bool = Fal
 def _store(settings: "Settings", folder: str | None) -> Path | None:
     """Return the path of the ledger in the settings or of a new ledger with the genesis, or `None` without a ledger."""
     if settings.store is not None:
-        from feemodel.ledger.store import Store
-
-        with Store(settings.store, read_only=True) as store:  # raises an error if the file is not a valid ledger
-            if settings.genesis is not None and store.head is not None:
-                _check_genesis(settings.genesis, store)
         return Path(settings.store)
     if folder is None:
         return None
@@ -98,29 +67,14 @@ def _store(settings: "Settings", folder: str | None) -> Path | None:
     return path
 
 
-def _check_genesis(genesis: str, store: "Store") -> None:
-    """Raise `InvalidInput` unless block 0 of the ledger has the state of the genesis file."""
-    from feemodel import ledger
-    from feemodel.estimates.chain import read_genesis_document
-    from feemodel.ledger.files import parse_genesis
-
-    with (
-        tempfile.TemporaryDirectory(prefix="feemodel-") as folder,
-        ledger.Store(Path(folder) / "ledger.db", hashing=store.scheme.name) as own,
-    ):
-        root, held = ledger.import_genesis(own, parse_genesis(read_genesis_document(genesis))).root, store.block(0).root
-    if root != held:
-        reason = f"expected a ledger of {genesis} with the state root 0x{root.hex()} of block 0"
-        raise InvalidInput("store", reason, f"{store.path}, where block 0 has the state root 0x{held.hex()}")
-
-
 def _description(loaded: "Loaded", methods: list[str]) -> Answer:
     """Return the settings and the methods of a server."""
     import msgspec
 
-    shown = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
-    table = Table("", ("setting", "value"), [(name, _shown(value)) for name, value in shown.items()], left=2)
-    return Answer({"settings": shown, "methods": methods}, [table], [f"{len(methods)} methods: {', '.join(methods)}"])
+    settings = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
+    table = Table("", [{"setting": name, "value": str(value)} for name, value in settings.items()])
+    notes = [f"{len(methods)} methods: {', '.join(methods)}"]
+    return Answer({"settings": settings, "methods": methods}, [table], notes)
 
 
 def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
@@ -136,10 +90,19 @@ def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
 def _hidden(name: str, value: Any) -> Any:
     """Return a setting for display: a URL is reduced to scheme, host and port."""
     from feemodel.io.address import shown_address
-    from feemodel.server.settings import SECRET
 
     return value if value is None or name not in SECRET else shown_address(value)
 
 
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9_999 else str(value)
+def _option(name: str, default: Any) -> inspect.Parameter:
+    words = HELP[name] + ("" if default is None else f" (default: {default})")
+    kind: Any = Annotated[str | None, text(words, "…")]
+    if isinstance(default, bool):
+        kind = Annotated[bool | None, Parameter(help=words, negative=f"--no-{name.replace('_', '-')}")]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=None)
+
+
+*own, _ = inspect.signature(serve).parameters.values()
+options = [_option(name, default) for name, default in DEFAULTS.items()]
+serve.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+command = verb()(serve)

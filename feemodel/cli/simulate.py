@@ -4,11 +4,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts.config import Dict
+
 from feemodel.cli.output import Answer
 from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Seed, SpecFile, Workers, default_of, flag, one_of, real
 from feemodel.cli.paths import Scenario, measured, path_notes
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
+from feemodel.io.files import read_toml
 from feemodel.simulation._l1_columns import RATIOS
 from feemodel.simulation.closed_loop.baseline import PRICINGS, baseline_pricing, break_even, fitted
 from feemodel.simulation.closed_loop.demand import Demand
@@ -17,6 +20,7 @@ from feemodel.simulation.posting import Posting, PriceCap
 
 if TYPE_CHECKING:
     import xarray
+    from cyclopts import App, ArgumentCollection
     from matplotlib.figure import Figure
 
 SLA_HOURS = 16.0
@@ -52,7 +56,13 @@ class Policies:
         return {"pricing": pricing, "posting": posting, "demand": demand}
 
 
-@verb(out=(".nc",), figure=True, what="all results", spec=True)
+def options_of_file(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
+    """Take the keys of SPEC.toml as options; those on the command line take precedence."""
+    for token in arguments["SPEC"].tokens:
+        Dict(read_toml(token.value), source=token.value, use_commands_as_keys=False)(app, commands, arguments)
+
+
+@verb(out=(".nc",), figure=True, what="all results", config=options_of_file)
 def command(
     spec: SpecFile | None = None,
     /,

@@ -6,7 +6,7 @@ The keys of the file are arguments of `grid`, `sobol`, `monte_carlo` and `over`.
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from feemodel.simulation.samples import Samples
     from feemodel.simulation.statistics import Over
 
-FORMULAS: dict[str, Callable[..., Any]] = {
+Formula: TypeAlias = Callable[..., Any]
+FORMULAS: dict[str, Formula] = {
     "priority_fee": feemodel.priority_fee,
     "priority_fee_from_l1": priority_fee_from_l1,
     "verification_priority_fee": feemodel.verification_priority_fee,
@@ -79,14 +80,6 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
     sobol: Draws | None = None
 
 
-class Sweep(NamedTuple):
-    """Arguments of a sweep."""
-
-    formula: Callable[..., Any]
-    samples: "Samples"
-    reduce: "Over | None"
-
-
 @verb(out=DATASETS, what="all values")
 def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None, file: Path | None = None) -> Answer:
     """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
@@ -94,13 +87,12 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
     from feemodel.simulation.sweep import sweep
 
     finished = None if resume is None else FinishedFolder(resume)
-    read = parse_sweep_spec(read_toml(spec), Path(spec).parent)
-    levels = read.reduce is not None and bool(read.reduce.quantile or read.reduce.above)
-    if file is not None and file.suffix.lower() != ".nc" and levels:
+    formula, samples, reduce = parse_sweep_spec(read_toml(spec), Path(spec).parent)
+    if file is not None and file.suffix.lower() != ".nc" and reduce is not None and (reduce.quantile or reduce.above):
         reason = "expected a file name that ends in .nc, because the result has quantiles or shares"
         raise InvalidInput("--out", reason, str(file))
     started = time.perf_counter()
-    result = sweep(read.formula, read.samples, reduce=read.reduce, workers=workers, finished=finished, progress=True)
+    result = sweep(formula, samples, reduce=reduce, workers=workers, finished=finished, progress=True)
     seconds = time.perf_counter() - started
     ranges = {
         str(name): {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
@@ -111,16 +103,13 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
             "results": ranges, "attributes": result.attrs, "file": None if file is None else str(file)}  # fmt: skip
     axes = " × ".join(f"{size:,} {name}" for name, size in result.sizes.items()) or "one value"
     title = f"{evaluations:,} evaluations of {result.attrs['function']} in {seconds:.2f} s: {axes}"
-    rows = [
-        (name.replace("_", " "), result[name].attrs.get("units", ""), *(f"{value:,.6g}" for value in row.values()))
-        for name, row in ranges.items()
-    ]
+    rows = [{"result": name, "unit": result[name].attrs.get("units", ""), **row} for name, row in ranges.items()]
     notes = [f"{name}: {value}" for name, value in result.attrs.items() if name not in ("evaluations", "function")]
-    return Answer(data, [Table(title, ("result", "unit", "min", "mean", "max"), rows, left=2)], notes, file=result)
+    return Answer(data, [Table(title, rows)], notes, file=result)
 
 
-def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> Sweep:
-    """Return the sweep that a TOML document describes.
+def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formula, Samples, Over | None]":
+    """Return the formula, the samples and the statistics of the sweep that a TOML document describes.
 
     Parameters
     ----------
@@ -132,7 +121,7 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> Sweep:
     InvalidInput : an unknown key, or an invalid value.
 
     >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
-    >>> parse_sweep_spec(spec, Path()).samples["gas"]
+    >>> parse_sweep_spec(spec, Path())[1]["gas"]
     21000
     """
     from feemodel.simulation.samples import grid, joined, monte_carlo, sobol
@@ -161,7 +150,7 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> Sweep:
     if not spec.over and (spec.quantile or spec.above):
         raise InvalidInput("over", "expected the dimensions of quantile and above", spec.over)
     reduce = over(*spec.over, quantile=spec.quantile, above=spec.above) if spec.over else None
-    return Sweep(FORMULAS[spec.formula], joined(*parts), reduce)
+    return FORMULAS[spec.formula], joined(*parts), reduce
 
 
 def _distribution(name: str, value: Any) -> Any:

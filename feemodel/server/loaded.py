@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from feemodel.errors import InvalidInput
 from feemodel.estimates.chain import (
     ChainState,
     check_same_chain,
@@ -50,11 +49,6 @@ def load(settings: Settings, store: Path | None) -> Loaded:
             if settings.node is None and head is not None:
                 root = opened.block(0).root
             chain = _chain(settings, root)
-            if settings.genesis is not None and head is not None and head.number:
-                reason = (
-                    "expected a ledger at block 0, because calls run on the genesis; without genesis, proofs are served"
-                )
-                raise InvalidInput("store", reason, f"{store}, at block {head.number:,}")
             if chain is not None:
                 check_same_chain(chain, opened)
     else:

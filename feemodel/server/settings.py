@@ -126,9 +126,9 @@ def _check_together(settings: Settings) -> None:
 
     if settings.host not in LOOPBACK and not settings.behind_proxy:
         raise InvalidInput("host", "expected a loopback address, or behind_proxy", settings.host)
-    chains = [name for name in ("genesis", "node") if getattr(settings, name) is not None]
-    if len(chains) > 1:
-        raise InvalidInput(chains[1], f"expected either this or {chains[0]}", shown(chains[1]))
+    for other in ("node", "store"):
+        if settings.genesis is not None and getattr(settings, other) is not None:
+            raise InvalidInput(other, "expected either this or genesis", shown(other))
     if (settings.costs == "l1") != (settings.l1_node is not None):
         expected = "expected the URL of an L1 node if costs = l1, and only then"
         raise InvalidInput("l1_node", expected, shown("l1_node"))

@@ -38,9 +38,9 @@ serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
 fee --size 128
   2 Parameter --gas requires an argument (feemodel fee --help)
 fee --sise 3
-  2 --sise: unknown option, did you mean --size? (feemodel fee --help)
+  2 Parameter --size requires an argument. Did you mean --size instead of --sise? (feemodel fee --help)
 fee --size 128 --gas 21000 --colour red
-  2 --colour: unknown option (feemodel fee --help)
+  2 Unknown option: --colour. Did you mean --record? (feemodel fee --help)
 explain {
   2 call: not JSON at line 1 column 2 (Expecting property name enclosed in double quotes), got ''
 explain 0x123
@@ -199,7 +199,7 @@ serve --node http://me:password
 serve --genesis genesis.json --node http://x/key
   2 --node: expected either this or genesis, got 'http://x'
 serve --nod=http://me:password@x
-  2 --nod: unknown option, did you mean --node? (feemodel serve --help)
+  2 Unknown option: --nod. Did you mean --node? (feemodel serve --help)
 fetch --node http://x --blocks 7 --out x.parquet
   2 --blocks: expected A:B, two block numbers, A less than B (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet

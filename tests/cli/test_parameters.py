@@ -1,5 +1,6 @@
 """One declaration for each parameter: commands, settings of the server, and files of experiments share it."""
 
+import inspect
 import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
@@ -12,7 +13,7 @@ from feemodel.server.settings import DEFAULTS, HELP
 
 #: Names that mean several things, with the number of meanings. No name may be added.
 SEVERAL = {
-    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chains": 2, "gas": 4,
+    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chains": 2, "gas": 3,
     "margin": 2, "paths": 2, "pricing": 2, "size": 2, "transactions": 2,
     "workers": 2,
 }  # fmt: skip
@@ -40,10 +41,8 @@ def meaning(words):
 def test_a_parameter_is_declared_once():
     words = defaultdict(set)
     for name in VERBS:
-        verb = verb_of(name)
-        hints = get_type_hints(verb.function, include_extras=True)
-        for option, parameter in verb.signature.parameters.items():
-            for own, said in declared(hints.get(option, parameter.annotation), option):
+        for option, parameter in inspect.signature(verb_of(name).default_command).parameters.items():
+            for own, said in declared(parameter.annotation, option):
                 if own != "out" and name != "serve":  # what --out writes differs
                     words[own].add(meaning(said))
     for name, said in HELP.items():
@@ -52,5 +51,5 @@ def test_a_parameter_is_declared_once():
 
 
 def test_every_setting_is_an_option_of_serve():
-    options = {name for one in verb_of("serve").app.assemble_argument_collection() for name in one.names}
+    options = {name for one in verb_of("serve").assemble_argument_collection() for name in one.names}
     assert {f"--{name.replace('_', '-')}" for name in DEFAULTS} <= options

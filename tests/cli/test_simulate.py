@@ -73,7 +73,7 @@ def test_results_and_a_figure_are_written(capsys, tmp_path):
 
     assert figure.read_bytes()[:4] == b"\x89PNG"
     assert out.stat().st_size > 10_000
-    assert "data fees / posting cost" in capsys.readouterr().out
+    assert "under recovery days" in capsys.readouterr().out
 
 
 SPECS = {

@@ -46,10 +46,10 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     assert main(["backtest", *QUICK]) == 0
     printed = capsys.readouterr().out
 
-    assert "data fees / posting cost" in printed
+    assert "under recovery days" in printed
     drawdown = answer(capsys, "backtest", *QUICK)["maxDrawdownWei"]["value"]
-    assert [line.split()[-1] for line in printed.splitlines() if "maximum drawdown [ETH]" in line] == [
-        f"{drawdown / 1e18:,.5g}"
+    assert [line.split()[-1] for line in printed.splitlines() if "max drawdown [ETH]" in line] == [
+        f"{drawdown / 1e18:,.6g}"
     ]
     said = " ".join(printed.split())  # lines are broken at the width of the terminal
     assert "resampling: transactions are drawn with replacement at 0.3 a second" in said

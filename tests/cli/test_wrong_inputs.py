@@ -110,7 +110,7 @@ class Option(NamedTuple):
 
 def options_of(verb):
     """Every option and operand of a verb that takes a value."""
-    arguments = verb_of(verb).app.assemble_argument_collection()
+    arguments = verb_of(verb).assemble_argument_collection()
     return [
         Option(one.name, bool({int, float} & {one.hint, *get_args(one.hint)}), one.field_info.default)
         for one in arguments

@@ -5,16 +5,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from feemodel.errors import InvalidInput
 from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
 from feemodel.server import node as node_module
-from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
-from tests.helpers.development import GENESIS
 from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
 from tests.server.parts import PATIENCE, answering, gauge, head_block, opened
 from tests.server.wire import TRANSFER
@@ -271,13 +268,6 @@ def ledger(tmp_path):
         store.set_chain_id(1337)
         store.finalize(1)
     return path
-
-
-def test_a_genesis_is_not_served_beside_proofs_of_later_blocks(ledger):
-    """`eth_blockNumber` would be 0, and `latest` of a proof another block."""
-    settings = Settings(genesis=str(GENESIS), store=str(ledger))
-    with pytest.raises(InvalidInput, match=r"^store: expected a ledger at block 0.*, at block 1'$"):
-        load(settings, ledger)
 
 
 def test_a_node_that_was_down_at_the_start_is_compared_with_the_ledger_when_it_is_there(node, ledger):

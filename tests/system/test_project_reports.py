@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from feemodel.io.reports import read_project
+from feemodel.rollups.tables import comparison, measured_sizes
 from tests.conftest import ROOT
 from tests.helpers import anvil
 
@@ -62,10 +64,10 @@ def test_the_guide_makes_a_project_of_three_files():
 def test_the_broadcast_is_priced_as_compare_prices_it(project):
     answer = priced(project, ".")
 
-    assert [use["name"] for use in answer["uses"]] == [
-        "deploy Counter", "Counter.setNumber(uint256)", "Counter.note(string)",
-    ]  # fmt: skip
-    for use in answer["uses"]:
-        (project / "one.json").write_text(2 * (json.dumps(use["transaction"]) + "\n"))
-        compared = json.loads(run("feemodel compare one.json --json", project))["rules"]
-        assert {row["rule"]: row["total"] for row in compared} == {fee["rule"]: 2 * fee["total"] for fee in use["fees"]}
+    names = ["deploy Counter", "Counter.setNumber(uint256)", "Counter.note(string)"]
+    assert [*dict.fromkeys(row["use"] for row in answer["fees"])] == names
+    fees = {"base_fee": answer["l1BaseFeeWei"], "blob_base_fee": answer["blobBaseFeeWei"]}
+    for use in read_project(project).uses:
+        compared = comparison(measured_sizes([use.transaction], gas=[use.gas_used]), **fees)
+        found = {row["rule"]: row["total"] for row in answer["fees"] if row["use"] == use.name}
+        assert found == {row.rule: row.total for row in compared}
