@@ -17,9 +17,10 @@ def main(elements: int = ELEMENTS) -> None:
     rng = np.random.default_rng(1)
     size = rng.integers(30, 4_000, elements)
     gas = rng.integers(21_000, 5_000_000, elements)
-    out = np.empty(elements, dtype=np.int64)
 
-    def add(result: np.ndarray) -> None:
+    def add() -> None:
+        result = np.empty(elements, dtype=np.int64)
+
         def block(start: int) -> None:
             part = slice(start, start + BLOCK)
             np.add(size[part], gas[part], out=result[part])
@@ -29,16 +30,13 @@ def main(elements: int = ELEMENTS) -> None:
 
     seconds = interleaved(
         {
-            "add, new array": lambda: add(np.empty(elements, dtype=np.int64)),
-            "priority_fee, new array": lambda: priority.priority_fee(size, gas, **COSTS),
-            "add, given array": lambda: add(out),
-            "priority_fee, given array": lambda: priority.priority_fee(size, gas, **COSTS, out=out),
+            "add": add,
+            "priority_fee": lambda: priority.priority_fee(size, gas, **COSTS),
         }
     )
     for name, runs in seconds.items():
-        print(f"   {name:28} {per_item(runs, elements):>9} an element")
-    print(f"   priority_fee / add, new arrays    {ratio(seconds, 'priority_fee, new array', 'add, new array')}")
-    print(f"   priority_fee / add, given arrays  {ratio(seconds, 'priority_fee, given array', 'add, given array')}")
+        print(f"   {name:18} {per_item(runs, elements):>9} an element")
+    print(f"   priority_fee / add {ratio(seconds, 'priority_fee', 'add')}")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,6 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     Type checkers and `lazy_names` read the same import statements in `__init__.py`. Besides the public names, the
     modules of the package become attributes. `__all__` is the list of public names.
 
-    The package `lazy_loader` is not used, for three reasons: it would add two dependencies, it reads the names from a
-    second file (`__init__.pyi`), and its error messages do not name a missing extra.
-
     >>> get, names = lazy_names("feemodel.rollups")
     >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
     ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True, True)

@@ -41,12 +41,8 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
             raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
         return number
     array = as_array(name, value, expected)
-    if array.dtype == object or (array.dtype.kind == "f" and isinstance(value, (list, tuple))):
-        # NumPy converts a list to doubles if an item is a float, or if the integers do not fit one integer type.
-        array = np.asarray(value, dtype=object)
-        if array.ndim == 0 and isinstance(array.item(), int):
-            return whole(name, array.item(), minimum=minimum, unit=unit)
-        array = _from_objects(name, array, expected)
+    if array.dtype == object or isinstance(value, (list, tuple)):
+        array = _from_objects(name, value, expected, np.int64)
     elif array.dtype.kind not in "iu":
         _raise_dtype(name, expected, array)
     elif array.dtype == np.uint64 and array.size and array.max() > INT64_MAX:
@@ -77,8 +73,8 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
             raise InvalidInput(name, f"{expected}, at least {minimum:g}", number)
         return number
     array = as_array(name, value, expected)
-    if array.dtype == object:
-        array = _doubles_from_objects(name, array, expected)
+    if array.dtype == object or isinstance(value, (list, tuple)):
+        array = _from_objects(name, value, expected, np.float64)
     elif array.dtype.kind not in "iuf":
         _raise_dtype(name, expected, array)
     array = array.astype(np.float64, copy=False)
@@ -301,43 +297,24 @@ def as_array(name: str, value: Any, expected: str) -> NDArray[Any]:
         raise InvalidInput(name, f"{expected}, or a rectangular array of them", value) from None
     except (TypeError, OverflowError, RuntimeError):  # the value is not array-like, or an integer is too large
         raise InvalidInput(name, expected, value) from None
-    if isinstance(value, (list, tuple)) and array.dtype.kind in "iuf" and (found := _first_bool(value)) is not None:
-        raise InvalidInput(name, expected, True, found)  # NumPy would convert `True` to 1
     masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
     if masked is not None and masked.any():
         raise_first(name, f"{expected} that is not masked", array, masked)
     return array
 
 
-def _first_bool(values: Any) -> tuple[int, ...] | None:
-    """Return the index of the first bool in nested lists."""
-    for index, value in enumerate(values):
-        if isinstance(value, (bool, np.bool_)):
-            return (index,)
-        inner = _first_bool(value) if isinstance(value, (list, tuple)) else None
-        if inner is not None:
-            return (index, *inner)
-    return None
-
-
-def _from_objects(name: str, array: NDArray[Any], expected: str) -> WholeArray:
+def _from_objects(name: str, value: Any, expected: str, kind: type[Any]) -> NDArray[Any]:
+    """Return a list of numbers as an array of int64 or float64; NumPy would convert `True` to 1, and doubles."""
+    array = np.asarray(value, dtype=object)
+    valid = (int, np.integer) if kind is np.int64 else (int, float, np.integer, np.floating)
     for index, item in np.ndenumerate(array):
-        if isinstance(item, NO_NUMBERS) or not isinstance(item, (int, np.integer)):
+        if isinstance(item, NO_NUMBERS) or not isinstance(item, valid):
             raise InvalidInput(name, expected, item, index or None)
-        if not -(2**63) <= item <= INT64_MAX:
-            raise Int64Overflow(name, "expected integers that fit 64 bits in an array", item, index or None)
-    return array.astype(np.int64)
-
-
-def _doubles_from_objects(name: str, array: NDArray[Any], expected: str) -> RealArray:
-    for index, item in np.ndenumerate(array):
         try:
-            if isinstance(item, NO_NUMBERS) or not isinstance(item, (int, float, np.integer, np.floating)):
-                raise InvalidInput(name, expected, item, index or None)
-            float(item)
+            kind(item.item() if isinstance(item, np.generic) else item)
         except OverflowError:
-            raise InvalidInput(name, expected, item, index or None) from None
-    return array.astype(np.float64)
+            raise Int64Overflow(name, f"{expected} that fits 64 bits in an array", item, index or None) from None
+    return array.astype(kind)
 
 
 def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:

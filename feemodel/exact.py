@@ -82,13 +82,6 @@ class Exact:
     def __rfloordiv__(self, other: Any) -> "Exact":
         return _divided(_of(other), self)
 
-    def __mod__(self, other: Any) -> "Exact":
-        other = _of(other)
-        if self.narrow and other.narrow and self.low >= 0:
-            _check_divisor(other)
-            return Exact(self.word % other.word, 0, min(self.high, other.high - 1))
-        return self.__sub__(_divided(self, other) * other)
-
     def __lt__(self, other: Any) -> Any:
         return _less(self, _of(other))
 

@@ -22,9 +22,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import wraps
-from types import NoneType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -43,13 +41,10 @@ Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
 Tile = tuple[slice, ...]
 
-NAMED = 1 << 22  # number of elements up to which an error is that of the formula's first step that fails
 PIECE = 1 << 14  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 PLAIN = (np.ndarray, np.memmap)
-UNLABELLED = frozenset({int, float, np.int64, np.float64, str, bool, NoneType, np.ndarray, list, tuple})
-ARRAYS = (np.ndarray, list, tuple)
 
 
 class Formula(Protocol[P]):
@@ -82,15 +77,13 @@ def formula(function: Callable[P, object]) -> Formula[P]:
         error has the name of the argument, the value that is not valid, and its index in an array.
     Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
     """
-    quantities = _quantities(function)
-    parameters = inspect.signature(function).parameters
+    parameters = inspect.signature(function, eval_str=True).parameters
+    quantities = {name: found for name, one in parameters.items() if (found := quantity_of(one.annotation))}
     defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
 
     def in_general(given: dict[str, Any]) -> Any:
         given = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
-        optional = {name for name in defaults if defaults[name] is None and name not in given}
-        checked = {name: quantity for name, quantity in quantities.items() if name not in optional}
-        return computed(function, checked, given)
+        return computed(function, quantities, given)
 
     # Python numbers within their bounds, which are most calls, cost no more than comparisons with constants.
     scope = {f"default_{name}": value for name, value in defaults.items()}
@@ -115,16 +108,6 @@ def compiled(kernel: Callable[[], Kernel]) -> Callable[[Callable[P, R]], Callabl
     return mark
 
 
-def _quantities(function: Callable[..., Any]) -> dict[str, Quantity]:
-    scope = getattr(function, "__globals__", {})
-    found = {}
-    for name, annotation in function.__annotations__.items():
-        quantity = quantity_of(eval(annotation, scope) if isinstance(annotation, str) else annotation)
-        if quantity is not None and name != "return":
-            found[name] = quantity
-    return found
-
-
 def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str, Quantity]) -> str:
     """Return the code of a function that calls `function` if all numbers are in their bounds, else `in_general`."""
     tests, declared = [], []
@@ -141,8 +124,6 @@ def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str
             highest = highest if quantity.maximum is None else quantity.maximum
             below = "" if highest == math.inf else f" <= {highest!r}"
             tests.append(f"({same}type({name}) is {kind} and {lowest!r} <= {name}{below})")
-        elif name == "out":
-            tests.append("out is None")
     passed = ", ".join(f"{name}={name}" if one.kind is one.KEYWORD_ONLY else name for name, one in parameters.items())
     given = f"dict({', '.join(f'{name}={name}' for name in parameters)})"
     return f"""def public({", ".join(declared)}):
@@ -157,77 +138,55 @@ def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str
 
 def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: dict[str, Any]) -> Any:
     """Check the arguments of a function that is written as a formula, and compute it, as `formula` says."""
-    out = given.pop("out", None)
-    wrap: Wrap | None = None
-    locate: Locate | None = None
-    if not UNLABELLED.issuperset(map(type, given.values())):
-        given, wrap, locate = _without_labels(given)
-    _check_shapes(given)
+    given, wrap, locate = _without_labels(given)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            kernel = getattr(function, "kernel", None)
-            result = None if kernel is None else _compiled(kernel, quantities, given, out)
+            result = _compiled(function, quantities, given)
             if result is None:
                 checked = {
                     name: quantities[name].check(name, value) if name in quantities else value
                     for name, value in given.items()
                 }
-                result = _computed(function, quantities, checked, out)
+                result = _computed(function, quantities, checked)
     except InvalidInput as error:
-        where = locate(error.index or ()) if locate is not None else ""
+        where = locate(error.index) if error.index else ""
         if not where:
             raise
         raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
     except OverflowError as error:
         raise _overflow(error, function, given) from None
-    if out is not None:
-        if result is not out:
-            out[...] = result
-        return out
-    return result if wrap is None else _like(result, map(wrap, _leaves(result)))
+    return _like(result, map(wrap, _leaves(result)))
 
 
-def _compiled(
-    kernel: Callable[[], Kernel], quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any
-) -> Any:
-    """Return the result of the compiled form, or `None` if arrays are small, or it proves nothing."""
-    numbers = [value for name, value in given.items() if name in quantities]
-    arrays = [value for value in numbers if type(value) in PLAIN]
-    if not all(type(value) in PLAIN or np.isscalar(value) for value in numbers):
+def _compiled(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: Mapping[str, Any]) -> Any:
+    """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
+    numbers = {name: value for name, value in given.items() if name in quantities}
+    if not hasattr(function, "kernel") or not all(type(v) in PLAIN or np.isscalar(v) for v in numbers.values()):
         return None  # the checks convert lists, masked arrays and other subclasses
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    shape = _shape(numbers)
     if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not has_numba():
         return None
-    if out is not None:
-        _check_out(out, shape)
-    inputs = {
-        name: quantities[name].check(name, value) if name in quantities and type(value) not in PLAIN else value
-        for name, value in given.items()
-    }
-    # The compiled form must not overwrite its inputs, because the formula reads them again if it proves nothing.
-    direct = out is not None and out.flags.c_contiguous and not any(np.may_share_memory(out, a) for a in arrays)
-    result = out if direct else np.empty(shape, dtype=np.int64)
-    return result if kernel()(inputs, result) else None
+    inputs = {n: v if type(v) in PLAIN else quantities[n].check(n, v) for n, v in numbers.items()}
+    result = np.empty(shape, dtype=np.int64)
+    return result if function.kernel()({**given, **inputs}, result) else None
 
 
-def _check_out(out: Any, shape: tuple[int, ...]) -> None:
-    if not isinstance(out, np.ndarray) or out.dtype != np.int64 or out.shape != shape:
-        described = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        raise InvalidInput("out", f"expected an int64 array of shape {shape}", described)
-    if not out.flags.writeable:
-        raise InvalidInput("out", "expected a writable array", "a read-only array")
+def _shape(numbers: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of all arrays together; raise `InvalidInput` for arrays that do not broadcast."""
+    shapes = {name: number.shape for name, number in numbers.items() if isinstance(number, np.ndarray)}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        reason = "expected shapes that can be broadcast together"
+        raise InvalidInput(", ".join(shapes), reason, tuple(shapes.values())) from None
 
 
-def _computed(
-    function: Callable[..., Any], quantities: Mapping[str, Quantity], arguments: Mapping[str, Any], out: Any
-) -> Any:
+def _computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], arguments: Mapping[str, Any]) -> Any:
     """Compute a formula of checked arguments, a piece of the arrays at a time."""
     arrays = {name: value for name, value in arguments.items() if name in quantities and isinstance(value, np.ndarray)}
-    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
-    if out is not None:
-        _check_out(out, shape)
     if not arrays:
         return function(**arguments)
+    shape = _shape(arrays)
     bounds = {
         name: (int(array.min()), int(array.max())) if array.size else (0, 0)
         for name, array in arrays.items()
@@ -247,10 +206,6 @@ def _computed(
         except InvalidInput as error:
             if error.index is None:
                 raise
-            if math.prod(shape) <= NAMED:  # the whole arrays, because a later element may fail at an earlier step
-                with suppress(Beyond):
-                    all_exacts = {name: Exact(a, *bounds[name]) if name in bounds else a for name, a in arrays.items()}
-                    function(**{**arguments, **all_exacts})
             starts = [part.start for part in tile[len(shape) - len(error.index) :]]
             index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
             raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None
@@ -340,29 +295,6 @@ def _plain(leaf: Any) -> Any:
     return leaf
 
 
-def _check_shapes(arguments: Mapping[str, Any]) -> None:
-    """Raise `InvalidInput` for arrays that do not broadcast against each other."""
-    shapes = _shapes(arguments)
-    if len(set(shapes.values())) > 1:
-        try:
-            np.broadcast_shapes(*shapes.values())
-        except ValueError:
-            names = ", ".join(shapes)
-            raise InvalidInput(
-                names, "expected shapes that can be broadcast together", tuple(shapes.values())
-            ) from None
-
-
-def _shapes(arguments: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of array arguments, except ragged lists, for which the formula itself raises an error."""
-    shapes = {}
-    for name, value in arguments.items():
-        if name != "out" and isinstance(value, ARRAYS):
-            with suppress(ValueError):
-                shapes[name] = np.shape(value)
-    return shapes
-
-
 def _overflow(error: OverflowError, function: Callable[..., Any], arguments: Mapping[str, Any]) -> InvalidInput:
     """Return the error for an integer that is too large, with the name of the argument."""
     if isinstance(error, InvalidInput):
@@ -371,58 +303,47 @@ def _overflow(error: OverflowError, function: Callable[..., Any], arguments: Map
     if not large:
         return Int64Overflow(function.__name__, "expected a result that fits a double", dict(arguments))
     largest = max(large, key=large.__getitem__)
-    kind = "an integer that fits 64 bits together with arrays" if _shapes(arguments) else "a number that fits a double"
-    return Int64Overflow(largest, f"expected {kind}", large[largest])
+    return Int64Overflow(largest, "expected a number that fits a double", large[largest])
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
-    # While another thread is importing pandas or xarray, a class may still be undefined; no argument can then be an
-    # instance of this class.
-    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
-    series = _of_type(arguments, getattr(pandas, "Series", None))
-    labelled = _of_type(arguments, getattr(xarray, "DataArray", None))
-    if series and labelled:
-        raise InvalidInput(", ".join((*series, *labelled)), "expected Series or DataArrays, not both", "both")
-    if series and (
-        frames := _of_type(arguments, getattr(pandas, "DataFrame", None))
-    ):  # NumPy would match the rows of a Series with the columns of a DataFrame
-        raise InvalidInput(", ".join((*series, *frames)), "expected Series or DataFrames, not both", "both")
+    series = _of_type(arguments, "pandas", "Series")
+    labelled = _of_type(arguments, "xarray", "DataArray")
+    frames = _of_type(
+        arguments, "pandas", "DataFrame"
+    )  # NumPy would match rows of a Series with columns of a DataFrame
+    if series and (others := labelled or frames):
+        reason = f"expected Series or {'DataArrays' if labelled else 'DataFrames'}, not both"
+        raise InvalidInput(", ".join((*series, *others)), reason, "both")
     if series:
-        return _from_series(pandas, series, arguments)
+        return _from_series(series, arguments)
     if labelled:
-        return _from_data_arrays(xarray, labelled, arguments)
+        return _from_data_arrays(labelled, arguments)
     return arguments, lambda result: result, lambda index: ""
 
 
-def _of_type(arguments: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+def _of_type(arguments: Mapping[str, Any], package: str, name: str) -> dict[str, Any]:
+    # A package that is not imported has no instances, nor has a class that another thread is still importing.
+    kind = getattr(sys.modules.get(package), name, None)
     return {} if kind is None else {name: value for name, value in arguments.items() if isinstance(value, kind)}
 
 
-def _from_series(pandas: Any, series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
-    index = next(iter(series.values())).index
-    unnumbered = not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1)
+def _from_series(series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
+    check_indexes(series)
+    first = next(iter(series.values()))
 
     def locate(where: tuple[int, ...]) -> str:
-        return f"in row {index[where[0]]}" if unnumbered and len(where) == 1 and where[0] < len(index) else ""
-
-    check_indexes(series)
-    for name, values in series.items():
-        missing = values.isna().to_numpy()
-        if missing.any():
-            first = int(np.argmax(missing))
-            reason = f"expected a number {locate((first,))}".rstrip()
-            raise InvalidInput(name, reason, values.iloc[first], (first,))
+        row = first.index[where[0]] if len(where) == 1 and where[0] < len(first) else where[0]
+        return f"in row {row}" if row != where[0] else ""
 
     def wrap(result: Any) -> Any:
-        return pandas.Series(result, index=index) if np.shape(result) == (len(index),) else result
+        return type(first)(result, index=first.index) if np.shape(result) == first.shape else result
 
     return arguments | {name: values.to_numpy() for name, values in series.items()}, wrap, locate
 
 
-def _from_data_arrays(
-    xarray: Any, labelled: dict[str, Any], arguments: dict[str, Any]
-) -> tuple[dict[str, Any], Wrap, Locate]:
+def _from_data_arrays(labelled: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
     aligned: list[Any] = []
 
     def align(*arrays: Any) -> Any:
@@ -430,32 +351,19 @@ def _from_data_arrays(
         return np.broadcast_to(np.False_, np.broadcast_shapes(*map(np.shape, arrays)))
 
     try:
-        template = xarray.apply_ufunc(align, *labelled.values(), join="exact", dask="allowed")
+        template = sys.modules["xarray"].apply_ufunc(align, *labelled.values(), join="exact", dask="allowed")
     except ValueError as error:
         reason = "expected equal coordinates along the dimensions that are shared"
         raise InvalidInput(", ".join(labelled), reason, str(error).splitlines()[0]) from None
-    for name, shape in _shapes(arguments).items():
-        pairs = zip(reversed(shape), reversed(template.shape), strict=False)
-        if len(shape) > template.ndim or any(length not in (1, whole) for length, whole in pairs):
-            reason = f"expected a shape that broadcasts to {template.shape} of {template.dims}"
-            raise InvalidInput(name, reason, shape)
 
     def locate(where: tuple[int, ...]) -> str:
-        if len(where) != template.ndim:
-            return ""
-        at = {dim: index for dim, index in zip(template.dims, where, strict=True) if dim in template.coords}
+        at = {dim: index for dim, index in zip(template.dims, where, strict=False) if dim in template.coords}
         return "at " + ", ".join(f"{dim}={template[dim].values[i]}" for dim, i in at.items()) if at else ""
 
     def wrap(result: Any) -> Any:
-        shape = np.shape(result)
-        if not shape and template.ndim:
-            return result  # a scalar
-        lengths = zip(template.dims, template.shape, (1,) * (template.ndim - len(shape)) + shape, strict=True)
-        single = {dim: 0 for dim, length, here in lengths if here == 1 != length}
-        one = template.isel(single, drop=True) if single else template
-        values = np.asarray(result)
-        if values.dtype == object or values.dtype == np.uint64:
-            raise Int64Overflow("result", "expected at most 2**63 - 1 in a DataArray", result)
-        return one.copy(data=values.reshape(one.shape))
+        if np.shape(result) != template.shape:
+            reason = f"expected arrays that broadcast to {template.shape} of {template.dims}"
+            raise InvalidInput(", ".join(labelled), reason, np.shape(result))
+        return template.copy(data=np.asarray(result))
 
     return arguments | dict(zip(labelled, aligned, strict=True)), wrap, locate

@@ -54,7 +54,7 @@ def nested(value: WholeNumber, factor: WholeNumber, divisor: Divisor, addend: Wh
 
 @formula
 def squared(value: WholeNumber, factor: WholeNumber, divisor: Divisor, addend: WholeNumber) -> Wei:
-    return value * value // (factor + 1) * addend // divisor + -(-value // divisor) + addend % divisor
+    return value * value // (factor + 1) * addend // divisor + -(-value // divisor)
 
 
 @formula
@@ -64,7 +64,7 @@ def divided_by_a_product(value: WholeNumber, factor: WholeNumber, divisor: Divis
 
 @formula
 def parted(value: WholeNumber, factor: WholeNumber, divisor: Divisor, addend: WholeNumber) -> Parts:
-    return Parts(value * factor // divisor, value * factor % divisor == addend)
+    return Parts(value * factor // divisor, value * factor == addend * divisor)
 
 
 FORMULAS = [divided_product, scaled_product, nested, squared, divided_by_a_product, parted]

@@ -283,7 +283,10 @@ def test_data_arrays_keep_dimensions_and_coordinates(formula):
 def test_the_row_of_a_missing_or_bad_number_is_named():
     sizes = pd.Series([128, 256], index=["transfer", "swap"])
     for gas, message in [
-        (pd.Series([21_000, pd.NA], sizes.index, dtype="Int64"), r"gas\[1\]: expected a number in row swap, got <NA>"),
+        (
+            pd.Series([21_000, pd.NA], sizes.index, dtype="Int64"),
+            r"gas\[1\]: expected whole gas, not float64 in row swap, got nan",
+        ),
         (pd.Series([21_000, 0], sizes.index), r"gas\[1\]: expected whole gas of at least 1 in row swap, got 0"),
     ]:
         with pytest.raises(InvalidInput, match=message):

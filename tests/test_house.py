@@ -15,7 +15,7 @@ from tests.helpers.house import sizes
 PACKAGE = ROOT / "feemodel"
 GROUND = {
     "errors", "checks", "compiled", "exact", "formula", "extras", "lazy", "processors", "progress",
-    "quantities", "records",
+    "quantities",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -24,7 +24,6 @@ MAY_IMPORT = {
     "extras": {"errors"},
     "processors": set(),
     "progress": {"errors"},
-    "records": set(),
     "checks": {"errors"},
     "exact": {"checks", "errors"},
     "quantities": {"checks", "exact"},
@@ -45,25 +44,25 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_742,
+    "cli": 2_739,
     "estimates": 693,
     "ethereum": 2_218,
     "execution": 1_695,
     "explorer": 779,
     "io": 2_465,
     "ledger": 3_155,
-    "linea": 2_152,
+    "linea": 2_144,
     "plots": 620,
     "rollups": 4_178,
     "server": 2_017,
     "simulation": 6_495,
     "sizes": 933,
-    "top level": 1_925,
-    "package": 32_067,
-    "tests": 37_055,
+    "top level": 1_712,
+    "package": 31_843,
+    "tests": 36_980,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 202,
+    "modules": 201,
     "exported names": 189,
 }
 SLACK = 100  # a ceiling follows every reduction down

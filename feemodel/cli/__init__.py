@@ -25,7 +25,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import feemodel
-from feemodel._compiled import say_when_compiling
 from feemodel._extras import install_command
 from feemodel.errors import (
     FeeModelError,
@@ -153,8 +152,6 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
         said = error.__cause__ if isinstance(error.__cause__, InvalidInput) else str(error).rstrip(".")
         raise UsageError(f"{said} (feemodel {name} --help)") from None
     parsed.append(bound)
-    if sys.stderr.isatty():
-        say_when_compiling(lambda: print("compiling kernels, some seconds at the first use ...", file=sys.stderr))
     code = command(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations  # so that `help` shows the names of quantities
 
 import sys
-from typing import Any
 
 from feemodel.exact import require
 from feemodel.formula import compiled, formula
@@ -70,11 +69,8 @@ def priority_fee_from_l1(
     cost_margin: Margin = COORDINATOR.margin,
     fixed_cost: FixedCost = 0,
     margin: Margin = 1.0,
-    out: Any = None,
 ) -> PriorityFee:
     """Priority fee per gas in the cost-per-byte form, with the variable cost of `recorded_variable_cost`.
-
-    `out` is an int64 array with the shape of the result, to which the fees are written.
 
     The fee is 88,629,000 · 128 div 21,000 + 30,000,000 = 540,214 + 30,000,000:
 

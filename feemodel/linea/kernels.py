@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import cached_njit, inlined
+from feemodel._compiled import cached_njit
 from feemodel._processors import cores
 from feemodel.checks import WholeArray, real
 from feemodel.linea import extra_data
@@ -29,7 +29,7 @@ PROVEN = 2.0**52  # below 2**52, a double quotient is wrong by at most 1 and tru
 PRODUCT_LIMIT = 2.0**62  # if a product in doubles is below 2**62, the exact product fits 64 bits
 
 
-@inlined(error_model="numpy")  # a zero divisor makes `proven` false and raises no error
+@cached_njit(inline="always", error_model="numpy")  # a zero divisor makes `proven` false and raises no error
 def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
     # Processors have no vector instruction for 64-bit integer division. If the quotient is below 2**52, division in
     # doubles is wrong by at most 1, and the integer remainder corrects the quotient.
@@ -50,7 +50,7 @@ def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-unt
     return before_margin, proven
 
 
-@inlined(error_model="numpy")
+@cached_njit(inline="always", error_model="numpy")
 def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
     """Return the priority fee of one transaction [wei / gas], and whether the inputs are in the proven range."""
     before_margin, proven = _before_margin(size, gas, variable_cost, fixed_cost)
@@ -58,7 +58,7 @@ def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[n
     return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
 
 
-recorded = inlined()(extra_data.recorded)
+recorded = cached_njit(inline="always")(extra_data.recorded)
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -101,7 +101,7 @@ def _scaled_rows(rows, row_of, factor, out):  # type: ignore[no-untyped-def]
             out[r, i] = np.int64(by * rows[row, i])
 
 
-@inlined(error_model="numpy")
+@cached_njit(inline="always", error_model="numpy")
 def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
     """Return the result of `feemodel.linea.coordinator.variable_cost` before it is limited to bounds [wei / byte].
 
@@ -111,7 +111,7 @@ def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas,
     return ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
 
 
-@inlined(error_model="numpy")
+@cached_njit(inline="always", error_model="numpy")
 def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
     cost = variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity)
     # All comparisons in `proven` are false for NaN. An infinite input makes the cost infinite or NaN.

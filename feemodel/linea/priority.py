@@ -81,14 +81,12 @@ def priority_fee(
     variable_cost: VariableCost,
     fixed_cost: FixedCost = 0,
     margin: Margin = 1.0,
-    out: Any = None,
 ) -> PriorityFee:
     """Priority fee per gas in the cost-per-byte form.
 
         trunc( margin · double( variable_cost · compressed_size div gas + fixed_cost ) )
 
-    `out` is an int64 array with the shape of the result, to which the fees are written. A variable cost of a few
-    wei is not refused, because a node computes its fee in the same way.
+    A variable cost of a few wei is not refused, because a node computes its fee in the same way.
 
     A plain transfer on Linea mainnet in January 2026: 1e9 · 128 div 21,000 = 6,095,238, and
     1.2 · (6,095,238 + 30,000,000) = 43,314,285.6:
@@ -162,14 +160,12 @@ def verification_priority_fee(
     margin: Margin = 1.0,
     adjustment: Adjustment = 0,
     version: str = "V1f",
-    out: Any = None,
 ) -> PriorityFee:
     """Priority fee per gas in the verification-cost form.
 
     One submission verifies `verification_capacity` bytes with `verification_gas_cost` gas, at an L1 gas price of
     `gas_price_ratio` times `min_gas_price`, which must be at least `base_fee`. The `adjustment` is added before the
     margin in "V1f", the last published version, and after truncation in "V1e". For V0, see `verification_margin`.
-    `out` is an int64 array with the shape of the result, to which the fees are written.
 
     Without the margin, the fee is 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9. With the margin, the
     fee is 1.2 · 121,904,761.9 = 146,285,714.3:

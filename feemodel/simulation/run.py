@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._processors import cores, map_in_order
-from feemodel._records import array_digest
 from feemodel.checks import whole_scalar
 from feemodel.errors import InvalidInput
 
@@ -126,7 +125,8 @@ def _describe(found: dict[str, str], path: str, value: Any) -> None:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         found[path] = repr(value)
     elif isinstance(value, np.ndarray) and value.dtype != object:
-        found[path] = f"{_shown(value.tolist())} {array_digest(value)}"
+        digest = hashlib.sha256(np.ascontiguousarray(value)).hexdigest()
+        found[path] = f"{_shown(value.tolist())} {value.dtype} {value.shape} {digest}"
     elif isinstance(value, Mapping):
         for key, item in value.items():
             _describe(found, f"{path}.{key}", item)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._compiled import cached_njit, inlined
+from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit, real_scalar, sequence
 from feemodel.errors import InvalidInput
 
@@ -176,7 +176,7 @@ class Table:
         return np.clip(found, self._minima[..., None], self._maxima[..., None])
 
 
-@inlined()
+@cached_njit(inline="always")
 def _bin_of(bits):  # type: ignore[no-untyped-def]
     """Return the number of the bin of a double, given its bits; the numbers have the order of the doubles."""
     # The bits of negative doubles have the opposite order.

@@ -51,7 +51,7 @@ PATH_SIZES = [
 OVERFLOWS = [  # size, gas, costs, and what the error names
     (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),
     (1, 1, {"variable_cost": 2**63 - 1, "fixed_cost": 1}, r"size part \+ fixed_cost"),
-    (1, 1, {"variable_cost": 1, "fixed_cost": 2**63 - 1}, r"size part \+ fixed_cost"),
+    (1, 1, {"variable_cost": 1, "fixed_cost": 2**63 - 1, "margin": 0.5}, r"size part \+ fixed_cost"),
     (2, 21_000, {"variable_cost": 2**62}, "variable_cost · compressed_size"),
     (2**62, 1, {"variable_cost": 1, "margin": 2.0}, "fee"),
 ]
@@ -66,19 +66,6 @@ def test_an_overflow_is_named_at_every_array_size(count, size, gas, costs, name)
 
         with pytest.raises(Int64Overflow, match=rf"{name}\[{place}\]"):
             priority_fee(sizes, gases, **costs)
-
-
-@pytest.mark.parametrize("shift", [0, 1, -1], ids=["the same", "one later", "one earlier"])
-@pytest.mark.parametrize("count", [KERNEL_THRESHOLD, 10])
-def test_a_given_array_may_overlap_an_input(count, shift):
-    """An element that the kernel leaves to the exact form must be read before it is overwritten."""
-    memory = np.full(count + 2, 128)
-    size, out = memory[1 : count + 1], memory[1 + shift : count + 1 + shift]
-    size[count // 2] = 2**40
-    expected = priority_fee(size.copy(), np.ones_like(size), variable_cost=2**20, margin=1.1)
-
-    assert priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1, out=out) is out
-    assert np.array_equal(expected, out)
 
 
 def test_large_arrays_are_exact_where_the_kernel_is_not():
@@ -113,23 +100,6 @@ def test_parts_of_the_fee_add_up_to_it(size, gas, variable_cost, fixed_cost, mar
 
     assert parts.total == priority_fee(size, gas, **costs)
     assert (parts.fixed, parts.size) == (fixed_cost, variable_cost * size // gas)
-
-
-@pytest.mark.parametrize("shape", [(3,), (KERNEL_THRESHOLD,), (2, KERNEL_THRESHOLD // 2)])
-@pytest.mark.parametrize("step", [1, 2], ids=["contiguous", "strided"])
-def test_a_given_array_is_filled_and_returned(shape, step):
-    size, gas = np.full(shape, 128), np.full(shape, 21_000)
-    out = np.zeros((shape[0] * step, *shape[1:]), dtype=np.int64)[::step]
-    fees = priority_fee(size, gas, variable_cost=10**9, out=out)
-
-    assert fees is out
-    assert (out == 6_095_238).all()
-
-
-@pytest.mark.parametrize("out", [np.zeros(2), np.zeros(3, dtype=np.int64), [0, 0]])
-def test_an_array_of_another_kind_or_shape_is_refused(out):
-    with pytest.raises(InvalidInput, match=r"out: expected an int64 array of shape \(2,\)"):
-        priority_fee([128, 256], 21_000, variable_cost=10**9, out=out)
 
 
 def test_a_fee_that_passes_an_int64_array_is_refused_in_arrays_only():

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.extending import typeof_impl
 
-from feemodel._compiled import cached_njit, inlined
+from feemodel._compiled import cached_njit
 from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_BYTE, TRANSACTION_GAS
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
@@ -406,7 +406,7 @@ def _begin(path):  # type: ignore[no-untyped-def]
     path.balances[:] = accounts.balance
 
 
-@inlined(nogil=True, error_model="numpy")
+@cached_njit(inline="always", nogil=True, error_model="numpy")
 def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
     """Simulate one path. The results are written to `path.found` and `path.accounts`.
 
