@@ -127,13 +127,6 @@ def read_genesis_document(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def check_same_chain(chain: ChainState, store: Store) -> None:
-    """Raise `InvalidInput` if a ledger belongs to another chain."""
-    if store.chain_id not in (None, chain.call_state.chain_id):
-        reason = f"expected a ledger of the served chain, {chain.call_state.chain_id}"
-        raise InvalidInput("store", reason, f"{store.path} of the chain {store.chain_id}")
-
-
 def _header(chain: ChainState) -> dict[str, bytes | int]:
     """Return the header's fields in the order of RLP. All fields of a Prague header are always included."""
     block = chain.call_state.block

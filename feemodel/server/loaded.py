@@ -7,7 +7,6 @@ import msgspec
 
 from feemodel.estimates.chain import (
     ChainState,
-    check_same_chain,
     development_genesis,
     genesis_chain,
     read_genesis_document,
@@ -46,22 +45,10 @@ def load(settings: Settings, store: Path | None) -> Loaded:
         with Store(store, read_only=True) as opened:  # raises an error if the file is not an intact ledger
             head, chain_id = opened.head, opened.chain_id
             held = head if head is not None and head.number and head.hash is not None else None
-            if settings.node is None and head is not None:
-                root = opened.block(0).root
-            chain = _chain(settings, root)
-            if chain is not None:
-                check_same_chain(chain, opened)
-    else:
-        chain = _chain(settings, None)
+            root = None if head is None else opened.block(0).root
+    if settings.node is None and settings.store is None:
+        genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
+        chain = genesis_chain(genesis, state_root=root)
     if chain is not None and not is_native(settings.engine):
         warnings.warn(f"calls run on the reference engine, at most {REFERENCE_LIMITS.gas_cap:,} gas each", stacklevel=2)
     return Loaded(settings, chain, store, held, chain_id, read_codec(settings.codec, settings.dictionary))
-
-
-def _chain(settings: Settings, state_root: bytes | None) -> ChainState | None:
-    if settings.node is not None:
-        return None
-    if settings.genesis is None and settings.store is not None:
-        return None
-    genesis = development_genesis() if settings.genesis is None else read_genesis_document(settings.genesis)
-    return genesis_chain(genesis, state_root=state_root)

@@ -33,7 +33,7 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise FeeModelError(f"{host}:{port}: {error.strerror}") from None
+        raise FeeModelError(f"{host}:{port}: {os.strerror(error.errno or 0)}") from None
 
 
 def application() -> "Starlette":

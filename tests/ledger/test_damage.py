@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
-from feemodel.estimates.chain import check_same_chain, genesis_chain
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
 from feemodel.ledger.blocks import GenesisAccount
@@ -171,12 +170,3 @@ def test_a_caller_is_told_of_damage_without_the_name_of_the_file(ledger):
     altered(ledger, DAMAGE["the hashes below a node"])
     with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
         assert answered(client, "rollup_getProof", *asked) == -32603
-
-
-def test_a_ledger_of_another_chain_is_not_served(ledger):
-    chain = genesis_chain({"config": {"chainId": 1, "londonBlock": 0}, "gasLimit": "0x1", "alloc": {}})
-    with (
-        Store(ledger, read_only=True) as store,
-        pytest.raises(InvalidInput, match="expected a ledger of the served chain, 1"),
-    ):
-        check_same_chain(chain, store)
