@@ -45,8 +45,8 @@ MAY_IMPORT = {
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
     "cli": 2_739,
-    "estimates": 686,
-    "ethereum": 2_218,
+    "estimates": 684,
+    "ethereum": 2_082,
     "execution": 1_695,
     "explorer": 779,
     "io": 2_465,
@@ -58,8 +58,8 @@ CEILINGS = {
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_712,
-    "package": 31_823,
-    "tests": 36_970,
+    "package": 31_685,
+    "tests": 36_952,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 201,

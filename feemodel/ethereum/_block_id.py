@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import as_bytes, from_block
+from feemodel.ethereum._quantities import as_bytes, from_quantity
 
 TAGS = ("latest", "pending", "safe", "finalized", "earliest")
 EIP_1898_FIELDS = frozenset(("blockNumber", "blockHash", "requireCanonical"))
@@ -21,21 +21,7 @@ class BlockId(NamedTuple):
 
 
 def read_block(value: Any) -> BlockId:
-    """Parse the block parameter of a JSON-RPC method.
-
-    Parameters
-    ----------
-    value : a quantity, a number, a tag, a hash of 32 bytes in hexadecimal, or an object of EIP-1898.
-
-    Returns
-    -------
-    BlockId.
-
-    Raises
-    ------
-    InvalidInput : any other value, or an object with both a number and a hash.
-
-    Source: EIP-1898.
+    """Parse a quantity, a number, a tag, a hash of 32 bytes in hexadecimal, or an object of EIP-1898.
 
     >>> read_block("0x5").number, read_block("latest").tag, read_block({"blockHash": "0x" + "11" * 32}).hash[:1]
     (5, 'latest', b'\\x11')
@@ -53,4 +39,7 @@ def read_block(value: Any) -> BlockId:
         return BlockId(given, hash=as_bytes("block", value, size=32))
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:  # the format of a number in web3.py
         return BlockId(given, number=value)
-    return BlockId(given, number=from_block(value, TAGS))
+    try:
+        return BlockId(given, number=from_quantity(value))
+    except InvalidInput:
+        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {", ".join(TAGS)}', value) from None

@@ -1,10 +1,8 @@
 """Parsing and checks of the call object of `eth_call` and `rollup_estimateGas`."""
 
-import re
-from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
@@ -96,40 +94,15 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
     )
 
 
-class Kind:
-    """A kind of value in JSON.
+class Kind(NamedTuple):
+    """A kind of value in JSON: the parser, whose errors have the place in the value as name, and the JSON schema."""
 
-    Parameters
-    ----------
-    read : function that parses a value, or raises an error that says what is wrong; the error's name is the place in
-        the value, or empty.
-    schema : JSON schema of the value. Hexadecimal text of the form that it describes is converted without `read`.
-    """
-
-    def __init__(self, read: Callable[[Any], Any], schema: Schema) -> None:
-        self.read, self.schema, title = read, schema, schema.get("title", "")
-        self.number = re.compile(schema["pattern"]) if title == "quantity" else None
-        self.is_data, self.size = title in _SIZES, _SIZES.get(title)
+    read: Callable[[Any], Any]
+    schema: Schema
 
 
 def decoded(kind: Any, value: Any) -> Any:
-    """Convert a JSON value: hexadecimal text of a `Kind` directly, other values with its reader.
-
-    >>> gas = Kind(partial(as_integer, "gas"), UINT64)
-    >>> decoded(gas, "0x5208"), decoded(gas, 21_000)
-    (21000, 21000)
-    """
-    if type(value) is str:
-        if kind.number is not None:
-            if kind.number.fullmatch(value):
-                return int(value, 16)
-        elif kind.is_data and value[:2] == "0x":
-            try:
-                data = unhexlify(value[2:])
-            except ValueError:
-                return kind.read(value)
-            if kind.size is None or len(data) == kind.size:
-                return data
+    """Convert a JSON value with the parser of its `Kind`; msgspec calls this function."""
     return kind.read(value)
 
 
@@ -175,7 +148,7 @@ def _read_fields(call: Mapping[str, Any], *, strict: bool) -> tuple[dict[str, An
         if strict and field == "transaction_type" and value == "transaction":  # in ethereum-etl streams
             continue
         try:
-            found = decoded(kind, value)
+            found = kind.read(value)
         except InvalidInput as error:
             raise InvalidInput(f"call.{name}{error.name}", error.reason, error.value) from None
         if field in fields and fields[field] != found:
@@ -263,12 +236,7 @@ def _signature(fields: Mapping[str, Any]) -> Signature | None:
 
 
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
-    """Return an integer of at least 0, from a Python integer or a hexadecimal quantity.
-
-    Parameters
-    ----------
-    maximum : largest valid value, one less than a power of two.
-    """
+    """Return an integer from 0 to `maximum`, 2**n - 1, from a Python integer or a hexadecimal quantity."""
     if isinstance(value, str):
         number = from_quantity(value, name)
     elif isinstance(
@@ -379,7 +347,6 @@ _AUTHORIZATION: Schema = {
     "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
 }  # fmt: skip
 _TYPE: Schema = {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}
-_SIZES = {"data": None, "address": 20, "32 bytes": 32}  # title of a schema → size [byte]
 _uint64, _uint256 = (
     Kind(partial(as_integer, "", maximum=maximum), schema)
     for maximum, schema in ((UINT64_MAX, UINT64), (UINT256_MAX, UINT256))

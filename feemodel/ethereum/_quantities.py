@@ -2,7 +2,6 @@
 
 import re
 from binascii import unhexlify
-from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -69,49 +68,11 @@ def from_quantity(text: str, name: str = "quantity") -> int:
     return int(text, 16)
 
 
-def from_block(block: Any, tags: Collection[str]) -> int:
-    """Return the block number in a block parameter; the parameter must be a quantity.
-
-    Parameters
-    ----------
-    block : the parameter.
-    tags : names of blocks, such as "latest", which the caller accepts instead of a quantity; the error lists them.
-
-    Returns
-    -------
-    int.
-
-    Raises
-    ------
-    InvalidInput : not a quantity.
-
-    >>> from_block("0x5", ("latest", "earliest"))
-    5
-    """
-    try:
-        return from_quantity(block, "block")
-    except InvalidInput:
-        raise InvalidInput("block", f'expected a quantity such as "0x5", or one of {", ".join(tags)}', block) from None
-
-
 def from_number(value: Any, name: str, *, maximum: int) -> int:
     """Parse a whole number in a file: an integer of JSON, decimal digits, or hexadecimal digits after 0x.
 
-    Parameters
-    ----------
-    value : int or text.
-    name : name of the number, for the error.
-    maximum : largest valid number.
-
-    Returns
-    -------
-    int.
-
-    Raises
-    ------
-    InvalidInput : not a whole number from 0 to the maximum. Decimal numbers that begin with 0 are not valid, because
-        some programs read them as octal. Signs, white space, underscores, 0b and 0o are not valid, although `int`
-        accepts them. Fractions and exponents are not valid.
+    Decimal numbers that begin with 0 are not valid, because some programs read them as octal. Neither are signs, white
+    space, underscores, 0b, 0o, fractions and exponents, although Python accepts some of them.
 
     >>> from_number("21000", "gas", maximum=2**64 - 1), from_number("0x05208", "gas", maximum=2**64 - 1)
     (21000, 21000)

@@ -372,21 +372,7 @@ def parse_sender_unsigned(measured: bytes | str) -> tuple[bytes, Transaction]:
 
 
 def signer(digest: bytes, signature: Signature) -> bytes:
-    """Return the address whose key signed a hash.
-
-    Parameters
-    ----------
-    digest : the hash, 32 bytes.
-    signature : signature whose `v` is the y parity, 0 or 1.
-
-    Returns
-    -------
-    bytes of length 20.
-
-    Raises
-    ------
-    InvalidInput : a signature from which no key can be recovered.
-    """
+    """Return the address whose key signed a hash of 32 bytes; `v` of the signature is the y parity, 0 or 1."""
     from coincurve import PublicKey
 
     try:

@@ -92,14 +92,14 @@ MISSPELT = 0.85  # minimum similarity at which one name counts as a misspelling 
 _SHOWN = 60  # maximum number of characters of a name in an error message
 
 
-def misspelt(name: str, absent: Iterable[str]) -> str | None:
+def misspelt(name: str, absent: Iterable[str], similarity: float = MISSPELT) -> str | None:
     """Return the name in `absent` of which `name` is probably a misspelling, or `None` if no name is similar.
 
     >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
     ('gas_used', None)
     """
     by_letters = {_letters(one): one for one in absent}
-    close = get_close_matches(_letters(name[:_SHOWN]), by_letters, 1, MISSPELT)
+    close = get_close_matches(_letters(name[:_SHOWN]), by_letters, 1, similarity)
     return by_letters[close[0]] if close else None
 
 
@@ -114,7 +114,6 @@ def unknown_field(name: str, value: object) -> InvalidInput:
     "call.valeu: unknown field, did you mean value?, got '0x1'"
     """
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-    known = {one.lower(): one for one in ("strict", *IGNORED_NAMES, *SIDECAR_NAMES, *FIELD_OF)}
-    close = get_close_matches(name[:_SHOWN].lower(), known, 1, 0.7)
-    hint = f"unknown field, did you mean {known[close[0]]}?" if close else "unknown field"
+    meant = misspelt(name, ("strict", *IGNORED_NAMES, *SIDECAR_NAMES, *FIELD_OF), 0.7)
+    hint = "unknown field" if meant is None else f"unknown field, did you mean {meant}?"
     return InvalidInput(f"call.{shown}", hint, value)

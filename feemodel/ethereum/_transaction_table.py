@@ -60,23 +60,10 @@ def is_transaction_table(value: Any) -> bool:
 def transactions_of(
     table: "pd.DataFrame", *, chain_id: int = LINEA_CHAIN_ID, set_code: bool = False
 ) -> list[Transaction]:
-    """Return the transactions of a table, in the order of its rows.
+    """Return the transactions of a table, in the order of its rows; without signatures if the table has none.
 
-    Parameters
-    ----------
-    table : a table of `feemodel.io.read_transactions`, or a table of your own with the same
-        column names.
-    chain_id : chain id for transactions without a chain id in the table.
-    set_code : whether transactions of type 4 are accepted, for rollups that price them.
-
-    Returns
-    -------
-    list of `Transaction`, one for each row; without signatures if the table has none.
-
-    Raises
-    ------
-    InvalidInput : a missing column; a value that is missing or cannot be read (the error names the column and the row,
-        counted from 1); a transaction of type 3 or above, for which no fee is published.
+    Transactions of type 4 are accepted with `set_code`, for rollups that price them. Errors name the column and the
+    row, counted from 1.
     """
     table = as_table(table)
     if not is_table(table):
@@ -122,21 +109,9 @@ def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
 
 
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
-    """Return a column of whole numbers.
+    """Return a column of whole numbers by the name of its field; `None` if the table lacks the column.
 
-    Parameters
-    ----------
-    table : a table of transactions.
-    name : name of the field that the column contains.
-    partly : whether to return `None` if some values are missing; by default, a missing value is an error.
-
-    Returns
-    -------
-    list of ints, or `None` if the table lacks the column.
-
-    Raises
-    ------
-    InvalidInput : some values are missing although `partly` is false, or a value is not a whole number.
+    Some missing values are an error; with `partly`, the column then counts as lacking.
     """
     columns = columns_of(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):
@@ -207,11 +182,7 @@ def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
             raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 
 
-def field_call(row: Mapping[str, Any]) -> Transaction:
-    given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
-    return parse_call(given, sent=True)
-
-
 def _field_row(row: Mapping[str, Any], chain_id: int, set_code: bool) -> Transaction:
-    call = field_call(row)
+    given = {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+    call = parse_call(given, sent=True)
     return fill(call, gas=call.gas_limit or 0, chain_id=chain_id, set_code=set_code)

@@ -31,19 +31,10 @@ L1_NAMES = {
 
 
 def l1_table(name: str, table: Any) -> dict[str, Any]:
-    """Return the non-empty columns of a table of L1 fees, by the names of this package.
+    """Return the non-empty columns of a table of L1 fees, by the names of this package; other columns keep theirs.
 
-    Parameters
-    ----------
-    name : name of the argument, for errors.
-    table : mapping, pandas, Arrow or Polars table, or an object with `as_table`, such as `feemodel.io.FeeHistory`. The
-        columns may have any name of `L1_NAMES`. An index of datetimes is the column `timestamp` if there is no such
-        column. Datetimes and ISO 8601 text, in UTC if they have no time zone, are converted to seconds since 1970.
-        Other columns keep their names.
-
-    Raises
-    ------
-    InvalidInput : not a table, two columns of the same meaning, or a masked value.
+    Tables are mappings, of pandas, Arrow or Polars, or objects with `as_table`. Datetimes, also those of an index, and
+    ISO 8601 text are converted to seconds since 1970, in UTC if they have no time zone.
 
     >>> [*l1_table("l1_fees", {"block_time": ["2026-01-07"], "base_fee_per_gas": [7e7]})]
     ['timestamp', 'base_fee']

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput, InvalidProof, LimitExceeded, NotFinalized
+from feemodel.ethereum._block_id import read_block
 from feemodel.ethereum._quantities import (
     ADDRESS_SIZE,
     WORD_SIZE,
     address_bytes,
-    from_block,
     from_hex,
     hash_bytes,
     slot_bytes,
@@ -130,7 +130,7 @@ def final_block(store: Store, block: str | bytes) -> int:
     elif block == "earliest":
         number = 0
     else:
-        number = from_block(block, ("finalized", "earliest", *HEAD_TAGS))
+        number = read_block(block).number
     if number is None or finalized is None or number > finalized:
         known = "" if number is None or block.startswith("0x") else f" ({number})"
         raise NotFinalized(f"block {block}{known} is not final: {newest}")
