@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_739,
+    "cli": 2_715,
     "estimates": 684,
     "ethereum": 2_082,
     "execution": 1_695,
@@ -58,7 +58,7 @@ CEILINGS = {
     "simulation": 6_495,
     "sizes": 933,
     "top level": 1_712,
-    "package": 31_685,
+    "package": 31_661,
     "tests": 36_952,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

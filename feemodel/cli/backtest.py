@@ -12,12 +12,11 @@ from feemodel.cli.parameters import (
     Seed,
     Sizing,
     number,
-    read_columns,
     real,
     text,
     whole,
 )
-from feemodel.cli.paths import Scenario, measured, path_notes
+from feemodel.cli.paths import Scenario, result
 from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.linea.parameters import COORDINATOR
@@ -64,7 +63,7 @@ class Traffic:
         posting = Posting(submission=submission, deadline=self.deadline, stream_ratio=self.stream_ratio)
         workload = shipped_workload()
         if self.transactions is not None:
-            workload = read_workload(self.transactions, sizing.read(), read_columns(self.columns), packed=sizing.packed)
+            workload = read_workload(self.transactions, sizing.read(), self.columns, packed=sizing.packed)
         return history, {
             "workload": workload, "rule": rule, "posting": posting, "arrival_rate": self.arrival_rate,
             "rng": self.seed,
@@ -87,6 +86,4 @@ def command(
     daily = found[[name for name in found.data_vars if found[name].dims == ("path", "day")]]
     paths, hours, count = found.sizes["path"], duration(fees) / HOUR, int(found["transactions"].sum())
     title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
-    values, table = measured(found, title)
-    data = {"paths": paths, "hours": hours, "transactions": count, **values, "assumed": found.attrs}
-    return Answer(data, [table], path_notes(found), file=daily)
+    return result(found, title, {"paths": paths, "hours": hours, "transactions": count}, file=daily)

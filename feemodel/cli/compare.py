@@ -1,6 +1,6 @@
 """`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -15,7 +15,6 @@ from feemodel.cli.parameters import (
     Sizing,
     Subject,
     given_parameters,
-    read_columns,
     text,
 )
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
@@ -95,7 +94,7 @@ def command(
     carried = [one for one in rules if one.no_set_code is None]
     with reporting(is_file(subject), None, "measuring transactions"):
         if is_file(subject):
-            transactions, used, said = _file(subject, read_columns(columns), gas, set_code=carried == rules)
+            transactions, used, said = _file(subject, columns, gas, set_code=carried == rules)
         else:
             transactions, used, said = _inline(subject, gas)
         if chains.only is None and carried and any(one.type == SET_CODE for one in transactions):
@@ -144,7 +143,7 @@ def fee_cells(row: "ComparisonRow") -> dict[str, str]:
     return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
 
 
-def l1_sentence(base_fee: int, blob_base_fee: int, dated: str) -> str:
+def l1_sentence(base_fee: float, blob_base_fee: float, dated: str) -> str:
     """Return the L1 fees of a result, and where they are from."""
     return f"L1 base fee {base_fee / WEI_PER_GWEI:g} gwei, blob base fee {blob_base_fee / WEI_PER_GWEI:g} gwei. {dated}"
 
@@ -177,7 +176,7 @@ def _inline(subject: str, gas: int | None) -> Priced:
     return [signed], [used], []
 
 
-def _file(path: str, columns: Mapping[str, str] | None, gas: int | None, *, set_code: bool) -> Priced:
+def _file(path: str, columns: Sequence[str], gas: int | None, *, set_code: bool) -> Priced:
     """Return the transactions of a file, their gas used (`None` if unknown), and notes.
 
     Those of type 4 are included only if every rule has a price for them.

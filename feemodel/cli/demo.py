@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.output import TABLES, Answer, Table, in_gwei
+from feemodel.cli.compare import l1_sentence
+from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.subjects import shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -45,8 +46,7 @@ def command() -> Answer:
     ]  # fmt: skip
     title = f"{len(real):,} real transactions, costs of {costs.name}, margin {costs.estimate_margin:g} [ETH]"
     notes = [
-        f"L1 fees: means of {MONTH}, base fee {in_gwei(round(base_fee))}, blob base fee "
-        f"{in_gwei(round(blob_base_fee))}; assumed tip {in_gwei(submission.tip)}.",
+        l1_sentence(base_fee, blob_base_fee, f"Means of {MONTH}; assumed tip: {submission.tip:,} wei / gas."),
         "Posting is for full blobs, one by one.",
         f"Not included: {NOT_INCLUDED}.",
     ]

@@ -3,10 +3,11 @@
 from typing import Annotated
 
 from feemodel.cli.fee import part_rows
-from feemodel.cli.output import TABLES, Answer, Table, in_eth, in_gwei
+from feemodel.cli.output import TABLES, Answer, Table, in_eth
 from feemodel.cli.parameters import FLAT, Gas, Pricing, Sizing, Subject, flag, whole
 from feemodel.cli.subjects import estimated_gas, read_subject
 from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 
@@ -41,7 +42,7 @@ def command(
         f"by {answer['codec']}; gas: {amount}; {form.name}, margin {answer['margin']:g}"
     )
     total, offered = answer["totalWei"], answer["offeredPricePerGas"]
-    asked = "At the suggested fee" if offered is None else f"At the offered {in_gwei(offered)} per gas"
+    asked = "At the suggested fee" if offered is None else f"At the offered {offered / WEI_PER_GWEI:.9g} gwei per gas"
     tables = [
         Table(title, part_rows(answer["feePerGas"], estimated)),
         Table("What a wallet would set [wei per gas]", answer["wallets"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.ethereum._quantities import WEI_PER_ETH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
 GAP = 3  # characters between two columns
-LONGEST_WORD = 20  # characters of a word that is not broken
+LONGEST_WORD = 23  # characters of a word that is not broken
 NUMBER = re.compile(r"[-+.,\d]*(e[-+]?\d+)?[%×?]?")
 
 
@@ -161,15 +161,6 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
-
-
-def in_gwei(wei: float) -> str:
-    """Format an amount of wei in gwei.
-
-    >>> in_gwei(43_314_285)
-    '0.043314285 gwei'
-    """
-    return f"{wei / WEI_PER_GWEI:,.9f}".rstrip("0").rstrip(".") + " gwei"
 
 
 def in_eth(wei: float) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import Table, camel
+from feemodel.cli.output import Answer, Table, camel
 from feemodel.cli.parameters import HOUR, History, real, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -55,32 +55,23 @@ class Scenario(History):
         return history.isel(step=rows)
 
 
-def measured(found: "xarray.Dataset", title: str) -> tuple[dict[str, Any], Table]:
-    """Return each measure of a result by its key, and as a table: the value, or the mean and quantiles over paths.
+def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: Any) -> Answer:
+    """Return the measures of a result: each value, or the mean and quantiles over paths, and what they rest on.
 
     Paths without a finite value are left out; without any value, the answer is `None`.
     """
     import numpy as np
 
     heads = ["mean", *LEVELS] if found.sizes["path"] > 1 else ["value"]
-    answer, rows = {}, []
+    values, rows = {}, []
     for name in (name for name in MEASURES if name in found):
-        values = found[name].to_numpy()
-        values = values[np.isfinite(values)]
-        numbers = [float(values.mean()), *np.quantile(values, [*LEVELS.values()]).tolist()] if values.size else []
+        finite = found[name].to_numpy()
+        finite = finite[np.isfinite(finite)]
+        numbers = [float(finite.mean()), *np.quantile(finite, [*LEVELS.values()]).tolist()] if finite.size else []
         each = {head: numbers[place] if numbers else None for place, head in enumerate(heads)}
         unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
-        answer[camel(name) + end] = each
-        label = name.replace("_", " ")
-        rows.append(
-            {
-                "measure": f"{label} [{unit}]" if unit else label,
-                **{head: value and value / size for head, value in each.items()},
-            }
-        )
-    return answer, Table(title, rows)
-
-
-def path_notes(found: "xarray.Dataset") -> list[str]:
-    """Return what a result rests on, as notes."""
-    return [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
+        values[camel(name) + end] = each
+        label = name.replace("_", " ") + (f" [{unit}]" if unit else "")
+        rows.append({"measure": label} | {head: value and value / size for head, value in each.items()})
+    notes = [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
+    return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, **more)

@@ -36,7 +36,10 @@ def command(
             submission=None if gas is None else replace(SUBMISSIONS.get(family, Submission()), execution_gas=gas),
             paths=paths, rng=seed,
         )  # fmt: skip
-    rows = [{"parameter": name} | asdict(one) for name, one in found.parameters.items()]
+    rows = [
+        {"parameter": name, "unit": one.unit, "value": one.value, "low": one.low, "high": one.high}
+        for name, one in found.parameters.items()
+    ]
     table = Table(f"Recommended for {found.family}, with 90 % intervals", rows)
     posted, (lowest, highest) = found.submission, found.factor_interval
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)

@@ -8,7 +8,7 @@ from cyclopts.config import Dict
 
 from feemodel.cli.output import Answer
 from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Seed, SpecFile, Workers, default_of, flag, one_of, real
-from feemodel.cli.paths import Scenario, measured, path_notes
+from feemodel.cli.paths import Scenario, result
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.files import read_toml
@@ -103,7 +103,4 @@ def command(
         plot_path(found, figure.subplots(4, 1, sharex=True))
         figure.suptitle(f"Data fees are {float(found.recovery[0]):.2f} times the cost of posting")
 
-    values, table = measured(found, title)
-    return Answer(
-        data | values | {"assumed": found.attrs}, [table], path_notes(found), file=found, figure=draw, size=(9, 9)
-    )
+    return result(found, title, data, file=found, figure=draw, size=(9, 9))

@@ -12,7 +12,6 @@ from feemodel.cli.parameters import (
     TransactionsFile,
     default_of,
     flag,
-    read_columns,
     whole,
 )
 from feemodel.cli.subjects import read_transaction_file
@@ -38,8 +37,8 @@ def command(
 
     from feemodel.sizes._lzss import packed_size
 
-    read = read_transaction_file(transactions, read_columns(columns))
-    payloads, said = read.payloads(form), list(read.said)
+    read = read_transaction_file(transactions, columns)
+    payloads, said = [one.measured(form) for one in read.sent], list(read.said)
     if form == "signed" and (bare := sum(one.signature is None for one in read.sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
     named = CODECS if all else {}
@@ -72,8 +71,8 @@ def train(
     file: Path,
 ) -> Answer:
     """Train a zstd dictionary on every second transaction of a file, and test it on the others."""
-    read = read_transaction_file(transactions, read_columns(columns))
-    payloads = read.payloads("sender_unsigned")
+    read = read_transaction_file(transactions, columns)
+    payloads = [one.measured("sender_unsigned") for one in read.sent]
     samples, rest = payloads[::2], payloads[1::2]
     dictionary = train_dictionary(samples, size=size)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))

@@ -1,12 +1,13 @@
 """Transactions and calls from the command line, a file or standard input."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feemodel.cli import STDIN, UsageError
+from feemodel.cli.parameters import read_columns
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, intrinsic_gas, parse_transaction
@@ -62,26 +63,22 @@ class TransactionFile(NamedTuple):
     sent: list[Transaction]
     said: list[str]  #: notes on assumptions and on left-out transactions
 
-    def payloads(self, form: str) -> list[bytes]:
-        """Return the bytes of the transactions in the encoding whose compressed size is measured."""
-        return [one.measured(form) for one in self.sent]
-
 
 def read_transaction_file(
-    path: str, columns: Mapping[str, str] | None = None, *, set_code: bool = False, gas_used: bool = False
+    path: str, columns: Sequence[str] = (), *, set_code: bool = False, gas_used: bool = False
 ) -> TransactionFile:
     """Read the transactions of a file. Errors name the unreadable row.
 
     Parameters
     ----------
     path : the file.
-    columns : names of columns, as in `feemodel.io.read_transactions`.
+    columns : values `FIELD=NAME[:gwei]` of `--columns`.
     set_code : whether transactions of type 4 are included.
     gas_used : whether to leave out transactions without gas used, unless that of all transactions is unknown.
     """
     from feemodel.io import read_transactions
 
-    read = read_transactions(path, columns=columns)
+    read = read_transactions(path, columns=read_columns(columns))
     table = read[priced_rows(read, set_code=set_code)]
     said, left_out = [], len(read) - len(table)
     if left_out:
@@ -115,9 +112,7 @@ def priced_rows(table: "pd.DataFrame", *, set_code: bool = False) -> list[bool]:
     return [is_missing(kind) or kind != kind or read_type("type", kind, maximum=MAX_TYPE) in priced for kind in kinds]
 
 
-def read_workload(
-    path: str, codec: "Codec", columns: Mapping[str, str] | None = None, *, packed: bool = False
-) -> "Workload":
+def read_workload(path: str, codec: "Codec", columns: Sequence[str] = (), *, packed: bool = False) -> "Workload":
     """Return the sizes and the gas of the transactions of a file; transactions without gas used are left out."""
     from feemodel.simulation.surfaces import Workload
 

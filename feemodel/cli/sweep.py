@@ -103,7 +103,10 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
             "results": ranges, "attributes": result.attrs, "file": None if file is None else str(file)}  # fmt: skip
     axes = " × ".join(f"{size:,} {name}" for name, size in result.sizes.items()) or "one value"
     title = f"{evaluations:,} evaluations of {result.attrs['function']} in {seconds:.2f} s: {axes}"
-    rows = [{"result": name, "unit": result[name].attrs.get("units", ""), **row} for name, row in ranges.items()]
+    rows = [
+        {"result": name.replace("_", " "), "unit": result[name].attrs.get("units", ""), **row}
+        for name, row in ranges.items()
+    ]
     notes = [f"{name}: {value}" for name, value in result.attrs.items() if name not in ("evaluations", "function")]
     return Answer(data, [Table(title, rows)], notes, file=result)
 
