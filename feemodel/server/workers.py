@@ -18,7 +18,7 @@ from feemodel.errors import FeeModelError
 from feemodel.server.loaded import Loaded
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
 BACKLOG = 2_048  # maximum number of connections waiting to be accepted
 IDLE_SECONDS = 15  # time after which an idle connection is closed; nginx closes its own earlier, see deploy/nginx.conf
@@ -36,7 +36,7 @@ def listening(host: str, port: int) -> socket.socket:
         raise FeeModelError(f"{host}:{port}: {os.strerror(error.errno or 0)}") from None
 
 
-def application() -> "Starlette":
+def application() -> "ASGIApp":
     """Return the application of a process, made from what the parent has read before the start."""
     loaded: Loaded = pickle.loads(Path(os.environ[LOADED]).read_bytes())
     set_up_log(loaded.settings.log)
