@@ -18,7 +18,7 @@ FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
 GAP = 3  # characters between two columns
-LONGEST_WORD = 23  # characters of a word that is not broken
+LONGEST_WORD = 20  # characters of a word that is not broken
 NUMBER = re.compile(r"[-+.,\d]*(e[-+]?\d+)?[%×?]?")
 
 
