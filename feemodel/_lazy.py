@@ -1,11 +1,9 @@
 """Lazy imports: public names of a package that are imported when they are first used."""
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Any
 
 
@@ -16,8 +14,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     modules of the package become attributes. `__all__` is the list of public names.
 
     >>> get, names = lazy_names("feemodel.rollups")
-    >>> get("rule").__module__, get("optimism").__name__, "rule" in names(), "optimism" in names()
-    ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True, True)
+    >>> get("rule").__module__, get("optimism").__name__, "rule" in names()
+    ('feemodel.rollups.rules', 'feemodel.rollups.optimism', True)
     """
 
     @cache
@@ -47,8 +45,4 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
                 raise missing_extra(f"{package}.{name}", error) from None
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    def names() -> list[str]:
-        modules = {found.name for found in iter_modules(sys.modules[package].__path__)}
-        return sorted({*homes(), *modules})
-
-    return get, names
+    return get, lambda: sorted(homes())

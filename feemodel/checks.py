@@ -6,7 +6,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType, UnionType
 from typing import Any, NoReturn, TypeAlias, TypeVar, get_args
 
@@ -23,7 +23,6 @@ MAPPINGS = (dict, Mapping)  # `isinstance` is faster for a dict if `dict` is lis
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
 Kind = TypeVar("Kind")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> int | WholeArray:
@@ -216,13 +215,6 @@ def check_indexes(values: Mapping[str, Any]) -> None:
     for name, index in indexes.items():
         if not index.equals(next(iter(indexes.values()))):
             raise InvalidInput(", ".join(map(str, indexes)), "expected Series with equal indexes", name)
-
-
-def function(name: str, value: Function) -> Function:
-    """Check and return a callable."""
-    if not callable(value):
-        raise InvalidInput(name, "expected a function", value)
-    return value
 
 
 def check_plausible(

@@ -253,11 +253,9 @@ def _by_elements(
         numbers = {name: array[index].item() for name, array in arrays.items()}
         try:
             like = function(**{**arguments, **numbers})
-        except InvalidInput as error:
-            raise type(error)(error.name, error.reason, error.value, index) from None
-        except OverflowError as error:
-            large = _overflow(error, function, numbers)
-            raise Int64Overflow(large.name, large.reason, large.value, index) from None
+        except (InvalidInput, OverflowError) as error:
+            named = _overflow(error, function, numbers)
+            raise type(named)(named.name, named.reason, named.value, index) from None
         rows.append(_leaves(like))
         for leaf in rows[-1]:
             if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
@@ -295,7 +293,7 @@ def _plain(leaf: Any) -> Any:
     return leaf
 
 
-def _overflow(error: OverflowError, function: Callable[..., Any], arguments: Mapping[str, Any]) -> InvalidInput:
+def _overflow(error: Exception, function: Callable[..., Any], arguments: Mapping[str, Any]) -> InvalidInput:
     """Return the error for an integer that is too large, with the name of the argument."""
     if isinstance(error, InvalidInput):
         return error

@@ -7,7 +7,7 @@ page "quantities" read the annotation; a unit is written nowhere else.
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, get_args
 
-from feemodel.checks import UINT64_MAX, real, whole
+from feemodel.checks import real, whole
 from feemodel.exact import require
 
 #: A Python int, an array of integers, a Series or a DataArray. `Real` is the same of doubles.
@@ -131,7 +131,6 @@ WholeNumber = Annotated[Whole, Quantity("1", "number")]
 Seconds = Annotated[Whole, Quantity("s", "time")]
 Divisor = Annotated[Whole, Quantity("1", "divisor", minimum=1)]
 Millionths = Annotated[Whole, Quantity("1e-6", "factor in millionths")]
-Uint64 = Annotated[Whole, Quantity("1", "unsigned integer of 64 bits", maximum=UINT64_MAX)]
 
 Margin = Annotated[Real, Quantity("1", "safety factor", double=True)]
 Ratio = Annotated[Real, Quantity("1", "ratio", double=True)]

@@ -125,7 +125,7 @@ def _describe(found: dict[str, str], path: str, value: Any) -> None:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         found[path] = repr(value)
     elif isinstance(value, np.ndarray) and value.dtype != object:
-        digest = hashlib.sha256(np.ascontiguousarray(value)).hexdigest()
+        digest = hashlib.sha256(value.tobytes()).hexdigest()
         found[path] = f"{_shown(value.tolist())} {value.dtype} {value.shape} {digest}"
     elif isinstance(value, Mapping):
         for key, item in value.items():
