@@ -171,16 +171,9 @@ def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
 
 
 def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """Compute `feemodel.priority_fee` of inputs that broadcast to `out`.
+    """Compute `feemodel.priority_fee` of inputs by name that broadcast to `out`, a contiguous int64 array.
 
-    Parameters
-    ----------
-    inputs : arguments of `feemodel.priority_fee` by name.
-    out : contiguous int64 array with at least one axis, which is written to [wei / gas].
-
-    Returns
-    -------
-    bool: whether all elements were in the proven range; if not, `out` is undefined.
+    Return whether all elements were in the proven range; if not, `out` is undefined.
 
     >>> fees = np.empty((2, 1), dtype=np.int64)
     >>> costs = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": np.array([[1.0], [1.2]])}

@@ -15,7 +15,7 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
@@ -72,7 +72,6 @@ class Zstd:
         the length of the payload.
     magicless : whether to leave out the magic number, the first 4 bytes of a frame.
     content_size : whether to write the payload's length into the frame's header.
-    checksum : whether to end the frame with a checksum of 4 bytes.
     capped : whether to limit the size to the length of the payload, as for a rollup that publishes a payload
         uncompressed if compression does not make the payload shorter.
 
@@ -88,7 +87,6 @@ class Zstd:
     window_log: int | None = None
     magicless: bool = True
     content_size: bool = False
-    checksum: bool = False
     capped: bool = True
     name: ClassVar[str] = "zstd"
 
@@ -99,15 +97,11 @@ class Zstd:
         if self.dictionary is not None:
             _check_dictionary(self.dictionary, self.level)
 
-    @cached_property
-    def _parameters(self) -> tuple[Any, ...]:
-        return self.level, self.dictionary, self.window_log, self.magicless, self.content_size, self.checksum
-
     def size(self, data: Payload) -> int:
         """Return the size of one payload [byte]."""
         if type(data) is not bytes:
             data = payload_bytes(data)
-        length = len(_this_thread.compressor(*self._parameters).compress(data))
+        length = len(_this_thread.compressor(self).compress(data))
         return min(length, len(data)) if self.capped else length
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
@@ -115,12 +109,12 @@ class Zstd:
         chunk = payload_list(payloads)
         if not any(chunk):  # multi_compress_to_buffer raises an error if all payloads are empty
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
-        compressed = lengths_of(_this_thread.compressor(*self._parameters).multi_compress_to_buffer(chunk, threads=1))
+        compressed = lengths_of(_this_thread.compressor(self).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
 
     def compress(self, data: Payload) -> bytes:
         """Return the compressed frame of a payload."""
-        return _this_thread.compressor(*self._parameters).compress(payload_bytes(data))
+        return _this_thread.compressor(self).compress(payload_bytes(data))
 
 
 class _ThisThread(threading.local):
@@ -130,19 +124,16 @@ class _ThisThread(threading.local):
         self.compressor = lru_cache(maxsize=8)(_zstd_compressor)
 
 
-def _zstd_compressor(
-    level: int, dictionary: bytes | None, window_log: int | None, magicless: bool, content_size: bool, checksum: bool
-) -> zstandard.ZstdCompressor:
+def _zstd_compressor(codec: Zstd) -> zstandard.ZstdCompressor:
     # If only the level is set, libzstd chooses the other parameters by the length of each payload.
     parameters = zstandard.ZstdCompressionParameters(
-        compression_level=level,
-        window_log=window_log or 0,
-        format=zstandard.FORMAT_ZSTD1_MAGICLESS if magicless else zstandard.FORMAT_ZSTD1,
-        write_content_size=content_size,
-        write_checksum=checksum,
+        compression_level=codec.level,
+        window_log=codec.window_log or 0,
+        format=zstandard.FORMAT_ZSTD1_MAGICLESS if codec.magicless else zstandard.FORMAT_ZSTD1,
+        write_content_size=codec.content_size,
         write_dict_id=False,
     )
-    trained = None if dictionary is None else zstandard.ZstdCompressionDict(dictionary)
+    trained = None if codec.dictionary is None else zstandard.ZstdCompressionDict(codec.dictionary)
     return zstandard.ZstdCompressor(dict_data=trained, compression_params=parameters)
 
 
@@ -275,7 +266,7 @@ def get_codec(codec: str | Codec) -> Codec:
     InvalidInput : an unknown name; "lzss", which needs a dictionary; or an object that is not a codec.
 
     >>> get_codec("zstd")
-    Zstd(level=3, window_log=None, magicless=True, content_size=False, checksum=False, capped=True)
+    Zstd(level=3, window_log=None, magicless=True, content_size=False, capped=True)
     """
     if isinstance(codec, str):
         if codec in CODECS:

@@ -29,19 +29,11 @@ SHORT_MATCH, LONGEST_MATCH = 6, 262  # values of (match length − 3) from which
 
 @cached_njit(nogil=True)
 def fastlz_lengths(data: Any, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the length of the FastLZ stream of each payload `data[bounds[k]:bounds[k + 1]]`.
+    """Return the length of the FastLZ stream of each payload `data[bounds[k]:bounds[k + 1]]` [byte].
 
-    The hash table is not reset between payloads. A table entry from an earlier payload counts as empty; in FastLZ, an
-    empty table entry stands for the index of the first byte of the payload.
-
-    Parameters
-    ----------
-    data : concatenated payloads: a uint8 array for the compiled function; `bytes` without numba.
-    bounds : int64 array with the start index of each payload, then the end index of the last payload.
-
-    Returns
-    -------
-    int64 array, one length for each payload [byte].
+    The data are a uint8 array for the compiled function, `bytes` without numba. The hash table is not reset between
+    payloads. A table entry from an earlier payload counts as empty; in FastLZ, an empty table entry stands for the
+    index of the first byte of the payload.
     """
     lengths = np.empty(len(bounds) - 1, dtype=np.int64)
     table = np.zeros(TABLE_SIZE, dtype=np.int64)

@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -29,7 +28,6 @@ from feemodel.sizes._lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGES
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
 FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
-CHUNK = 512  # number of payloads per call of the compiled function, together at most 128 MiB
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
 PUBLISHED_DICTIONARIES = MappingProxyType(
@@ -137,16 +135,12 @@ class Lzss:
         InvalidInput : a payload that is not bytes-like.
         LimitExceeded : a payload of more than 256 KiB.
         """
-        remaining, done = iter(payloads), 0
-        measured = [np.empty(0, dtype=np.int64)]
-        while chunk := payload_list(islice(remaining, CHUNK), done):
-            raw, plain = self._raw_sizes(chunk), lengths_of(chunk)
-            measured.append(np.where(raw > plain, plain + HEADER_BYTES, raw))
-            done += len(chunk)
-        return np.concatenate(measured)
+        listed = payload_list(payloads)
+        raw, plain = self._raw_sizes(listed), lengths_of(listed)
+        return np.where(raw > plain, plain + HEADER_BYTES, raw)
 
     def _raw_sizes(self, payloads: Sequence[Any]) -> Sizes:
-        longest = max(map(len, payloads))
+        longest = max(map(len, payloads), default=0)
         if longest > LONGEST_INPUT:
             raise LimitExceeded(
                 f"a payload of {longest:,} bytes is longer than the maximum of the compressor, {LONGEST_INPUT:,} bytes"

@@ -40,7 +40,7 @@ class PlainLzss:
 
     def sizes(self, payloads: Sequence[bytes]) -> list[int]:
         """Return the compressed size of each payload [byte]."""
-        start, longest = len(self._dictionary), max(map(len, payloads))
+        start, longest = len(self._dictionary), max(map(len, payloads), default=0)
         previous = _items(np.concatenate([self._previous, np.empty(longest, dtype=np.int64)]))
         sizes = []
         for payload in payloads:
@@ -57,14 +57,10 @@ def _items(array: Any) -> Any:
 
 @cached_njit(nogil=True)
 def _enter(data: Any, start: int, latest: Any, previous: Any) -> None:
-    """Enter the positions from `start` on into two tables.
+    """Enter the positions of `data` from `start` on into the tables of the latest and of the previous positions.
 
-    Parameters
-    ----------
-    data : the dictionary, then the payload.
-    latest : for each key, the latest position with this key, or -1. The key of a position is a hash of the four bytes
-        that start there, or stands for a reserved byte.
-    previous : the latest earlier position with the same key as each position, or -1.
+    Both tables have the latest (earlier) position with the same key, or -1. The key of a position is a hash of the four
+    bytes that start there, or stands for a reserved byte.
     """
     for i in range(start, len(data)):
         if data[i] >= FIRST_RESERVED:

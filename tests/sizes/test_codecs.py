@@ -33,7 +33,7 @@ DICTIONARY = b"".join(n.to_bytes(4, "big") for n in range(2000))
 ZSTDS = [
     Zstd(),
     Zstd(level=1, window_log=10),
-    Zstd(level=19, magicless=False, content_size=True, checksum=True),
+    Zstd(level=19, magicless=False, content_size=True),
     Zstd(capped=False),
     Zstd(dictionary=DICTIONARY),
     Zstd(dictionary=DICTIONARY, window_log=12, content_size=True, capped=False),
@@ -108,11 +108,10 @@ def test_streams_decompress(codec: Brotli | Deflate, decompress: Callable[[bytes
 
 
 def test_framing_costs_what_the_format_says() -> None:
-    """Magic number 4 bytes, checksum 4; a content size below 256 takes the byte that the window descriptor had."""
+    """Magic number 4 bytes; a content size below 256 takes the byte that the window descriptor had."""
     data = bytes(200)
 
     assert Zstd().size(data) + 4 == Zstd(magicless=False).size(data)
-    assert Zstd().size(data) + 4 == Zstd(checksum=True).size(data)
     assert Zstd().size(data) == Zstd(content_size=True).size(data)
     assert Deflate().size(data) + 6 == Deflate(zlib_header=True).size(data)
 

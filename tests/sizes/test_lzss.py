@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from feemodel import _compiled, _extras
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
-from feemodel.sizes import _lzss as lzss
 from feemodel.sizes._codecs import compressed_sizes
 from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
 from feemodel.sizes._lzss_plain import PlainLzss
@@ -218,10 +217,9 @@ def test_a_codec_is_pickled_after_its_first_call():
     assert codec.size(BLOCK) == pickle.loads(pickle.dumps(codec)).size(BLOCK)
 
 
-def test_sizes_of_any_iterable_in_chunks(monkeypatch):
+def test_sizes_of_any_iterable():
     payloads = [seeded(n, n) for n in range(50)]
     expected = [CODECS["words"].size(payload) for payload in payloads]
-    monkeypatch.setattr(lzss, "CHUNK", 7)
     assert expected == CODECS["words"].sizes(iter(payloads)).tolist()
     assert expected == CODECS["words"].sizes(np.array(payloads, dtype=object)).tolist()
     assert expected == compressed_sizes(payloads, CODECS["words"], threads=2).tolist()
