@@ -357,8 +357,6 @@ class Node:
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
     backoff : pause before the first retry; the pause doubles with each further retry [s].
-    connections : maximum number of open connections.
-    max_response : maximum size of a decompressed response [byte].
 
     Raises
     ------
@@ -372,17 +370,13 @@ class Node:
         timeout: float = 10.0,
         retries: int = 4,
         backoff: float = 0.25,
-        connections: int = 8,
-        max_response: int = MAX_RESPONSE,
     ) -> None:
         real_scalar("timeout", timeout, minimum=0.001, unit="seconds")
         real_scalar("backoff", backoff, unit="seconds")
         whole_scalar("retries", retries)
-        whole_scalar("connections", connections, minimum=1)
-        whole_scalar("max_response", max_response, minimum=1, unit="bytes")
         self._node = AsyncNode(
-            url, timeout=timeout, retries=retries, backoff=backoff, requests=connections, max_bytes=max_response,
-            held_bytes=connections * max_response, compressed=True,
+            url, timeout=timeout, retries=retries, backoff=backoff, max_bytes=MAX_RESPONSE,
+            held_bytes=8 * MAX_RESPONSE, compressed=True,
         )  # fmt: skip
         self.name, self._loop = self._node.name, _loop()
         weakref.finalize(self, _end, self._node, self._loop)
