@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from itertools import groupby
-from operator import attrgetter
-from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -13,7 +10,7 @@ from feemodel import __version__
 from feemodel.ethereum import to_quantity
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer.inputs import EXAMPLE, POINTS, SOURCES, defaults_of, to_wire
-from feemodel.io.shipped import L1_FEES, L1Sample, shipped_l1_samples
+from feemodel.io.shipped import L1_FEES, l1_fees_by_day
 from feemodel.linea.parameters import LINEA_PRESETS, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, form_of
 from feemodel.rollups.chains import CHAINS
@@ -69,24 +66,19 @@ def shipped_days() -> list[dict[str, Any]]:
     >>> [day["date"] for day in shipped_days()]
     ['2026-01-10', '2026-01-28', '2026-02-05']
     """
-    by_day = ((day, list(group)) for day, group in groupby(shipped_l1_samples(), key=attrgetter("day")))
-    means = [
-        L1Sample(day, fmean(one.base_fee for one in group), fmean(one.blob_base_fee for one in group))
-        for day, group in by_day
-        if len(group) >= DAY
-    ]
-    means.sort(key=lambda one: Submission().cost_per_byte(one.base_fee, one.blob_base_fee))
+    means = [(day, *fees.mean(axis=0).tolist()) for day, fees in l1_fees_by_day().items() if len(fees) >= DAY]
+    means.sort(key=lambda one: Submission().cost_per_byte(*one[1:]))
     chosen = {"Calm day": means[0], "Median day": means[len(means) // 2], "Most expensive day": means[-1]}
     return [
         {
             "name": label.lower().replace(" ", "-"),
             "label": label,
-            "date": sample.time,
-            "l1BaseFee": to_quantity(_four_digits(sample.base_fee)),
-            "blobBaseFee": to_quantity(_four_digits(sample.blob_base_fee)),
+            "date": day,
+            "l1BaseFee": to_quantity(_four_digits(base_fee)),
+            "blobBaseFee": to_quantity(_four_digits(blob_base_fee)),
             "source": f"Ethereum mainnet, means over every tenth block, to four digits; {L1_FEES}",
         }
-        for label, sample in chosen.items()
+        for label, (day, base_fee, blob_base_fee) in chosen.items()
     ]
 
 

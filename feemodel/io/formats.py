@@ -130,14 +130,9 @@ def sources(found: Sequence[str], schema: Schema, given: Mapping[str, Source]) -
 
 def check_spelling(found: Iterable[str], schema: Schema, read: Mapping[str, Sequence[Source]]) -> None:
     """Raise `InvalidInput` for a name that is probably a misspelling of a column that the file lacks."""
-    chosen = {source.name for named in read.values() for source in named}
-    taken = chosen | {column.name for column in schema.columns} | _NOT_READ
-    absent = {
-        name: column.name
-        for column in schema.columns
-        if column.name not in read
-        for name in names_of(schema, column.name)
-    }
+    taken = {source.name for named in read.values() for source in named} | _NOT_READ
+    lacking = [column.name for column in schema.columns if column.name not in read]
+    absent = {name: ours for ours in lacking for name in names_of(schema, ours)}
     for name in found:
         if name not in taken and (meant := misspelt(name, absent)) is not None:
             ours = absent[meant]

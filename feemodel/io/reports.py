@@ -106,10 +106,8 @@ def _receipts_by_nonce(run: Mapping[str, Any], sent: list[dict[str, Any]]) -> li
     waiting: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
     for index, one in enumerate(sequence("receipts", run.get("receipts", []))):
         receipt = _object(f"receipts[{index}]", one)
-        place = (
-            as_integer(f"receipts[{index}].{name}", receipt.get(name)) for name in ("blockNumber", "transactionIndex")
-        )
-        block, position = place
+        block = as_integer(f"receipts[{index}].blockNumber", receipt.get("blockNumber"))
+        position = as_integer(f"receipts[{index}].transactionIndex", receipt.get("transactionIndex"))
         waiting.setdefault(_address(receipt, "from"), []).append((block, position, receipt))
     for queue in waiting.values():
         queue.sort(key=lambda row: row[:2])

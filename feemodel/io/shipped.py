@@ -3,9 +3,10 @@
 import csv
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from feemodel._extras import need
 from feemodel.errors import InvalidInput, UnreadableFile
@@ -15,26 +16,6 @@ if TYPE_CHECKING:
 
 TRANSACTIONS, L1_FEES = "linea_transactions.csv", "l1_fees_2026-01-07_2026-02-06.csv"
 MONTH = "2026-01-07 to 2026-02-06"  # days of the L1 fees
-
-
-class L1Fees(NamedTuple):
-    """Base fee and blob base fee of L1 at the same point in time [wei / gas]."""
-
-    base_fee: int
-    blob_base_fee: int
-
-
-class L1Sample(NamedTuple):
-    """Means of L1 fees over ten minutes [wei / gas]."""
-
-    time: str  #: UTC, ISO 8601
-    base_fee: float
-    blob_base_fee: float
-
-    @property
-    def day(self) -> str:
-        """Day of the sample, UTC, ISO 8601."""
-        return self.time[:10]
 
 
 def shipped_path(name: str) -> Path:
@@ -66,8 +47,8 @@ def read_shipped_transactions() -> "pd.DataFrame":
     return pd.read_csv(shipped_path(TRANSACTIONS)).convert_dtypes()
 
 
-def typical_l1_fees(name: str = "at", timestamp: int | None = None) -> L1Fees:
-    """Return the median L1 fees of the shipped month, or of one of its days (UTC) [wei / gas].
+def typical_l1_fees(name: str = "at", timestamp: int | None = None) -> tuple[int, int]:
+    """Return the median L1 base fee and blob base fee of the shipped month, or of one of its days (UTC) [wei / gas].
 
     Parameters
     ----------
@@ -76,31 +57,32 @@ def typical_l1_fees(name: str = "at", timestamp: int | None = None) -> L1Fees:
 
     Raises `InvalidInput` for a day outside the month.
 
-    >>> typical_l1_fees(), typical_l1_fees("at", 1_769_904_000).base_fee
-    (L1Fees(base_fee=69335406, blob_base_fee=4002699), 153278231)
+    >>> typical_l1_fees(), typical_l1_fees("at", 1_769_904_000)[0]
+    ((69335406, 4002699), 153278231)
     """
-    chosen = samples = shipped_l1_samples()
+    by_day = l1_fees_by_day()
+    chosen = [*by_day.values()]
     if timestamp is not None:
         day = datetime.fromtimestamp(timestamp, UTC).date().isoformat()
-        chosen = [one for one in samples if one.day == day]
-        if not chosen:
-            reason = f"expected a day from {samples[0].day} to {samples[-1].day}, or values for both L1 fees"
+        if day not in by_day:
+            reason = f"expected a day from {min(by_day)} to {max(by_day)}, or values for both L1 fees"
             raise InvalidInput(name, reason, day)
-    fees = np.array([(one.base_fee, one.blob_base_fee) for one in chosen])
-    return L1Fees(*map(round, np.median(fees, axis=0).tolist()))
+        chosen = [by_day[day]]
+    base_fee, blob_base_fee = np.median(np.concatenate(chosen), axis=0).tolist()
+    return round(base_fee), round(blob_base_fee)
 
 
-def shipped_l1_samples() -> list[L1Sample]:
-    """Return the samples of `read_shipped_l1_fees` without using pandas.
+def l1_fees_by_day() -> dict[str, NDArray[np.float64]]:
+    """Return base fees and blob base fees of `read_shipped_l1_fees` for each day, without using pandas [wei / gas].
 
-    >>> samples = shipped_l1_samples()
-    >>> len(samples), samples[0].day
-    (4341, '2026-01-07')
+    >>> l1_fees_by_day()["2026-01-08"].shape
+    (144, 2)
     """
+    by_day: dict[str, list[tuple[float, float]]] = {}
     with shipped_path(L1_FEES).open(encoding="utf-8", newline="") as file:
-        return [
-            L1Sample(row["time"], float(row["base_fee"]), float(row["blob_base_fee"])) for row in csv.DictReader(file)
-        ]
+        for row in csv.DictReader(file):
+            by_day.setdefault(row["time"][:10], []).append((float(row["base_fee"]), float(row["blob_base_fee"])))
+    return {day: np.array(fees) for day, fees in by_day.items()}
 
 
 def read_shipped_l1_fees() -> "pd.DataFrame":
