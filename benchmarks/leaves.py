@@ -20,9 +20,10 @@ from benchmarks.ledger import CODE, CONTRACT, _peak_memory
 from benchmarks.server import SECONDS, WARM_UP, load
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, BlockChanges, SlotChange
 from feemodel.ledger.maintenance import back_up, verify
 from feemodel.ledger.scheme import POSEIDON2
+from tests.helpers.ledger_blocks import allocated
 from tests.system.client import port_of, post, run
 from tests.system.processes import tree
 from tests.system.start import serving
@@ -100,9 +101,9 @@ def _address(number: int) -> bytes:
     return hashlib.blake2b(number.to_bytes(8), digest_size=20).digest()
 
 
-def _accounts(size: int) -> Iterator[GenesisAccount]:
-    yield GenesisAccount(CONTRACT, 1, 0, CODE, SLOTS)
-    yield from (GenesisAccount(_address(number), 0, number) for number in range(size - 1))
+def _accounts(size: int) -> Iterator[AccountChange]:
+    yield allocated(CONTRACT, 1, 0, CODE, SLOTS)
+    yield from (allocated(_address(number), 0, number) for number in range(size - 1))
 
 
 def _import(path: Path, size: int) -> tuple[float, float, float, int]:

@@ -17,9 +17,10 @@ from benchmarks import interleaved, per_item, ratio
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis, plain_hashes
-from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.hashing import pieces
 from feemodel.ledger.scheme import POSEIDON2
+from tests.helpers.ledger_blocks import allocated
 
 CODE = bytes.fromhex("600160020300")
 CONTRACT = b"\xc0" * 20
@@ -70,7 +71,7 @@ def genesis(folder: Path) -> None:
 def block_of_slots(folder: Path, slots: int = 100_000, touched: int = 1_000) -> None:
     """Import blocks that change slots of one storage tree, each durably."""
     values = {number.to_bytes(32): 1 for number in range(slots)}
-    account = GenesisAccount(CONTRACT, 1, 0, CODE, values)
+    account = allocated(CONTRACT, 1, 0, CODE, values)
     choice = random.Random(1)
     times = []
     with Store(folder / "slots.db") as store:
@@ -194,8 +195,8 @@ def _address(number: int) -> bytes:
     return keccak256(number.to_bytes(8))[:20]
 
 
-def _accounts(size: int) -> Iterator[GenesisAccount]:
-    return (GenesisAccount(_address(number), 0, number) for number in range(size))
+def _accounts(size: int) -> Iterator[AccountChange]:
+    return (allocated(_address(number), 0, number) for number in range(size))
 
 
 def _stored_bytes(store: Store) -> int:
@@ -207,7 +208,7 @@ def _stored_bytes(store: Store) -> int:
 
 def _million(path: str) -> tuple[float, int]:
     POSEIDON2.digest(bytes(32))  # compile or load the kernel before measuring
-    contract = GenesisAccount(CONTRACT, 1, 0, CODE, {number.to_bytes(32): 1 for number in range(1_000)})
+    contract = allocated(CONTRACT, 1, 0, CODE, {number.to_bytes(32): 1 for number in range(1_000)})
     accounts = [contract, *_accounts(MILLION - 1)]
     with Store(path) as store:
         started = time.perf_counter()

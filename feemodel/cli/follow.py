@@ -87,11 +87,11 @@ def _create(
         part = Path(folder) / path.name
         with ledger.Store(part, hashing=hashing) as store:
             if genesis is not None:
-                ledger.import_genesis(store, ledger.read_genesis(genesis), final=final)
                 with reading(genesis):
-                    chain_id = genesis_chain_id(parse_json(contents(genesis)))
-                if chain_id is not None:
-                    store.set_chain_id(chain_id)
+                    document = parse_json(contents(genesis))
+                    ledger.import_genesis(store, ledger.parse_genesis(document), final=final)
+                    if (chain_id := genesis_chain_id(document)) is not None:
+                        store.set_chain_id(chain_id)
             elif first is not None:
                 ledger.import_block(store, first, final=final)
         os.link(part, path)  # an error if another process has created the file

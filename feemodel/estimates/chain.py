@@ -22,7 +22,7 @@ from feemodel.execution._forks import FORKS, Fork
 from feemodel.execution._state import Account, Block, CallState
 from feemodel.io.files import opened, parse_json, reading
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger.blocks import GenesisAccount, import_genesis
+from feemodel.ledger.blocks import AccountChange, import_genesis
 from feemodel.ledger.files import genesis_chain_id, parse_genesis
 from feemodel.ledger.store import Store
 
@@ -155,9 +155,10 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
     }
 
 
-def _account(account: GenesisAccount) -> Account:
-    slots = {int.from_bytes(slot): value for slot, value in account.storage.items()}
-    return Account(balance=account.balance, nonce=account.nonce, code=account.code, storage=slots)
+def _account(allocated: AccountChange) -> Account:
+    slots = {int.from_bytes(slot): value for slot, _, value in allocated.storage}
+    nonce, balance, _ = allocated.after or (0, 0, b"")
+    return Account(balance=balance, nonce=nonce, code=allocated.code or b"", storage=slots)
 
 
 def _fork_at(config: Mapping[str, Any], block: Block) -> Fork:
@@ -170,8 +171,7 @@ def _fork_at(config: Mapping[str, Any], block: Block) -> Fork:
 
 def _number(document: Mapping[str, Any], name: str, default: int | None = None) -> int:
     """Return a number of a genesis file, written as a JSON number, decimal text or hexadecimal text."""
-    value = document.get(name)
-    if value is None and default is not None:
+    if (value := document.get(name)) is None and default is not None:
         return default
     return from_number(value, f"genesis.{name}", maximum=UINT256_MAX)
 

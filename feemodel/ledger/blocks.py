@@ -14,7 +14,6 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
@@ -72,16 +71,6 @@ class BlockChanges(NamedTuple):
     accounts: tuple[AccountChange, ...]
     hash: bytes | None = None
     parent_hash: bytes | None = None
-
-
-class GenesisAccount(NamedTuple):
-    """Account of the genesis allocation: nonce, balance [wei], code, and the values of the storage slots [32 bytes]."""
-
-    address: bytes
-    nonce: int = 0
-    balance: int = 0
-    code: bytes = b""
-    storage: Mapping[bytes, int] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -151,14 +140,14 @@ def import_block(store: Store, block: BlockChanges, *, final: bool = False) -> S
 
 
 def import_genesis(
-    store: Store, accounts: Iterable[GenesisAccount], *, block_hash: bytes | None = None, final: bool = False
+    store: Store, accounts: Iterable[AccountChange], *, block_hash: bytes | None = None, final: bool = False
 ) -> StoredBlock:
     """Import an allocation as block 0 of an empty store. The accounts must fit in memory, about 2 kB each.
 
     Parameters
     ----------
     store : empty ledger, open for writing.
-    accounts : accounts in any order, each address once.
+    accounts : accounts in any order, each address once, such as the accounts that `parse_genesis` yields.
     block_hash : hash of the genesis block [32 bytes], or `None` if unknown.
     final : whether the block is final.
 
@@ -172,24 +161,16 @@ def import_genesis(
     UnreadableFile : the disk is full or fails.
 
     >>> import tempfile
+    >>> five = AccountChange(bytes(20), after=AccountFields(0, 5, EMPTY_KECCAK))
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
-    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)])
+    ...     block = import_genesis(store, [five])
     ...     print(block.number, store.account(0, bytes(20)).balance)
     0 5
     """
     collects = gc.isenabled()
     gc.disable()  # the collector would scan millions of objects, which have no cycles, again and again
     try:
-        changes = tuple(
-            AccountChange(
-                address,
-                after=AccountFields(nonce, balance, keccak256(code) if code else EMPTY_KECCAK),
-                code=code or None,
-                storage=tuple(SlotChange(slot, 0, value) for slot, value in storage.items()),
-            )
-            for address, nonce, balance, code, storage in accounts
-        )
-        block = import_block(store, BlockChanges(0, changes, block_hash), final=final)
+        block = import_block(store, BlockChanges(0, tuple(accounts), block_hash), final=final)
     finally:
         if collects:
             gc.enable()

@@ -55,14 +55,12 @@ class Database:
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows."""
-        return [row for part in self.each(query, values) for row in part]
+        return [*self.each(query, values)]
 
-    def each(self, query: str, values: Sequence[Any] = (), *, size: int = 10_000) -> Iterator[list[Any]]:
-        """Yield the rows that a query returns, at most `size` rows at a time."""
+    def each(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the rows that a query returns."""
         with self._named_errors():
-            cursor = self._connection.execute(query, values)
-            while part := cursor.fetchmany(size):
-                yield part
+            yield from self._connection.execute(query, values)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute a statement for each row of values."""

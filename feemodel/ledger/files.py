@@ -24,7 +24,6 @@ Source of the trie logs: `TrieLogLayerConverter` of Consensys/shomei at 3f47bed;
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -47,38 +46,12 @@ from feemodel.ethereum._quantities import (
 )
 from feemodel.ethereum._transaction_fields import misspelt
 from feemodel.io.files import contents, opened, parse_json, reading
-from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
+from feemodel.ledger.scheme import EMPTY_KECCAK
 
 BLOCK_FIELDS = {"number", "hash", "parentHash", "accounts"}
 GENESIS_FIELDS = {"balance", "nonce", "code", "storage"}
 ACCOUNT_FIELDS = {"before", "after", "code", "cleared", "storage"}
-
-
-def read_genesis(path: str | Path) -> Iterator[GenesisAccount]:
-    """Read the allocation of a geth genesis file.
-
-    Parameters
-    ----------
-    path : plain or gzipped JSON.
-
-    Returns
-    -------
-    Iterator over the accounts, in the order of the file.
-
-    Raises
-    ------
-    UnreadableFile : the file is missing, its JSON is invalid, or an account is invalid; the message names the file and
-        the account.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "genesis.json")
-    ...     _ = path.write_text('{"alloc": {"0x1111111111111111111111111111111111111111": {"balance": "5"}}}')
-    ...     [account.balance for account in read_genesis(path)]
-    [5]
-    """
-    with reading(path):
-        yield from parse_genesis(parse_json(contents(path)))
 
 
 def read_blocks(path: str | Path) -> Iterator[BlockChanges]:
@@ -144,31 +117,27 @@ def read_proof(path: str | Path) -> dict[str, Any]:
     return proof
 
 
-def parse_genesis(genesis: Any) -> Iterator[GenesisAccount]:
-    """Parse the allocation of a geth genesis object; numbers may be decimal or hexadecimal, as in geth.
+def parse_genesis(genesis: Any) -> Iterator[AccountChange]:
+    """Parse the allocation of a geth genesis object, as changes of block 0.
 
-    Slots and values of 64 digits may be written without 0x, as in Besu's documentation. Unknown fields, such as a
-    comment, are ignored.
+    Numbers may be decimal or hexadecimal, as in geth. Slots and values of 64 digits may be written without 0x, as in
+    Besu's documentation. Unknown fields, such as a comment, are ignored. `import_genesis` refuses an address or a slot
+    that occurs twice.
 
     Raises `InvalidInput` for an invalid account, or a field that is probably misspelt.
 
     >>> [account] = parse_genesis({"alloc": {"11" * 20: {"balance": "5"}}})
-    >>> account.address == b"\\x11" * 20, account.balance
+    >>> account.address == b"\\x11" * 20, account.after.balance
     (True, 5)
     """
     alloc = genesis.get("alloc") if isinstance(genesis, dict) else None
     if not isinstance(alloc, dict):
         raise InvalidInput("genesis", "expected an object with alloc", genesis)
-    seen = set()
     for text, fields in alloc.items():
-        account = _genesis_account(text, fields)
-        if account.address in seen:
-            raise InvalidInput(f"alloc {text}", "expected each address only once", text)
-        seen.add(account.address)
-        yield account
+        yield _genesis_account(text, fields)
 
 
-def _genesis_account(text: str, fields: Any) -> GenesisAccount:
+def _genesis_account(text: str, fields: Any) -> AccountChange:
     name = f"alloc {text}"
     if not isinstance(fields, dict) or "balance" not in fields:
         raise InvalidInput(name, "expected an object with balance", fields)
@@ -176,12 +145,19 @@ def _genesis_account(text: str, fields: Any) -> GenesisAccount:
         if (meant := misspelt(field, GENESIS_FIELDS - fields.keys())) is not None:
             raise InvalidInput(name, f"unknown field, did you mean {meant}?", field)
     nonce, code, storage = fields.get("nonce"), fields.get("code"), fields.get("storage")
-    return GenesisAccount(
+    code = from_hex("0x" if code is None else code, f"{name} code")
+    if not isinstance(storage, dict | None):
+        raise InvalidInput(f"{name} storage", "expected an object of slots", storage)
+    words = [[_genesis_word(word, f"{name} storage") for word in pair] for pair in (storage or {}).items()]
+    return AccountChange(
         address=address_bytes("0x" + (text[2:] if text[:2] in ("0x", "0X") else text), name),
-        nonce=from_number(0 if nonce is None else nonce, f"{name} nonce", maximum=UINT256_MAX),
-        balance=from_number(fields["balance"], f"{name} balance", maximum=UINT256_MAX),
-        code=from_hex("0x" if code is None else code, f"{name} code"),
-        storage=_genesis_storage(f"{name} storage", {} if storage is None else storage),
+        after=AccountFields(
+            nonce=from_number(0 if nonce is None else nonce, f"{name} nonce", maximum=UINT256_MAX),
+            balance=from_number(fields["balance"], f"{name} balance", maximum=UINT256_MAX),
+            keccak_code_hash=keccak256(code) if code else EMPTY_KECCAK,
+        ),
+        code=code or None,
+        storage=tuple(SlotChange(slot, 0, int.from_bytes(value)) for slot, value in words),
     )
 
 
@@ -257,18 +233,6 @@ def _slots(name: str, storage: Any) -> tuple[SlotChange, ...]:
     return tuple(changes)
 
 
-def _genesis_storage(name: str, storage: Any) -> dict[bytes, int]:
-    if not isinstance(storage, dict):
-        raise InvalidInput(name, "expected an object of slots", storage)
-    slots: dict[bytes, int] = {}
-    for text, value in storage.items():
-        slot = _genesis_word(text, name)
-        if slot in slots:
-            raise InvalidInput(name, "expected each slot only once", text)
-        slots[slot] = int.from_bytes(_genesis_word(value, name))
-    return slots
-
-
 def _genesis_word(text: Any, name: str) -> bytes:
     is_bare = isinstance(text, str) and len(text) == 2 * WORD_SIZE and not text.startswith("0x")
     return slot_bytes("0x" + text if is_bare else text, name)
@@ -290,9 +254,6 @@ def _check_fields(name: str, value: Any, needed: set[str], known: set[str]) -> N
         raise InvalidInput(name, f"expected only the fields {', '.join(sorted(known))}", field)
 
 
-OPTIONAL_ITEMS = 2  # number of optional items after the accounts of a trie log: zkCompare and timestamp
-
-
 def parse_trie_log(data: bytes) -> BlockChanges:
     """Parse the changes of one block from a trie log of Besu with the Shomei plug-in.
 
@@ -307,10 +268,7 @@ def parse_trie_log(data: bytes) -> BlockChanges:
     try:
         items: Any = rlp.decode(data)
         block_hash, number, *rest = items
-        entries = list(takewhile(lambda item: isinstance(item, list), rest))
-        if len(rest) - len(entries) > OPTIONAL_ITEMS or any(isinstance(item, list) for item in rest[len(entries) :]):
-            raise InvalidInput("trieLog", "expected accounts, then at most zkCompare and a timestamp", rest)
-        accounts = tuple(_logged_account(*entry) for entry in entries)
+        accounts = tuple(_logged_account(*entry) for entry in rest if isinstance(entry, list))
         return BlockChanges(_integer(number), accounts, _sized(block_hash, WORD_SIZE))
     except InvalidInput:
         raise
@@ -319,24 +277,15 @@ def parse_trie_log(data: bytes) -> BlockChanges:
 
 
 def parse_trie_log_element(element: Any) -> BlockChanges:
-    """Parse an element of the result of `shomei_getTrieLogsByRange`.
-
-    The block number and the block hash of the element must match the trie log.
-    """
-    if not isinstance(element, dict) or not {"blockNumber", "blockHash", "trieLog"} <= element.keys():
-        raise InvalidInput("trie log", "expected an object with blockNumber, blockHash and trieLog", element)
-    block = parse_trie_log(from_hex(element["trieLog"], "trieLog"))
-    number = element["blockNumber"]
-    if from_number(number, "blockNumber", maximum=UINT256_MAX) != block.number:
-        raise InvalidInput("blockNumber", f"expected {block.number}, as in the trie log", number)
-    if hash_bytes(element["blockHash"], "blockHash") != block.hash:
-        raise InvalidInput("blockHash", "expected the hash in the trie log", element["blockHash"])
-    return block
+    """Parse an element of the result of `shomei_getTrieLogsByRange`; the trie log contains the number and the hash."""
+    if not isinstance(element, dict) or "trieLog" not in element:
+        raise InvalidInput("trie log", "expected an object with trieLog", element)
+    return parse_trie_log(from_hex(element["trieLog"], "trieLog"))
 
 
 def _logged_account(address: Any, code: Any, account: Any, storage: Any) -> AccountChange:
     prior, new, cleared = account or (b"", b"", b"")
-    before, after, is_cleared = _logged_fields(prior), _logged_fields(new), _flag(cleared)
+    before, after, is_cleared = _logged_fields(prior), _logged_fields(new), bool(cleared)
     gone = bool(account) and (is_cleared or after is None)
     slots = [_logged_slot(gone, *slot) for slot in storage]
     _, new_code, _ = code or (b"", b"", b"")
@@ -371,12 +320,6 @@ def _integer(item: Any) -> int:
     if len(_bytes(item)) > WORD_SIZE or item.startswith(b"\0"):
         raise InvalidInput("trieLog", "expected an integer of at most 32 bytes without leading zeros", item)
     return int.from_bytes(item)
-
-
-def _flag(item: Any) -> bool:
-    if item not in (b"", b"\x01"):
-        raise InvalidInput("trieLog", "expected a flag, 0 or 1", item)
-    return bool(item)
 
 
 def _sized(item: Any, size: int) -> bytes:

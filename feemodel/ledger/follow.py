@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from feemodel.io.node import Node
 
 LONGEST_PAUSE = 60.0  # maximum pause between two attempts to reach a failed node [s]
-DOUBLINGS = 30
 METHOD_NOT_FOUND = -32601  # JSON-RPC 2.0
 BLOCKS_A_REQUEST = 100  # maximum number of trie logs in a request; a full block has a trie log of about 1 MB
 
@@ -115,16 +114,15 @@ def follow(
 
     Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
     """
-    failures = 0
+    after_failure = interval
     while True:
         try:
             import_blocks(store, get_blocks(node, store, confirmations=confirmations), final=True, progress=progress)
-            failures, pause = 0, interval
+            pause = after_failure = interval
         except UpstreamError as error:
             if on_failure is None:
                 raise
-            pause = max(interval, min(interval * 2**failures, LONGEST_PAUSE))
-            failures = min(failures + 1, DOUBLINGS)
+            pause, after_failure = after_failure, max(interval, min(2 * after_failure, LONGEST_PAUSE))
             on_failure(error, pause)
         if wait(pause):
             return

@@ -117,11 +117,11 @@ class _Verification:
     def _each(self, table: str, columns: str, order: str) -> Iterator[Any]:
         """Yield each row of a table."""
         count = 0
-        for rows in self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}", size=CHUNK):
-            yield from rows
-            count += len(rows)
-            self._rows += len(rows)
-            self._progress(table, count)
+        for count, row in enumerate(self._store.database.each(f"SELECT {columns} FROM {table} ORDER BY {order}"), 1):
+            yield row
+            if count % CHUNK == 0:
+                self._progress(table, count)
+        self._rows += count
 
     def _chunks(self, table: str, columns: str) -> Iterator[tuple[int, list[Any]]]:
         """Yield rows that are numbered 1, 2, 3, …, in batches, each with the number of its first row."""

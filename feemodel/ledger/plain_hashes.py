@@ -1,8 +1,6 @@
 """The hash functions of the state tree for machines without the native package: NumPy and integers of Python."""
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +39,11 @@ def seeded_elements(seed: bytes, order: int, count: int) -> list[int]:
     The first constant is keccak256(keccak256(seed)) modulo the order; each further constant needs one more Keccak-256
     hash.
     """
-
-    def hashes() -> Iterator[int]:
-        state = keccak256(seed)
-        while True:
-            state = keccak256(state)
-            yield int.from_bytes(state) % order
-
-    return list(islice(hashes(), count))
+    state, elements = keccak256(seed), []
+    for _ in range(count):
+        state = keccak256(state)
+        elements.append(int.from_bytes(state) % order)
+    return elements
 
 
 @cache
@@ -114,16 +109,11 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
 DIGESTS = {"poseidon2": poseidon2_digests, "mimc": mimc_digests}
 
 
-@cache
-def _key_columns() -> list[Elements]:
-    return [np.array(keys, dtype=np.uint64)[:, None] for keys in round_keys()]
-
-
 def _permutation(states: Elements) -> Elements:
     """Return the permuted states, one in each column."""
     states = EXTERNAL @ states % P
-    for keys in _key_columns():
-        cubes = (states[: len(keys)] + keys) % P
+    for keys in round_keys():
+        cubes = (states[: len(keys)] + np.array(keys, dtype=np.uint64)[:, None]) % P
         cubes = cubes * cubes % P * cubes % P
         if len(keys) == WIDTH:
             states = EXTERNAL @ cubes % P

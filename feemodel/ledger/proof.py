@@ -15,9 +15,8 @@ which checks proofs on L1.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from feemodel.checks import sequence
 from feemodel.errors import InvalidInput, InvalidProof, LimitExceeded, NotFinalized
@@ -43,7 +42,7 @@ from feemodel.ledger.scheme import (
     TAIL,
     AccountLeaf,
     Scheme,
-    account_hash,
+    account_hashes,
 )
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import ProvenLeaf, Tree
@@ -53,9 +52,7 @@ STEP = 32  # number of slots in one step of `proof_steps`; a step takes a few mi
 HEAD_TAGS = ("latest", "pending", "safe")
 
 
-def get_proof(
-    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
-) -> dict[str, Any]:
+def get_proof(store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes) -> dict[str, Any]:
     """Return the result of `rollup_getProof`.
 
     Parameters
@@ -65,7 +62,6 @@ def get_proof(
     storage_keys : slots, each as hexadecimal text of up to 32 bytes; order and duplicates are kept.
     block : quantity such as "0x5"; "finalized", "earliest", "latest", "pending" or "safe"; or the 32-byte hash of a
         block.
-    key_limit : maximum number of slots.
 
     Returns
     -------
@@ -74,24 +70,24 @@ def get_proof(
     Raises
     ------
     InvalidInput : an invalid address, slot or block.
-    LimitExceeded : more than `key_limit` slots.
+    LimitExceeded : more than 1,024 slots.
     NotFinalized : the block is unknown or not final.
     LedgerDamaged : stored rows contradict their hashes.
 
     >>> import tempfile
-    >>> from feemodel.ledger.blocks import GenesisAccount, import_genesis
+    >>> from feemodel.ledger import import_genesis, parse_genesis
     >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/ledger.db") as store:
-    ...     block = import_genesis(store, [GenesisAccount(bytes(20), balance=5)], final=True)
+    ...     block = import_genesis(store, parse_genesis({"alloc": {"00" * 20: {"balance": 5}}}), final=True)
     ...     proof = get_proof(store, "0x" + "00" * 20, ["0x1"], "finalized")
     >>> proof["accountProof"]["leafIndex"], len(proof["storageProofs"])
     (2, 1)
     """
-    *_, proof = proof_steps(store, address, storage_keys, block, key_limit=key_limit)
+    *_, proof = proof_steps(store, address, storage_keys, block)
     return proof
 
 
 def proof_steps(
-    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes, *, key_limit: int = KEY_LIMIT
+    store: Store, address: str | bytes, storage_keys: Sequence[str], block: str | bytes
 ) -> Iterator[dict[str, Any]]:
     """Create the result of `get_proof` in steps, and yield the result so far after each step.
 
@@ -101,8 +97,8 @@ def proof_steps(
     """
     where = address_bytes(address)
     keys = sequence("storageKeys", storage_keys)
-    if len(keys) > key_limit:
-        raise LimitExceeded(f"storageKeys: at most {key_limit:,} per request, got {len(keys):,}")
+    if len(keys) > KEY_LIMIT:
+        raise LimitExceeded(f"storageKeys: at most {KEY_LIMIT:,} per request, got {len(keys):,}")
     slots = [slot_bytes(key, f"storageKeys[{position}]") for position, key in enumerate(keys)]
     accounts = store.accounts(final_block(store, block))
     proof = prove_account(accounts, store.tree, where, slots[:STEP])
@@ -163,9 +159,9 @@ def prove_account(
             for slot, leaves in zip(slots, tree.prove(scheme.word_hashes(slots)), strict=True):
                 entries.append(KeyProof("storageProofs", slot, leaves))
                 roots += [tree.root] * len(leaves)
-        paths = zip((pair for entry in (account, *entries) for pair in entry.named_leaves()), roots, strict=True)
-        shown = [_Path(name, one.leaf_index, one.leaf, root) for (name, one), root in paths]
-        _check(scheme, account, entries, shown, accounts.root)
+        named = [pair for entry in (account, *entries) for pair in entry.named_leaves()]
+        paths = [(where, leaf, root) for (where, leaf), root in zip(named, roots, strict=True)]
+        _check(scheme, account, entries, paths, accounts.root)
     except (InvalidProof, InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
         accounts.rows.database.damaged(f"a row contradicts the hash above it ({error})")
     return {"accountProof": account.as_json(), "storageProofs": [entry.as_json() for entry in entries]}
@@ -175,6 +171,7 @@ ENTRIES = DEPTH + 2  # entries of proofRelatedNodes: the top node, forty sibling
 PRESENT = {"key", "leafIndex", "proof"}
 ABSENT = {"key", "leftProof", "rightProof", "leftLeafIndex", "rightLeafIndex"}
 SIDES = ("left", "right")
+_Path: TypeAlias = tuple[str, ProvenLeaf, bytes]  # name, decoded leaf, and the root that results from hashing the path
 
 
 @dataclass(frozen=True)
@@ -215,15 +212,6 @@ class KeyProof(NamedTuple):
         return {
             "key": key, "leftProof": proofs[0], "rightProof": proofs[1], "leftLeafIndex": left, "rightLeafIndex": right
         }  # fmt: skip
-
-
-class _Path(NamedTuple):
-    """Path: its name, the index of the leaf, the decoded leaf, and the root that results from hashing the path."""
-
-    where: str
-    leaf_index: int
-    leaf: Leaf
-    root: bytes
 
 
 def check_proof(
@@ -286,7 +274,8 @@ def _check(
     def proven(entry: KeyProof, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
         return _checked([*islice(remaining, len(entry.leaves))], root, hkey, hashed)
 
-    value = proven(account_entry, root, scheme.account_key(account_entry.key), partial(account_hash, scheme))
+    key = scheme.account_key(account_entry.key)
+    value = proven(account_entry, root, key, lambda value: account_hashes(scheme, [value])[0])
     if value is None:
         return None, {}
     account = AccountLeaf.from_bytes(value)
@@ -417,7 +406,7 @@ def _path(scheme: Scheme, where: str, leaf: ProvenLeaf, root: bytes) -> _Path:
     previous = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[:half])
     following = _number(scheme, f"{nodes}[{DEPTH + 1}]", encoded[half : 2 * half])
     hkey, hval = pieces(encoded[2 * half :], HASH_SIZE)
-    return _Path(where, leaf.leaf_index, Leaf(hkey, previous, following, hval, leaf.leaf.value), root)
+    return where, leaf._replace(leaf=Leaf(hkey, previous, following, hval, leaf.leaf.value)), root
 
 
 def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
@@ -429,7 +418,7 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
 
 def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
     """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
-    for where, index, leaf, found in paths:
+    for where, (index, leaf, _), found in paths:
         if found != root:
             _refuse(f"{where}.proofRelatedNodes[0]", f"expected a path to the root {to_hex(root)}", to_hex(found))
         try:
@@ -439,20 +428,19 @@ def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[byt
             raise InvalidProof(f"{where}.value: {error}") from None
         if expected != leaf.hval:
             _refuse(f"{where}.value", f"expected a value with the hash {to_hex(leaf.hval)}", to_hex(leaf.value))
-    before, after = paths[0], paths[-1]
-    left, right = before.leaf, after.leaf
+    (before, (first, left, _), _), (after, (last, right, _), _) = paths[0], paths[-1]
     if left is right:
         if left.hkey != hkey:
-            _refuse(before.where, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
+            _refuse(before, f"expected the leaf with the key hash {to_hex(hkey)}", to_hex(left.hkey))
         return left.value
     if not left.hkey < hkey:
-        _refuse(before.where, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
+        _refuse(before, f"expected a leaf with a key hash below {to_hex(hkey)}", to_hex(left.hkey))
     if not hkey < right.hkey:
-        _refuse(after.where, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
-    if left.following != after.leaf_index:
-        _refuse(before.where, f"expected a leaf whose next leaf is {after.leaf_index}", left.following)
-    if right.previous != before.leaf_index:
-        _refuse(after.where, f"expected a leaf whose previous leaf is {before.leaf_index}", right.previous)
+        _refuse(after, f"expected a leaf with a key hash above {to_hex(hkey)}", to_hex(right.hkey))
+    if left.following != last:
+        _refuse(before, f"expected a leaf whose next leaf is {last}", left.following)
+    if right.previous != first:
+        _refuse(after, f"expected a leaf whose previous leaf is {first}", right.previous)
     return None
 
 

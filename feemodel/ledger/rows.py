@@ -13,7 +13,6 @@ each table are numbered from 1; number 0 means an empty subtree. Three kinds of 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.ledger.scheme import FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
@@ -91,21 +90,11 @@ class Rows:
         self.database, self.scheme = database, scheme
         self.cache: dict[tuple[str | int | bytes, int], Any] = {}
 
-    @cached_property
-    def _empty_nodes(self) -> list[bytes]:
-        """An empty node of each height."""
-        zeros = self.scheme.zeros
-        return [
-            CHILDREN * zeros[max(height - 1, 0) * LEVELS] + bytes(NODE["row"].itemsize)
-            for height in range(DEPTH // LEVELS + 1)
-        ]
-
     def nodes(self, numbers: Numbers, height: int) -> NDArray[Any]:
         """Return the nodes with these row numbers as a new array; number 0 gives an empty node."""
         found = self._many("node", "children", numbers.tolist())
-        data = bytearray().join(
-            [found[number][0] if number else self._empty_nodes[height] for number in numbers.tolist()]
-        )
+        empty = CHILDREN * self.scheme.zeros[(height - 1) * LEVELS] + bytes(NODE["row"].itemsize)
+        data = bytearray().join([found[number][0] if number else empty for number in numbers.tolist()])
         if len(data) != NODE.itemsize * len(numbers):
             self.database.damaged("a node is malformed")
         return np.frombuffer(data, NODE)

@@ -9,17 +9,17 @@ Source: Consensys/shomei at 3f47bed (Poseidon2) and tag 2.3.0 (MiMC).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from itertools import pairwise
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from feemodel._extras import has_native
 from feemodel.checks import choice
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
-from feemodel.ledger.hashing import BLOCK_SIZE, MIMC_ORDER, POSEIDON2_ORDER, Hash, pieces
+from feemodel.ledger.hashing import BLOCK_SIZE, MIMC_ORDER, POSEIDON2_ORDER, pieces
 
 if TYPE_CHECKING:
     from feemodel.ledger.rows import Leaf
@@ -33,12 +33,13 @@ NOTHING = bytes(HASH_SIZE)  # hash of an empty leaf, hval of the head leaf and o
 
 
 @dataclass(frozen=True, eq=False)
-class Scheme(Hash):
+class Scheme:
     """One generation of the state tree: a hash function, and an encoding of data for hashing.
 
     Parameters
     ----------
-    name, order, element_size : the hash function, see `Hash`.
+    name : "poseidon2" or "mimc".
+    order : number of elements of the field of the hash function.
     tail_key : hashed key of the last leaf in the linked list, larger than all other hashed keys [32 bytes].
     numbers : function that encodes concatenated 32-byte integers below 2**128 for a message to hash.
     plain : inverse of `numbers`: function that decodes 32-byte integers from a message to hash.
@@ -50,6 +51,8 @@ class Scheme(Hash):
     empty_root : root of an empty tree.
     """
 
+    name: str
+    order: int
     tail_key: bytes
     numbers: Callable[[bytes], bytes]
     plain: Callable[[bytes], bytes]
@@ -60,13 +63,78 @@ class Scheme(Hash):
     empty_sub_root: bytes
     empty_root: bytes
 
+    def digest(self, data: bytes) -> bytes:
+        """Return the hash of a message.
+
+        Parameters
+        ----------
+        data : message whose elements are below the field's order; for MiMC, the length of the message must be a
+            multiple of 32 bytes.
+
+        Raises `InvalidInput` if the length is not allowed, or if an element is not below the field's order.
+
+        >>> POSEIDON2.digest(bytes(32)).hex()
+        '0656ab853b3f52840362a8177e217b630c3f876b11e848365145aa24220647fc'
+        >>> MIMC.digest(bytes(32)).hex()
+        '0134373b65f439c874734ff51ea349327c140cde2e47a933146e6f9f2ad8eb17'
+        """
+        return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
+
+    def digests(self, data: bytes, size: int) -> bytes:
+        """Return the concatenated 32-byte hashes of many messages of equal size.
+
+        Parameters
+        ----------
+        data : the concatenated messages.
+        size : size of one message, at least 1 [byte].
+
+        Raises `InvalidInput` for a length that is not a multiple of `size`, and for messages that `digest` rejects.
+
+        >>> POSEIDON2.digests(bytes(64), 32) == 2 * POSEIDON2.digest(bytes(32))
+        True
+        """
+        if size < 1 or len(data) % size:
+            raise InvalidInput("data", f"expected whole messages of {size:,} bytes", len(data))
+        found = self.compiled(data, size)
+        if found is None:
+            raise InvalidInput("data", f"expected whole elements below the order of the field, {self.order}", data)
+        return found
+
+    def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
+        """Return the roots of Merkle paths, in which each node is the hash of its two children.
+
+        Parameters
+        ----------
+        nodes : concatenated 32-byte hashes at the lower ends of the paths.
+        siblings : concatenated sibling hashes of each path, from its lower end upwards; all paths have the same length.
+        indices : index of each node on its level; the lowest bit is 1 if the first sibling is on the left.
+
+        Raises `InvalidInput` for an element that is not below the field's order.
+
+        >>> POSEIDON2.path_roots(bytes(32), bytes(32), [0]) == POSEIDON2.digest(bytes(64))
+        True
+        """
+        hashes, beside, height = pieces(nodes, BLOCK_SIZE), pieces(siblings, BLOCK_SIZE), len(siblings) // len(nodes)
+        for level in range(height):
+            pairs = zip(indices, hashes, beside[level::height], strict=True)
+            joined = b"".join([right + left if index >> level & 1 else left + right for index, left, right in pairs])
+            hashes = pieces(self.digests(joined, 2 * BLOCK_SIZE), BLOCK_SIZE)
+        return b"".join(hashes)
+
+    @cached_property
+    def compiled(self) -> Callable[[bytes, int], bytes | None]:
+        """`digests` by the native package or else in Python; `None` for an element that is not below the order."""
+        if has_native():
+            from feemodel_native import Hash as NativeHash
+
+            return NativeHash(self.name).digests
+        from feemodel.ledger.plain_hashes import DIGESTS
+
+        return DIGESTS[self.name]
+
     def hashes(self, messages: bytes, count: int) -> list[bytes]:
         """Return the hashes of `count` concatenated messages of one size."""
         return pieces(self.digests(messages, len(messages) // count), HASH_SIZE) if count else []
-
-    def node(self, left: bytes, right: bytes) -> bytes:
-        """Return the hash of an inner node from the hashes of its children."""
-        return self.digest(left + right)
 
     def leaf(self, leaf: "Leaf") -> bytes:
         """Return the bytes of a leaf: indices of the neighbouring leaves, hashed key, and hash of the value."""
@@ -128,7 +196,7 @@ class Scheme(Hash):
         """Hashes of empty subtrees, for each height from 0 to 40."""
         zeros = [NOTHING]
         for _ in range(DEPTH):
-            zeros.append(self.node(zeros[-1], zeros[-1]))
+            zeros.append(self.digest(2 * zeros[-1]))
         return tuple(zeros)
 
     @cached_property
@@ -177,7 +245,6 @@ def _in_two_pieces(address: bytes) -> bytes:
 POSEIDON2 = Scheme(
     name="poseidon2",
     order=POSEIDON2_ORDER,
-    element_size=4,
     tail_key=(POSEIDON2_ORDER - 1).to_bytes(4) * 8,
     numbers=_limbs,
     plain=_pairs,
@@ -191,7 +258,6 @@ POSEIDON2 = Scheme(
 MIMC = Scheme(
     name="mimc",
     order=MIMC_ORDER,
-    element_size=BLOCK_SIZE,
     tail_key=(MIMC_ORDER - 1).to_bytes(WORD_SIZE),
     numbers=bytes,  # unchanged
     plain=bytes,
@@ -205,7 +271,6 @@ MIMC = Scheme(
 SCHEMES = {scheme.name: scheme for scheme in (POSEIDON2, MIMC)}
 
 
-@cache
 def scheme_of(name: str) -> Scheme:
     """Return the scheme with this name.
 
@@ -246,8 +311,9 @@ class AccountLeaf(NamedTuple):
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "AccountLeaf":
-        """Decode an account from its flat value."""
-        _check_size(value)
+        """Decode an account from its flat value; raises `InvalidInput` for a value that is not 192 bytes long."""
+        if len(value) != ACCOUNT_SIZE:
+            raise InvalidInput("account value", f"expected {ACCOUNT_SIZE} bytes", len(value))
         words = (value[start : start + WORD_SIZE] for start in range(0, ACCOUNT_SIZE, WORD_SIZE))
         nonce, balance, storage_root, code_hash, keccak, size = words
         return cls(
@@ -258,26 +324,12 @@ class AccountLeaf(NamedTuple):
 def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     """Return the hashes of flat account values. The storage root and the code hash are hashed without further encoding.
 
-    Raises `InvalidInput` for a value that is not 192 bytes long, or a root outside the field.
+    Raises `InvalidInput` for a root outside the field.
     """
     if not values:
         return []
-    for value in values:
-        _check_size(value)
     flat = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), ACCOUNT_SIZE)
     words = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
     nonce_and_balance, root_and_code_hash, keccak, size = (word.tobytes() for word in words)
     encoded = scheme.numbers(nonce_and_balance), root_and_code_hash, scheme.words(keccak), scheme.numbers(size)
     return scheme.hashes(side_by_side(len(values), *encoded), len(values))
-
-
-def account_hash(scheme: Scheme, value: bytes) -> bytes:
-    """Return the hash of one flat account value, without the arrays that take a tenth of the time of a proof."""
-    _check_size(value)
-    numbers, words, keccak, size = (value[start:end] for start, end in pairwise((0, 64, 128, 160, 192)))
-    return scheme.digest(scheme.numbers(numbers) + words + scheme.words(keccak) + scheme.numbers(size))
-
-
-def _check_size(value: bytes) -> None:
-    if len(value) != ACCOUNT_SIZE:
-        raise InvalidInput("account value", f"expected {ACCOUNT_SIZE} bytes", len(value))

@@ -15,7 +15,7 @@ from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
 from feemodel.execution import Limits, estimate_gas, execute_call
-from feemodel.ledger.files import read_genesis
+from feemodel.ledger import parse_genesis
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
 from tests.conftest import ROOT
@@ -93,7 +93,7 @@ def swap(token, amount, minimum, to):
 
 
 def test_the_accounts_are_those_of_the_well_known_mnemonic(call_state):
-    listed = [account.address for account in read_genesis(GENESIS)]
+    listed = [account.address for account in parse_genesis(json.loads(GENESIS.read_bytes()))]
 
     assert mnemonic_addresses("test " * 11 + "junk", 10) == listed[:10] == HOLDERS
     assert listed[10:] == [ALDER, BIRCH, POOL, RECORDS]

@@ -8,7 +8,7 @@ from feemodel.estimates.chain import genesis_chain
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex
 from feemodel.execution import CallState
-from feemodel.ledger.files import read_genesis
+from feemodel.ledger import parse_genesis
 from tests.conftest import ROOT
 
 DEVELOPMENT = ROOT / "data" / "development"
@@ -16,7 +16,7 @@ GENESIS = DEVELOPMENT / "genesis.json"
 CONTRACTS = json.loads((DEVELOPMENT / "contracts.json").read_bytes())
 ALDER, BIRCH = (from_hex(where) for where in CONTRACTS["Token"]["addresses"])
 POOL, RECORDS = (from_hex(CONTRACTS[name]["addresses"][0]) for name in ("Pool", "Records"))
-HOLDERS = [account.address for account in read_genesis(GENESIS) if not account.code]
+HOLDERS = [account.address for account in parse_genesis(json.loads(GENESIS.read_bytes())) if not account.code]
 UNIT = 10**18  # of both tokens
 CHAIN_ID, BASE_FEE = 1337, 7
 MAX_WORD = 2**256 - 1

@@ -24,16 +24,16 @@ from typing import IO
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.maintenance import back_up, verify
-from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, slot
+from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, allocated, slot
 
 ACCOUNTS = 200
 TOUCHED = 40  # accounts a block, each with a slot
 ROUNDS_A_FILE = 25
 MAX_TRANSACTIONS = 6  # that are over before the kill
 LONGEST_LIFE = 0.05  # s from then on
-GENESIS = [GenesisAccount(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
+GENESIS = [allocated(address(number), 1, number, CODE, {slot(0): 1}) for number in range(1, ACCOUNTS + 1)]
 
 
 def next_block(store: Store) -> BlockChanges:

@@ -1,5 +1,7 @@
 """Blocks for the tests of the ledger, from a plain dictionary of the state before and after."""
 
+from types import MappingProxyType
+
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, SlotChange
 from feemodel.ledger.scheme import EMPTY_KECCAK
@@ -34,6 +36,12 @@ def change(number, before, after, *, storage=(), **options):
     """A change of account `number`; slots as (number, before, after)."""
     slots = tuple(SlotChange(slot(place), old, new) for place, old, new in storage)
     return AccountChange(address(number), before, after, storage=slots, **options)
+
+
+def allocated(place, nonce=0, balance=0, code=b"", storage=MappingProxyType({})):
+    """An account of a genesis; slots by their 32 bytes."""
+    slots = tuple(SlotChange(slot, 0, value) for slot, value in storage.items())
+    return AccountChange(place, after=fields(nonce, balance, code), code=code or None, storage=slots)
 
 
 def touch(number, *storage):

@@ -8,7 +8,7 @@ from typing import Any
 
 from feemodel.ethereum._quantities import from_hex
 from feemodel.ledger.rows import Leaf
-from feemodel.ledger.scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hash
+from feemodel.ledger.scheme import ACCOUNT_SIZE, NOTHING, Scheme, account_hashes
 
 READ, READ_ZERO, INSERTION, UPDATE, DELETION = range(5)
 Step = tuple[dict[str, Any], bytes, bytes]  # the path, the hash of the leaf before and after
@@ -33,7 +33,7 @@ def _climb(scheme: Scheme, path: dict[str, Any], digest: bytes) -> bytes:
     for height, text in enumerate(path["siblings"]):
         sibling = from_hex(text)
         right = path["leafIndex"] >> height & 1
-        digest = scheme.node(sibling, digest) if right else scheme.node(digest, sibling)
+        digest = scheme.digest(sibling + digest if right else digest + sibling)
     return digest
 
 
@@ -84,5 +84,5 @@ def _key_hash(scheme: Scheme, key: bytes, raw: bool) -> bytes:
 
 def _value_hash(scheme: Scheme, value: bytes, raw: bool) -> bytes:
     if len(value) == ACCOUNT_SIZE:
-        return account_hash(scheme, value)
+        return account_hashes(scheme, [value])[0]
     return scheme.digest(value) if raw else scheme.word_hash(value)

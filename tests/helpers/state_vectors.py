@@ -13,12 +13,13 @@ from feemodel.errors import FeeModelError
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.ledger import plain_hashes
-from feemodel.ledger.blocks import GenesisAccount, import_genesis
+from feemodel.ledger.blocks import import_genesis
 from feemodel.ledger.files import parse_trie_log
 from feemodel.ledger.proof import KeyProof, check_proof
-from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf, Scheme, account_hash, scheme_of
+from feemodel.ledger.scheme import DEPTH, MIMC, POSEIDON2, SCHEMES, AccountLeaf, Scheme, account_hashes, scheme_of
 from feemodel.ledger.store import Store
 from feemodel.ledger.tree import Tree
+from tests.helpers.ledger_blocks import allocated
 from tests.helpers.state_traces import trace_holds
 from tests.helpers.trees import empty_tree, put, remove
 
@@ -112,7 +113,7 @@ def _account_hashes(data: dict[str, Any]) -> Iterator[Case]:
         scheme = scheme_of(name)
         for place, vector in enumerate(data[name]):
             value = _account_value(scheme, vector, {})
-            yield _equal(f"{name} account {place}", to_hex(account_hash(scheme, value)), vector["hash"])
+            yield _equal(f"{name} account {place}", to_hex(account_hashes(scheme, [value])[0]), vector["hash"])
 
 
 def _grow(scheme: Scheme, trees: dict[str, Tree], operation: dict[str, Any]) -> None:
@@ -127,7 +128,7 @@ def _grow(scheme: Scheme, trees: dict[str, Tree], operation: dict[str, Any]) -> 
             remove(tree, raw(from_hex(operation["key"])))
         case "put_account":
             value = _account_value(scheme, operation, trees)
-            put(tree, scheme.account_key(from_hex(operation["address"])), account_hash(scheme, value), value)
+            put(tree, scheme.account_key(from_hex(operation["address"])), account_hashes(scheme, [value])[0], value)
         case "remove_account":
             remove(tree, scheme.account_key(from_hex(operation["address"])))
         case "put_slot":
@@ -168,7 +169,7 @@ def _scenarios(data: dict[str, Any]) -> Iterator[Case]:
 
 def _genesis(data: dict[str, Any]) -> Iterator[Case]:
     accounts = [
-        GenesisAccount(
+        allocated(
             from_hex(account["address"]),
             account["nonce"],
             int(account["balance"]),
@@ -221,7 +222,7 @@ def _expected_hashes(scheme: Scheme, result: dict[str, Any], expect: dict[str, s
     value = from_hex(account["proof"]["value"])
     actual = {
         "hkey": scheme.account_key(from_hex(account["key"])),
-        "hval": account_hash(scheme, value),
+        "hval": account_hashes(scheme, [value])[0],
         "storageRoot": AccountLeaf.from_bytes(value).storage_root,
         "slotHkey": scheme.word_hash(from_hex(slot["key"])),
         "slotHval": scheme.word_hash(from_hex(slot["proof"]["value"])),

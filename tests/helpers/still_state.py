@@ -9,7 +9,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import CallState, Message
-from feemodel.ledger.scheme import POSEIDON2, account_hash
+from feemodel.ledger.scheme import POSEIDON2, account_hashes
 from feemodel.ledger.scheme import AccountLeaf as LedgerAccount
 from tests.helpers.engine_differences import push
 from tests.helpers.execution_engines import address
@@ -46,7 +46,7 @@ def root(call_state: CallState) -> bytes:
         code = POSEIDON2.code_hash(account.code)
         numbers = (account.nonce, account.balance)
         value = LedgerAccount(*numbers, storage.root, code, keccak256(account.code), len(account.code)).to_bytes()
-        put(accounts, POSEIDON2.account_key(key), account_hash(POSEIDON2, value), value)
+        put(accounts, POSEIDON2.account_key(key), account_hashes(POSEIDON2, [value])[0], value)
     return accounts.root
 
 

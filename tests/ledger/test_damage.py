@@ -10,10 +10,9 @@ import pytest
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.maintenance import verify
 from feemodel.server.settings import Settings
-from tests.helpers.ledger_blocks import CODE, address, block, change, fields, slot, touch
+from tests.helpers.ledger_blocks import CODE, address, allocated, block, change, fields, slot, touch
 from tests.server.parts import opened
 
 ACCOUNTS, BLOCKS = 60, 6
@@ -24,8 +23,8 @@ CONTRACTS = (7, 8)
 def built(tmp_path_factory):
     """A ledger of some blocks, with code, storage, and accounts that come and go."""
     path = tmp_path_factory.mktemp("built") / "ledger.db"
-    contracts = [GenesisAccount(address(n), 1, 0, CODE, {slot(s): s for s in range(1, 20)}) for n in CONTRACTS]
-    plain = [GenesisAccount(address(n), 0, n) for n in range(20, ACCOUNTS)]
+    contracts = [allocated(address(n), 1, 0, CODE, {slot(s): s for s in range(1, 20)}) for n in CONTRACTS]
+    plain = [allocated(address(n), 0, n) for n in range(20, ACCOUNTS)]
     with Store(path, hashing="poseidon2") as store:
         import_genesis(store, [*contracts, *plain])
         for number in range(1, BLOCKS):

@@ -12,10 +12,9 @@ from ethereum_rlp import rlp
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.follow import follow, get_blocks, import_blocks
 from feemodel.ledger.scheme import EMPTY_KECCAK
-from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
+from tests.helpers.ledger_blocks import address, allocated, block, block_hash, change, fields
 
 
 def trie_log(number):
@@ -55,7 +54,7 @@ class FakeNode:
 @pytest.fixture
 def store(tmp_path):
     with Store(tmp_path / "ledger.db") as store:
-        import_genesis(store, [GenesisAccount(address(2))])
+        import_genesis(store, [allocated(address(2))])
         yield store
 
 
@@ -101,8 +100,8 @@ def test_a_reorganisation_of_the_node_stops_the_import(store):
 
 def test_a_wrong_answer_of_the_node_is_refused(store):
     node = FakeNode(blocks=3)
-    node.changes = {2: {"blockNumber": 3}}
-    with pytest.raises(InvalidInput, match="expected 2, as in the trie log"):
+    node.changes = {2: {"trieLog": to_hex(trie_log(3))}}
+    with pytest.raises(InvalidInput, match="block number: expected 2, the successor of the head 1"):
         import_blocks(store, get_blocks(node, store, confirmations=0), final=True)
     node = FakeNode(blocks=3)
     others = {"eth_blockNumber": "0x3", "eth_getBlockByNumber": None}

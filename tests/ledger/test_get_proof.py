@@ -5,8 +5,7 @@ import pytest
 from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
-from tests.helpers.ledger_blocks import CODE, address, block, change, fields, slot, touch
+from tests.helpers.ledger_blocks import CODE, address, allocated, block, change, fields, slot, touch
 
 USER, CONTRACT = to_hex(address(1)), to_hex(address(7))
 
@@ -14,7 +13,7 @@ USER, CONTRACT = to_hex(address(1)), to_hex(address(7))
 @pytest.fixture(params=["poseidon2", "mimc"], scope="module")
 def store(request, tmp_path_factory):
     with Store(tmp_path_factory.mktemp("store") / "ledger.db", hashing=request.param) as store:
-        genesis = [GenesisAccount(address(1), balance=100), GenesisAccount(address(7), 1, 0, CODE, {slot(1): 11})]
+        genesis = [allocated(address(1), balance=100), allocated(address(7), 1, 0, CODE, {slot(1): 11})]
         import_genesis(store, genesis)
         import_block(store, block(1, touch(7, (1, 11, 12), (2, 0, 1)), parent_hash=None))
         import_block(store, block(2, change(1, fields(0, 100), None)))
@@ -63,7 +62,7 @@ def test_the_head_is_answered_when_it_is_final(tmp_path):
     with Store(tmp_path / "ledger.db") as store:
         with pytest.raises(NotFinalized, match="block finalized is not final: no block is final yet"):
             get_proof(store, USER, [], "finalized")
-        import_genesis(store, [GenesisAccount(address(1))])
+        import_genesis(store, [allocated(address(1))])
         with pytest.raises(NotFinalized, match=r"block earliest \(0\) is not final: no block is final yet"):
             get_proof(store, USER, [], "earliest")
         store.finalize(0)
@@ -81,11 +80,9 @@ def test_the_head_is_answered_when_it_is_final(tmp_path):
         ((USER, "0x1", "0x1"), "storageKeys: expected a list"),
         ((USER, ["0x1", "1"], "0x1"), r"storageKeys\[1\]: expected hexadecimal of 1 to 32 bytes"),
         ((USER, ["0x" + "0" * 65], "0x1"), r"storageKeys\[0\]: expected hexadecimal of 1 to 32 bytes"),
-        ((USER, [], "newest"), "block: expected a quantity .* or one of finalized, earliest, latest, pending, safe"),
+        ((USER, [], "newest"), "block: expected a quantity .* or one of latest, pending, safe, finalized, earliest"),
         ((USER, [], "0x01"), "block: expected a quantity"),
-        ((USER, [], 1), "block: expected a quantity"),
         ((USER, [], None), "block: expected a quantity"),
-        ((USER, [], {"blockNumber": "0x1"}), "block: expected a quantity"),
     ],
 )
 def test_malformed_parameters_are_refused_by_name(store, params, message):
@@ -94,8 +91,6 @@ def test_malformed_parameters_are_refused_by_name(store, params, message):
 
 
 def test_the_number_of_keys_is_limited(store):
-    assert len(get_proof(store, CONTRACT, ["0x1"] * 5, "0x0", key_limit=5)["storageProofs"]) == 5
-    with pytest.raises(LimitExceeded, match="at most 5 per request, got 6"):
-        get_proof(store, CONTRACT, ["0x1"] * 6, "0x0", key_limit=5)
-    with pytest.raises(LimitExceeded, match="at most 1,024"):
+    assert len(get_proof(store, CONTRACT, ["0x1"] * 1024, "0x0")["storageProofs"]) == 1024
+    with pytest.raises(LimitExceeded, match="at most 1,024 per request, got 1,025"):
         get_proof(store, CONTRACT, ["0x1"] * 1025, "0x0")

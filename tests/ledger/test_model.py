@@ -10,10 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from feemodel.errors import NotFinalized
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import AccountChange, BlockChanges, GenesisAccount, SlotChange
+from feemodel.ledger.blocks import AccountChange, BlockChanges, SlotChange
 from feemodel.ledger.maintenance import verify
 from tests.helpers.execution_engines import HAS_NATIVE
-from tests.helpers.ledger_blocks import address, fields, slot
+from tests.helpers.ledger_blocks import address, allocated, fields, slot
 
 ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
 balances = st.integers(0, 5)
@@ -58,9 +58,7 @@ class LedgerAgainstDictionaries(RuleBasedStateMachine):
         import_genesis(
             self.store,
             [
-                GenesisAccount(
-                    address(number), 0, balance, b"", {slot(place): value for place, value in storage.items()}
-                )
+                allocated(address(number), 0, balance, b"", {slot(place): value for place, value in storage.items()})
                 for number, (balance, storage) in allocation.items()
             ],
         )

@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput, InvalidProof
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger.plain_hashes import DIGESTS
 from feemodel.ledger.proof import check_proof, prove_account
-from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, SCHEMES, AccountLeaf, account_hash, scheme_of
+from feemodel.ledger.scheme import EMPTY_KECCAK, MIMC, POSEIDON2, SCHEMES, AccountLeaf, account_hashes, scheme_of
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.proof_corruptions import accepted, recorded
 from tests.helpers.state_vectors import is_state_file, run_state_file, scenario_trees
@@ -40,7 +40,7 @@ def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
     accounts = empty_tree(hashing)
     for address, account in ((USER, user), (CONTRACT, contract)):
         value = account.to_bytes()
-        put(accounts, scheme.account_key(address), account_hash(scheme, value), value)
+        put(accounts, scheme.account_key(address), account_hashes(scheme, [value])[0], value)
     return accounts, storage
 
 
@@ -169,7 +169,7 @@ def nodes(proof, side="proof"):
         (lambda p: nodes(p).__setitem__(0, "0x00"), r"proofRelatedNodes\[0\]: expected 64 or 96 bytes"),
         (lambda p: nodes(p).__setitem__(9, "0x00"), r"proofRelatedNodes\[9\]: expected 64 bytes"),
         (lambda p: nodes(p).__setitem__(41, "0x" + "00" * 32), r"proofRelatedNodes\[41\]: expected 192 bytes"),
-        (lambda p: nodes(p).__setitem__(9, "0x" + "ff" * 64), r"Nodes\[9\]: data: expected elements"),
+        (lambda p: nodes(p).__setitem__(9, "0x" + "ff" * 64), r"Nodes\[9\]: data: expected whole elements"),
         (lambda p: nodes(p).__setitem__(41, nodes(p)[41].upper().replace("0X", "0x")), "expected lower-case digits"),
         (lambda p: p["storageProofs"][0].update(key=to_hex(OTHER_SLOT)), r"Proofs\[0\].proof: expected the leaf with"),
     ],

@@ -10,18 +10,28 @@ from hypothesis import strategies as st
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.ledger.store import StoredBlock
 from feemodel.ledger.tree import Change, Edit
-from tests.helpers.ledger_blocks import CODE, CODE_KECCAK, address, block, block_hash, change, fields, slot, touch
+from tests.helpers.ledger_blocks import (
+    CODE,
+    CODE_KECCAK,
+    address,
+    allocated,
+    block,
+    block_hash,
+    change,
+    fields,
+    slot,
+    touch,
+)
 from tests.helpers.trees import empty_tree, put
 
 CONTRACT = 7
 GENESIS = [
-    GenesisAccount(address(1), balance=100),
-    GenesisAccount(address(2), nonce=3, balance=5),
-    GenesisAccount(address(CONTRACT), 1, 0, CODE, {slot(1): 11, slot(2): 22}),
+    allocated(address(1), balance=100),
+    allocated(address(2), nonce=3, balance=5),
+    allocated(address(CONTRACT), 1, 0, CODE, {slot(1): 11, slot(2): 22}),
 ]
 
 
@@ -251,7 +261,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
 def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
     path = tmp_path / "ledger.db"
     with Store(path) as store:
-        import_genesis(store, [GenesisAccount(address(number), 0, number) for number in range(1, 2_000)])
+        import_genesis(store, [allocated(address(number), 0, number) for number in range(1, 2_000)])
         store.finalize(0)
     with Store(path, read_only=True) as reader:
         get_proof(reader, to_hex(address(1)), [], "finalized")
@@ -261,13 +271,13 @@ def test_a_ledger_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
 
 
 def test_an_account_that_a_genesis_gives_twice_is_refused(tmp_path):
-    accounts = [GenesisAccount(address(number), 0, number) for number in range(1, 20)]
+    accounts = [allocated(address(number), 0, number) for number in range(1, 20)]
     with Store(tmp_path / "ledger.db") as store:
         with pytest.raises(InvalidInput, match=f"accounts: expected each key only once, got '{to_hex(address(3))}'"):
-            import_genesis(store, [*accounts, GenesisAccount(address(3), 1, 1)])
+            import_genesis(store, [*accounts, allocated(address(3), 1, 1)])
         assert store.head is None
         with pytest.raises(InvalidInput, match="address: expected 20 bytes, got '0x07'"):
-            import_genesis(store, [*accounts, GenesisAccount(b"\x07")])
+            import_genesis(store, [*accounts, allocated(b"\x07")])
         assert import_genesis(store, accounts).number == 0
 
 
@@ -282,7 +292,7 @@ def test_a_genesis_equals_the_same_accounts_imported_as_a_block(tmp_path_factory
     """Where one set is added after the other, the leaf indices differ and so does the root."""
     folder = tmp_path_factory.mktemp("stores")
     with Store(folder / "one") as one, Store(folder / "two") as two:
-        root = import_genesis(one, [GenesisAccount(address(number), 0, number) for number in first]).root
+        root = import_genesis(one, [allocated(address(number), 0, number) for number in first]).root
         import_genesis(two, [])
         added = import_block(two, block(1, *(change(number, None, fields(0, number)) for number in first)))
         assert added.root == root

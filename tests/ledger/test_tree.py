@@ -52,7 +52,7 @@ def naive_root(scheme, slots, next_free):
         level[index] = scheme.digest(scheme.leaf(Leaf(hkey, previous, following, values[index], b"")))
     for height in range(DEPTH):
         level += [scheme.zeros[height]] * (len(level) % 2)
-        level = [scheme.node(level[i], level[i + 1]) for i in range(0, len(level), 2)]
+        level = [scheme.digest(level[i] + level[i + 1]) for i in range(0, len(level), 2)]
     return scheme.digest(scheme.top(next_free, level[0]))
 
 
@@ -167,7 +167,7 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
             index, digest = proven.leaf_index, scheme.digest(proven.entries[-1])
             for height, sibling in enumerate(reversed(proven.entries[1:-1])):
                 beside = NOTHING if height == 0 and sibling == NOTHING else scheme.digest(sibling)
-                digest = scheme.node(*((beside, digest) if index >> height & 1 else (digest, beside)))
+                digest = scheme.digest(beside + digest if index >> height & 1 else digest + beside)
             assert proven.entries[0] == scheme.top(tree.next_free, digest)
         assert scheme.digest(scheme.top(tree.next_free, digest)) == tree.root
 

@@ -8,11 +8,10 @@ import pytest
 from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
 from feemodel.server import node as node_module
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
-from tests.helpers.ledger_blocks import address, block, block_hash, change, fields
+from tests.helpers.ledger_blocks import address, allocated, block, block_hash, change, fields
 from tests.server.parts import PATIENCE, answering, gauge, head_block, opened
 from tests.server.wire import TRANSFER
 
@@ -263,7 +262,7 @@ def ledger(tmp_path):
     """A ledger of chain 1337 with one block behind its genesis."""
     path = tmp_path / "ledger.db"
     with Store(path) as store:
-        import_genesis(store, [GenesisAccount(address(1), balance=1)])
+        import_genesis(store, [allocated(address(1), balance=1)])
         import_block(store, block(1, change(2, None, fields(balance=5))))
         store.set_chain_id(1337)
         store.finalize(1)

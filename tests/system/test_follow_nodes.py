@@ -14,10 +14,10 @@ from benchmarks.peer_anvil import built_geth, running_geth
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.io.node import NodeError
-from feemodel.ledger import Store, check_proof, get_proof, import_genesis, read_genesis
+from feemodel.ledger import Store, check_proof, get_proof, import_genesis, parse_genesis
 from feemodel.ledger.follow import follow
 from feemodel.ledger.maintenance import verify
-from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hash
+from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hashes
 from feemodel.ledger.traces import BEACON_ROOTS, HISTORY, QUEUES, ROOTS
 from tests.helpers import anvil
 from tests.helpers.development import GENESIS, HOLDERS
@@ -118,13 +118,13 @@ class Oracle:
             )  # fmt: skip
             if index is None:
                 index, self.next_free = self.next_free, self.next_free + 1
-            self.accounts[index] = hkey, account_hash(scheme, leaf.to_bytes())
+            self.accounts[index] = hkey, account_hashes(scheme, [leaf.to_bytes()])[0]
         return naive_root(scheme, self.accounts, self.next_free)
 
 
 def follows(peer, genesis, path, blocks):
     """Import the blocks that the node calls final, and compare each root with the oracle's."""
-    listed = {account.address: account for account in read_genesis(genesis)}
+    listed = {account.address: account for account in parse_genesis(json.loads(genesis.read_bytes()))}
     nonce = int(peer.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
     contract, lost, made = created(nonce), created(nonce + 3), created(nonce + 7)
     peer.send({"data": f"0x{CREATION}"})
@@ -148,7 +148,7 @@ def follows(peer, genesis, path, blocks):
             rings = {BEACON_ROOTS: [moment, moment + ROOTS], HISTORY: [(number - 1) % ROOTS]}
             slots = {contract: [1, 2, 3], made: [1, 2, 3]} | {queue: range(4) for queue in QUEUES} | rings
             if number == 0:
-                slots = {one.address: [int.from_bytes(slot) for slot in one.storage] for one in listed.values()}
+                slots = {one.address: [int.from_bytes(slot) for slot, *_ in one.storage] for one in listed.values()}
             root = oracle.root(number, slots)
             assert store.block(number).root == root, f"block {number}"
             for address in (SENDER, contract, lost, RECIPIENTS[0]):
@@ -175,7 +175,7 @@ def test_the_final_blocks_of_a_real_anvil(tmp_path):
         peer.call("evm_setAutomine", [False])
         follows(peer, small, tmp_path / "ledger.db", lambda: peer.call("anvil_mine", [hex(70)]))
         with Store(tmp_path / "other.db") as store:
-            import_genesis(store, read_genesis(small), block_hash=bytes(32))
+            import_genesis(store, parse_genesis(json.loads(small.read_bytes())), block_hash=bytes(32))
             with pytest.raises(InvalidInput, match=r"expected 0x0{64}, the hash of head 0 .*got '0x[0-9a-f]{64}'"):
                 follow(store, peer, confirmations=0, interval=0, wait=lambda seconds: True)
 

@@ -7,8 +7,7 @@ from hypothesis import settings
 
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, get_proof, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
-from tests.helpers.ledger_blocks import address
+from tests.helpers.ledger_blocks import address, allocated
 from tests.ledger.test_model import LedgerAgainstDictionaries
 
 
@@ -26,7 +25,7 @@ def test_what_a_proof_reads_grows_as_the_logarithm_of_the_accounts(tmp_path):
     for size in (10_000, 100_000):
         path = tmp_path / f"{size}.db"
         with Store(path) as store:
-            import_genesis(store, (GenesisAccount(address(number), 0, number) for number in range(size)))
+            import_genesis(store, (allocated(address(number), 0, number) for number in range(size)))
             store.finalize(0)
         counted = count()
         for number in range(1, size, size // 20):

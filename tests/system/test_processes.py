@@ -14,8 +14,8 @@ import pytest
 
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_genesis
-from feemodel.ledger.blocks import GenesisAccount
 from tests.helpers.development import GENESIS, HOLDERS
+from tests.helpers.ledger_blocks import allocated
 from tests.system import evm_programs as programs
 from tests.system.calls import quick_orders
 from tests.system.client import Connection, alone, post, run, timed
@@ -172,7 +172,7 @@ def test_files_that_go_bad_after_the_start_take_nothing_down(tmp_path: Path):
 def test_a_ledger_that_goes_bad_gives_no_wrong_proof_and_ends_nothing(tmp_path: Path, content: str):
     ledger = tmp_path / "ledger.db"
     with Store(ledger) as store:
-        import_genesis(store, [GenesisAccount(number.to_bytes(20), balance=1) for number in range(1, 3_000)])
+        import_genesis(store, [allocated(number.to_bytes(20), balance=1) for number in range(1, 3_000)])
         store.finalize(0)
     proofs = [post("rollup_getProof", "0x" + number.to_bytes(20).hex(), [], "0x0") for number in range(1, 3_000, 60)]
 

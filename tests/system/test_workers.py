@@ -6,7 +6,8 @@ import threading
 
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
-from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges, GenesisAccount
+from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges
+from tests.helpers.ledger_blocks import allocated
 from tests.system.start import serving
 
 EMPTY = keccak256(b"")
@@ -20,7 +21,7 @@ def test_answers_hold_while_another_process_imports(tmp_path):
     path = tmp_path / "ledger.db"
     roots = {}
     with Store(path) as store:
-        genesis = import_genesis(store, [GenesisAccount(address, balance=1) for address in ADDRESSES])
+        genesis = import_genesis(store, [allocated(address, balance=1) for address in ADDRESSES])
         store.finalize(0)
         roots[0] = genesis.root
         failures, answers, done = [], [], threading.Event()
