@@ -271,12 +271,13 @@ def check_fields(
 
 
 def raise_first(
-    name: str, reason: str, array: NDArray[Any], bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
+    name: str, reason: str, value: Any, bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
 ) -> NoReturn:
     """Raise `error` for the first element at which `bad` is true; the error contains the index of this element."""
     first = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
-    raise error(name, reason, array.flat[first : first + 1].tolist()[0], index or None)
+    element = np.broadcast_to(value, bad.shape).flat[first : first + 1].tolist()[0]
+    raise error(name, reason, element, index or None)
 
 
 def as_array(name: str, value: Any, expected: str) -> NDArray[Any]:

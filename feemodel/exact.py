@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, UINT64_MAX
+from feemodel.checks import INT64_MAX, UINT64_MAX, raise_first
 from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64_MIN = -(2**63)
@@ -56,6 +56,11 @@ class Exact:
         if self.upper is None:
             return ZERO if self.low >= 0 else self.word >> 63, self.word.view(np.uint64)
         return self.upper, self.word
+
+    def integers(self) -> NDArray[Any]:
+        """Return the elements as Python ints."""
+        upper, word = (np.asarray(words).astype(object) for words in self.words())
+        return np.asarray(upper * 2**64 + word)
 
     def __add__(self, other: Any) -> "Exact":
         other = _of(other)
@@ -233,23 +238,12 @@ def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidI
         if not holds:
             raise error(name, reason, value)
     elif not holds.all():
-        first = int(np.argmin(holds))
-        index = tuple(int(i) for i in np.unravel_index(first, holds.shape))
-        raise error(name, reason, element(value, index, holds.shape), index)
+        raise_first(name, reason, value.integers() if isinstance(value, Exact) else value, ~holds, error)
 
 
 def some(value: Any) -> bool:
     """Return whether any element is not 0."""
     return value != 0 if type(value) is int else bool((value != 0).any())
-
-
-def element(value: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return one element of a value that broadcasts to a shape, as a Python number."""
-    if not isinstance(value, Exact):
-        return np.broadcast_to(value, shape)[index].item() if isinstance(value, np.ndarray) else value
-    upper, word = value.words()
-    upper = np.broadcast_to(upper, np.broadcast_shapes(np.shape(upper), shape))[index]
-    return (int(upper) << 64) + int(np.broadcast_to(word, shape)[index])
 
 
 def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
