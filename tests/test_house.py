@@ -46,7 +46,7 @@ MAY_IMPORT = {
 CEILINGS = {
     "cli": 2_715,
     "estimates": 684,
-    "ethereum": 2_082,
+    "ethereum": 2_076,
     "execution": 1_695,
     "explorer": 771,
     "io": 2_434,
@@ -58,7 +58,7 @@ CEILINGS = {
     "simulation": 6_495,
     "sizes": 906,
     "top level": 1_690,
-    "package": 31_408,
+    "package": 31_402,
     "tests": 36_936,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

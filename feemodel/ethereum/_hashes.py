@@ -1,21 +1,14 @@
 """Keccak-256, and the fields of signatures and of EIP-7702 authorizations."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-_digest: Callable[[bytes], bytes]
 try:
     from sha3 import keccak_256
 except ModuleNotFoundError:  # the dependency safe-pysha3 is installed on Linux only
     from Crypto.Hash import keccak
 
-    def _digest(data: bytes) -> bytes:
-        return keccak.new(digest_bits=256, data=data).digest()
-else:
-
-    def _digest(data: bytes) -> bytes:
-        digest: bytes = keccak_256(data).digest()
-        return digest
+    def keccak_256(data: bytes) -> Any:
+        return keccak.new(digest_bits=256, data=data)
 
 
 def keccak256(data: bytes) -> bytes:
@@ -32,7 +25,8 @@ def keccak256(data: bytes) -> bytes:
     >>> keccak256(b"").hex()[:8]
     'c5d24601'
     """
-    return _digest(data)
+    digest: bytes = keccak_256(data).digest()
+    return digest
 
 
 class Signature(NamedTuple):
