@@ -170,17 +170,16 @@ class _Verification:
                 self._damaged(f"a node after {first - 1} has another height")
             at, children, hashes = slice(first, first + len(rows)), nodes["row"].astype(np.int64), nodes["hash"]
             table.height[at], table.digest[at] = height, node_hashes(self._scheme, hashes.tobytes())
-            for below, chosen in ((leaves, height == 1), (table, height > 1)):
-                rows_below, level = children[chosen], height[chosen] - 1
-                expected = np.where(
-                    rows_below[..., None] > 0, below.digest[rows_below], zeros[level][:, None, :]
-                )  # fmt: skip
+            for one in np.unique(height).tolist():  # the sums of a node need those of the rows below it
+                below, chosen, level = leaves if one == 1 else table, height == one, one - 1
+                rows_below = children[chosen]
+                expected = np.where(rows_below[..., None] > 0, below.digest[rows_below], zeros[level])
                 wrong = (expected != hashes[chosen]).any(axis=(1, 2))
-                wrong |= ((below.height[rows_below] != level[:, None]) & (rows_below > 0)).any(axis=1)
+                wrong |= ((below.height[rows_below] != level) & (rows_below > 0)).any(axis=1)
                 numbers = np.flatnonzero(chosen) + first
                 if wrong.any():
                     self._damaged(f"node {numbers[wrong][0]} has another hash than a row below it")
-                offset = np.arange(CHILDREN, dtype=np.uint64) << (LEVELS * level).astype(np.uint64)[:, None]
+                offset = np.arange(CHILDREN, dtype=np.uint64) << np.uint64(LEVELS * level)
                 keys = below.keys[rows_below]
                 table.keys[numbers] = keys.sum(axis=1)
                 table.places[numbers] = (below.places[rows_below] + keys * offset).sum(axis=1)

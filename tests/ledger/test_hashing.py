@@ -64,10 +64,7 @@ class Plain(Scheme):
 
 EACH = [
     *(pytest.param(one, id=one.name, marks=pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)) for one in BOTH),
-    *(
-        pytest.param(Plain(**{part.name: getattr(one, part.name) for part in fields(one)}), id=f"{one.name} in Python")
-        for one in BOTH
-    ),
+    *(pytest.param(Plain(*(getattr(one, each.name) for each in fields(one))), id=f"{one.name} plain") for one in BOTH),
 ]
 of_each = pytest.mark.parametrize("hash_", EACH)
 of_poseidon2 = pytest.mark.parametrize("hash_", EACH[::2])

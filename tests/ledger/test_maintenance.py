@@ -15,7 +15,7 @@ from feemodel.ledger.files import parse_block
 from feemodel.ledger.maintenance import back_up, verify
 from tests.conftest import ROOT
 from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
-from tests.helpers.ledger_blocks import address
+from tests.helpers.ledger_blocks import address, allocated, block, change, fields
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,13 @@ def test_a_backup_is_the_ledger(grown, ledger):
         verify(copy)
         assert (copy.head.number, copy.finalized) == (12, 9)
         assert list(proven_roots(copy, range(10))) == grown[1][:10]
+
+
+def test_a_ledger_of_trees_with_three_levels_of_nodes_is_sound(tmp_path):
+    with Store(tmp_path / "ledger.db") as store:
+        import_genesis(store, [allocated(address(number), 0, number) for number in range(1, 600)])
+        import_block(store, block(1, change(5, fields(0, 5), fields(1, 2)), change(700, None, fields(0, 9))))
+        verify(store)
 
 
 def test_a_backup_does_not_replace_a_file(grown, ledger):
