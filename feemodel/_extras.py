@@ -11,13 +11,9 @@ from feemodel.errors import MissingExtra
 
 #: Top-level module → the extras that install the module. A server also needs an engine, to estimate gas.
 EXTRAS = {
+    **dict.fromkeys(("uvicorn", "httptools", "uvloop", "starlette", "prometheus_client"), "serve,execution"),
     **dict.fromkeys(
-        ("uvicorn", "httptools", "uvloop", "starlette", "prometheus_client"),
-        "serve,execution",
-    ),
-    **dict.fromkeys(
-        ("pandas", "pyarrow", "xarray", "scipy", "numba", "h5netcdf", "h5py", "aiohttp", "msgspec"),
-        "simulation",
+        ("pandas", "pyarrow", "xarray", "scipy", "numba", "h5netcdf", "h5py", "aiohttp", "msgspec"), "simulation"
     ),
     "matplotlib": "plots",
     **dict.fromkeys(("distributed", "dask"), "dask"),

@@ -24,12 +24,10 @@ def reporting(progress: Progress, total: int | None, what: str) -> Iterator[Call
         yield progress
     elif progress is True:
         from rich.console import Console
-        from rich.progress import MofNCompleteColumn
         from rich.progress import Progress as Bars
 
         console = Console(stderr=True)
-        columns = (*Bars.get_default_columns(), MofNCompleteColumn())
-        with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        with Bars(console=console, disable=not console.is_terminal, transient=True) as bars:
             task = bars.add_task(what, total=total)
             yield lambda count: bars.advance(task, count)
     elif progress is None or progress is False:

@@ -59,7 +59,7 @@ CEILINGS = {
     "sizes": 906,
     "top level": 1_690,
     "package": 31_401,
-    "tests": 36_936,
+    "tests": 36_933,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 201,

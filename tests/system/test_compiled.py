@@ -4,13 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-KERNEL = """
-from feemodel._compiled import cached_njit
-
-@cached_njit()
-def added(number):
-    return number + {added}
-"""
+HEAD = "from feemodel._compiled import cached_njit\n"
+KERNEL = HEAD + "from part import more\n\n@cached_njit()\ndef added(number):\n    return more(number)\n"
+PART = HEAD + "\n@cached_njit()\ndef more(number):\n    return number + {added}\n"
 
 
 def answer(folder: Path) -> tuple[int, int]:
@@ -22,10 +18,11 @@ def answer(folder: Path) -> tuple[int, int]:
     return int(result), int(compiled)
 
 
-def test_a_kernel_is_kept_until_its_module_changes(tmp_path, monkeypatch):
+def test_a_kernel_is_kept_until_a_module_that_it_calls_changes(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    (tmp_path / "kernel.py").write_text(KERNEL.format(added=1))
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "part.py").write_text(PART.format(added=1))
     assert [answer(tmp_path) for _ in range(2)] == [(2, 1), (2, 0)]
 
-    (tmp_path / "kernel.py").write_text(KERNEL.format(added=2))
+    (tmp_path / "part.py").write_text(PART.format(added=2))
     assert answer(tmp_path) == (3, 1)
