@@ -24,6 +24,7 @@ from feemodel.ethereum._call import (
     QUANTITY,
     UINT64,
     UINT256,
+    Kind,
     Schema,
     as_integer,
     decoded,
@@ -81,8 +82,9 @@ class StateOverride(msgspec.Struct, frozen=True):
 
 def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
     """Return a type that msgspec parses with `read`, and of which every value is an instance."""
+    kind = vars(Kind(read, schema))
     is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
-    return ABCMeta("Wire", (), {"read": staticmethod(read), "schema": schema, "__subclasshook__": is_instance})
+    return ABCMeta("Wire", (), {**kind, "read": staticmethod(read), "__subclasshook__": is_instance})
 
 
 if TYPE_CHECKING:

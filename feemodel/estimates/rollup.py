@@ -156,18 +156,14 @@ class Estimates:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         given = stateOverride, overrides, options
         asked = NOTHING if given == (None, None, None) else estimate_options(*given)
-        check_rollup_call(call, self.source.limits)
+        most = self.source.limits.max_call_gas
+        if call.gas_limit is not None and call.gas_limit > most:
+            raise InvalidInput("call.gas", f"expected at most {most:,}", call.gas_limit)
+        if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
+            raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
         gas = await self.source.gas(call, asked)
         prices: Prices = self._prices.now
         work = partial(self._measuring.priced, call, gas, form=prices.form, margin=prices.preset.estimate_margin)
         is_long = len(call.data) > LONG or bool(call.access_list)  # some codecs may take seconds
         found = await asyncio.to_thread(work) if is_long else work()
         return Estimate(hex(found.gas_limit), hex(found.base_fee), hex(found.priority_fee))
-
-
-def check_rollup_call(call: Transaction, limits: Limits) -> None:
-    """Raise `InvalidInput` if `gas` exceeds `max_call_gas`, or if a call has both `gasPrice` and `maxFeePerBlobGas`."""
-    if call.gas_limit is not None and call.gas_limit > limits.max_call_gas:
-        raise InvalidInput("call.gas", f"expected at most {limits.max_call_gas:,}", call.gas_limit)
-    if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
-        raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)

