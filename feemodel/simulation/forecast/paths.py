@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.checks import RealArray, WholeArray
-from feemodel.simulation.forecast.series import DAY, FeeSeries, typical
+from feemodel.simulation.forecast.series import DAY, FeeSeries, trailing, typical
 
 RETURN = 36.0  # time constant of the point forecast's return to the seasonal value [bins]
 SAME_TIME = 18  # maximum difference in time of day between the origin and the past origins to draw from [bins]
@@ -30,7 +30,7 @@ def past_changes(
     ahead = np.arange(1, bins + 1)
     found = {}
     for name, one in series.items():
-        usual = typical(one.means, DAY)  # of each bin's time of day, on this and the days before
+        usual = trailing(typical(one.means, DAY), SAME_TIME).mean().to_numpy()  # smoothed: paths would have its noise
         errors = one.means[drawn[:, None] + ahead] - _point(one, usual, drawn, ahead)
         values = _point(one, usual, np.array([newest]), ahead) + errors
         found[name] = np.column_stack((np.full(paths, one.newest[newest]), values))

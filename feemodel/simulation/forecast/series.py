@@ -96,7 +96,8 @@ def typical(values: RealArray, horizon: int) -> RealArray:
     return pd.DataFrame(days).median(axis=1).to_numpy()
 
 
-def _trailing(values: RealArray, length: int) -> "pd.api.typing.Rolling[pd.Series[float]]":
+def trailing(values: RealArray, length: int) -> "pd.api.typing.Rolling[pd.Series[float]]":
+    """Return the windows of `length` bins that end with each bin."""
     return pd.Series(values).rolling(length, min_periods=1)
 
 
@@ -121,11 +122,11 @@ def features(series: FeeSeries, horizon: int) -> RealArray:
         (
             series.newest,
             means,
-            *(_trailing(means, length).mean() for length in (HOUR, SIX_HOURS, DAY)),
+            *(trailing(means, length).mean() for length in (HOUR, SIX_HOURS, DAY)),
             usual,
             np.where(np.isnan(a_week), usual, a_week),
             means - before_target(means, 0, HOUR),
-            _trailing(means, SIX_HOURS).std(ddof=0),
+            trailing(means, SIX_HOURS).std(ddof=0),
             *np.cos(angles),
             *np.sin(angles),
             (target // DAY + 3) % 7 >= 5,  # 1970-01-01 was a Thursday
