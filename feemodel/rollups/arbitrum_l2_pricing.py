@@ -25,22 +25,12 @@ multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import (
-    INT64_MAX,
-    UINT64_MAX,
-    choice,
-    flag,
-    instance,
-    mapping,
-    sequence,
-    whole,
-    whole_scalar,
-)
+from feemodel.checks import INT64_MAX, UINT64_MAX, choice, flag, instance, mapping, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, require, where
 from feemodel.formula import formula
@@ -228,8 +218,10 @@ def base_fees(
     floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
     following = floor if base_fee is None else whole_scalar("base_fee", base_fee, unit="wei")
     state = _backlogs([0] * len(constraints) if backlogs is None else backlogs, constraints)
-    start = times[:1] if parent_timestamp is None else [whole_scalar("parent_timestamp", parent_timestamp)]
-    seconds = np.diff(times, prepend=np.asarray(start, dtype=np.int64)) if times.size else times
+    start: Any = times[:1]
+    if parent_timestamp is not None:
+        start = whole_scalar("parent_timestamp", parent_timestamp, maximum=INT64_MAX)
+    seconds = np.diff(times, prepend=start) if times.size else times
     require("timestamps", "expected times that do not decrease", times, seconds >= 0)
     fees = []
     for used, elapsed in zip(gas.tolist(), seconds.tolist(), strict=True):

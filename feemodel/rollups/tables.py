@@ -261,9 +261,10 @@ def comparison(
     if not table["length"].all():
         raise InvalidInput("length", "expected at least 1 in every row", 0)
     paid = {one.name: _total(one, table, fees) for one in chosen}
-    name = choice("reference", reference, paid) if reference else "linea" if "linea" in paid else chosen[0].name
+    usual = "linea" if "linea" in paid else chosen[0].name
+    name = usual if reference is None else choice("reference", reference, paid)
     of = paid[name].total_eth
-    if reference and not of:
+    if reference is not None and not of:
         raise InvalidInput("reference", "expected a rule with a fee above 0 and a known price of its token", reference)
     return [
         row._replace(ratio=row.total_eth / of if of and row.total_eth is not None else None) for row in paid.values()
