@@ -219,6 +219,7 @@ DESTROYED = {
 }
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 @pytest.mark.parametrize(("fork", "stays"), [("london", False), ("shanghai", False), ("cancun", True), ("osaka", True)])
 def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
     """Since EIP-6780 only if the same transaction created it; what it held has moved in either case."""
@@ -242,6 +243,7 @@ def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
         assert after.call_state.account(created) == Account()
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_the_rules_of_the_capture_can_be_replaced():
     """PUSH0 came with Shanghai."""
     replay = parsed(transaction(outcome=COUNTED))
@@ -254,6 +256,7 @@ def test_the_rules_of_the_capture_can_be_replaced():
         next(compare_transactions(replay, codec="zstd", fork="jovian"))
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
     document = capture(transaction(outcome=COUNTED))
     (priced,) = compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd")
@@ -348,6 +351,7 @@ def test_the_command_says_whether_all_is_as_recorded(tmp_path, capsys, gas, code
     assert f"{1 - code:7,}  gas and outcome reproduced\n" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_the_command_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsys):
     path = tmp_path / "capture.json"
     document = capture(transaction(outcome=COUNTED), transaction(nonce=1, outcome=AGAIN))
@@ -406,6 +410,8 @@ CAPTURES = [
 
 @pytest.mark.parametrize(("name", "fork", "count"), CAPTURES)
 def test_every_transaction_takes_the_recorded_gas_and_returns_what_is_recorded(shared, name, fork, count):
+    if fork == "london" and not HAS_NATIVE:
+        pytest.skip(WITHOUT_NATIVE)
     file = shared / "data" / "replays" / f"{name}.json.gz"
     if shared == SMALL and not file.is_file():
         pytest.skip("too large for the repository: set FEEMODEL_SHARED to the folder of all inputs")

@@ -146,6 +146,7 @@ def test_a_creation_is_estimated(engine):
     assert found.gas_limit == 21_000 + 32_000 + 64 + 2 + 8 + 32 * 200
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_init_code_beyond_the_limit_is_refused():
     words = failed(lambda: estimate_gas({"from": RICH_TEXT, "data": bytes(49_153)}, call_state()))[1]
 

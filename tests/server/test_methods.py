@@ -19,7 +19,7 @@ from feemodel.ledger.store import StoredBlock as StoredBlock
 from feemodel.server import proofs
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
-from tests.helpers.execution_engines import HAS_NATIVE
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import on_chain, opened
 from tests.server.wire import (
     ANNA,
@@ -92,6 +92,7 @@ def test_the_answer_is_that_of_the_formulas_on_the_measured_size(client, call):
     assert found == {"gasLimit": hex(gas), "baseFeePerGas": "0x7", "priorityFeePerGas": hex(fee)}
 
 
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 def test_the_two_methods_search_as_two_nodes_do(client):
     call = {"from": ANNA, "to": LIST, "data": data("clear(uint256)", 20)}
     besu, geth = (estimate_gas(call, development_state(), search=search).gas_limit for search in ("besu", "geth"))

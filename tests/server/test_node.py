@@ -11,6 +11,7 @@ from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.server import node as node_module
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.helpers.ledger_blocks import address, allocated, block, block_hash, change, fields
 from tests.server.parts import PATIENCE, answering, gauge, head_block, opened
 from tests.server.wire import TRANSFER
@@ -171,6 +172,8 @@ def on_genesis(folder, settings=None, **fields):
     ],
 )
 def test_every_answer_on_a_genesis_has_its_next_base_fee_or_7_wei(tmp_path, fields, expected):
+    if "config" in fields and not HAS_NATIVE:
+        pytest.skip(WITHOUT_NATIVE)
     with on_genesis(tmp_path, **fields) as client:
         assert {hex(expected)} == set(numbers(client).values())
         history = client.result("eth_feeHistory", "0x1", "latest", [50])

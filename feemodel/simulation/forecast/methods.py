@@ -14,7 +14,7 @@ import numpy as np
 
 from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import MAXIMUM as LARGEST_FEE
+from feemodel.ethereum._fee_units import MAXIMUM
 from feemodel.simulation.forecast.series import (
     DAY,
     SIX_HOURS,
@@ -79,6 +79,7 @@ SKIPPED = 2 * DAY  # length of the first part of a series, to which no method is
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes the initial calibration [bins]
 LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
+LARGEST_FEE = MAXIMUM  # maximum fee in histories and forecasts [wei / gas]
 MIN_ROWS = DAY  # minimum number of targets to fit a method
 
 
