@@ -31,9 +31,11 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; raises `FeeModelError` if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise FeeModelError(f"{host}:{port}: {os.strerror(error.errno or 0)}") from None
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the body of a response waits for an ACK
+    return listener
 
 
 def application() -> "ASGIApp":
@@ -54,8 +56,6 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     loaded : contents of the files that the settings name.
     ready : function that is called with the server's address when the port accepts connections. Requests wait until
         the engine, the codec and the ledger are loaded.
-
-    Raises `FeeModelError` if the port is in use.
     """
     settings = loaded.settings
     set_up_log(settings.log)
