@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from feemodel.simulation.statistics import over as over
     from feemodel.simulation.sweep import sweep as sweep
     from feemodel.sizes._codecs import Brotli as Brotli
-    from feemodel.sizes._codecs import Deflate as Deflate
     from feemodel.sizes._codecs import FastLz as FastLz
     from feemodel.sizes._codecs import Zstd as Zstd
     from feemodel.sizes._codecs import compressed_size as compressed_size

@@ -17,7 +17,6 @@ GUIDE = Path(ROOT, "docs", "explanation")
 SIZES = Path(GUIDE, "sizes.md").read_text(encoding="utf-8")
 NAMES = {
     "zstd level 3 (default)": "zstd",
-    "deflate level 6": "deflate",
     "FastLZ": "fastlz",
     "brotli quality 1": "brotli",
     "production LZSS before packing": "lzss",

@@ -178,7 +178,7 @@ class Pricing:
 class Sizing:
     """Codec that measures a compressed size."""
 
-    codec: Annotated[str, one_of(MEANINGS["codec"], ("zstd", "brotli", "deflate", "fastlz", "lzss"))] = "zstd"
+    codec: Annotated[str, one_of(MEANINGS["codec"], ("zstd", "brotli", "fastlz", "lzss"))] = "zstd"
     dictionary: Annotated[str | None, text(MEANINGS["dictionary"], "FILE")] = None
     packed: Annotated[bool, flag(MEANINGS["packed"])] = False
 

@@ -90,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
     max_age: Ratio = _setting(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
-    codec: Literal["zstd", "brotli", "deflate", "fastlz", "lzss"] = _setting("zstd", MEANINGS["codec"])
+    codec: Literal["zstd", "brotli", "fastlz", "lzss"] = _setting("zstd", MEANINGS["codec"])
     dictionary: Text | None = _setting(None, MEANINGS["dictionary"])
     measured: Literal["sender_unsigned", "unsigned", "signed"] = _setting(
         "sender_unsigned", "form of a transaction whose size is measured")

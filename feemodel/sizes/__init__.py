@@ -2,7 +2,7 @@
 
 compressed_size : size of one payload
 compressed_sizes : sizes of many payloads, computed on all processors
-Zstd, Brotli, Deflate, FastLz, Lzss : classes of codecs with options
+Zstd, Brotli, FastLz, Lzss : classes of codecs with options
 get_codec : codec with a given name
 train_dictionary : train a zstd dictionary on payloads
 packed_size : size after packing into whole field elements of a blob
@@ -19,7 +19,6 @@ from feemodel._lazy import lazy_names
 if TYPE_CHECKING:
     from feemodel.sizes._codecs import Brotli as Brotli
     from feemodel.sizes._codecs import Codec as Codec
-    from feemodel.sizes._codecs import Deflate as Deflate
     from feemodel.sizes._codecs import FastLz as FastLz
     from feemodel.sizes._codecs import Zstd as Zstd
     from feemodel.sizes._codecs import compressed_size as compressed_size

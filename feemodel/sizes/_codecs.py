@@ -1,18 +1,15 @@
-"""Compressed sizes of payloads by zstd (the default), brotli, deflate and FastLZ.
+"""Compressed sizes of payloads by zstd (the default), brotli and FastLZ.
 
 | name    | measured                                                                     | at most the payload's size  |
 |---------|------------------------------------------------------------------------------|-----------------------------|
 | zstd    | a frame of level 3, magicless, without content size, checksum, dictionary id | yes (`capped`)              |
 | brotli  | Arbitrum's measure of a transaction: quality 1, window 22                    | no, as in Arbitrum          |
-| deflate | a raw stream of level 6                                                      | no                          |
 | fastlz  | the OP Stack's measure of a transaction since Fjord                          | no, as in the OP Stack      |
 
-A codec is any object with `name`, `size(data)` and `sizes(payloads)`. The codecs of this module are frozen, hashable
-and thread-safe.
+The codecs of this module are frozen, hashable and thread-safe.
 """
 
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,35 +30,25 @@ from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, 
 
 CHUNK = 2_048  # number of payloads per task; zstd takes some milliseconds for a task
 DICTIONARY_SIZE = 65_536  # default size of a dictionary, as in Linea's production compressor [byte]
-SMALLEST_DICTIONARY = 256  # bytes, ZDICT_DICTSIZE_MIN
 
 
 class Codec(Protocol):
-    """Interface of a codec: a name, the size of one payload, and the sizes of many payloads."""
+    """Interface of a codec: any object with these three members. A subclass needs only a name and `sizes`."""
 
     @property
     def name(self) -> str:
         """Name of the codec."""
 
     def size(self, data: Payload) -> int:
-        """Return the compressed size of a payload [byte]."""
+        """Return the compressed size of one payload [byte]."""
+        return int(self.sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the compressed size of each payload [byte]."""
-
-
-def _check_dictionary(dictionary: Any, level: int) -> None:
-    if not isinstance(dictionary, bytes) or not dictionary:
-        raise InvalidInput("dictionary", "expected at least one byte", dictionary)
-    try:
-        zstandard.ZstdCompressionDict(dictionary).precompute_compress(level=level)
-    except zstandard.ZstdError as error:
-        reason = f"expected a whole trained dictionary after its magic number ({error})"
-        raise InvalidInput("dictionary", reason, dictionary) from None
+        """Return the compressed size of each payload [byte], computed on the calling thread."""
 
 
 @dataclass(frozen=True)
-class Zstd:
+class Zstd(Codec):
     """Codec that measures the length of a zstd frame.
 
     Parameters
@@ -91,11 +78,16 @@ class Zstd:
     name: ClassVar[str] = "zstd"
 
     def __post_init__(self) -> None:
-        lowest = {"level": 1, "window_log": zstandard.WINDOWLOG_MIN}
-        highest = {"level": zstandard.MAX_COMPRESSION_LEVEL, "window_log": zstandard.WINDOWLOG_MAX}
-        check_fields(self, minimum=lowest, maximum=highest)
-        if self.dictionary is not None:
-            _check_dictionary(self.dictionary, self.level)
+        check_fields(self, minimum={"level": 1, "window_log": 10}, maximum={"level": 22, "window_log": 31})
+        if self.dictionary is None:
+            return
+        if not isinstance(self.dictionary, bytes) or not self.dictionary:
+            raise InvalidInput("dictionary", "expected at least one byte", self.dictionary)
+        try:
+            zstandard.ZstdCompressionDict(self.dictionary).precompute_compress(level=self.level)
+        except zstandard.ZstdError as error:
+            reason = f"expected a whole trained dictionary after its magic number ({error})"
+            raise InvalidInput("dictionary", reason, self.dictionary) from None
 
     def size(self, data: Payload) -> int:
         """Return the size of one payload [byte]."""
@@ -111,10 +103,6 @@ class Zstd:
             return np.full(len(chunk), self.size(b""), dtype=np.int64)
         compressed = lengths_of(_this_thread.compressor(self).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
-
-    def compress(self, data: Payload) -> bytes:
-        """Return the compressed frame of a payload."""
-        return _this_thread.compressor(self).compress(payload_bytes(data))
 
 
 class _ThisThread(threading.local):
@@ -140,24 +128,8 @@ def _zstd_compressor(codec: Zstd) -> zstandard.ZstdCompressor:
 _this_thread = _ThisThread()
 
 
-class _Stream:
-    """Codec whose sizes are the lengths of the streams that `compress` returns."""
-
-    def size(self, data: Payload) -> int:
-        """Return the size of one payload [byte]."""
-        return len(self.compress(data))
-
-    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], computed on the calling thread."""
-        return lengths_of([self.compress(data) for data in payload_list(payloads)])
-
-    def compress(self, data: Payload) -> bytes:
-        """Return the compressed stream of a payload."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class Brotli(_Stream):
+class Brotli(Codec):
     """Codec that measures the length of a brotli stream.
 
     Parameters
@@ -179,43 +151,15 @@ class Brotli(_Stream):
     def __post_init__(self) -> None:
         check_fields(self, minimum={"window": 10}, maximum={"quality": 11, "window": 24})
 
-    def compress(self, data: Payload) -> bytes:
-        """Return the compressed stream of a payload."""
-        stream: bytes = brotli.compress(payload_bytes(data), quality=self.quality, lgwin=self.window)
-        return stream
+    def sizes(self, payloads: Iterable[Payload]) -> Sizes:
+        """Return the sizes of many payloads [byte], computed on the calling thread."""
+        return lengths_of(
+            [brotli.compress(data, quality=self.quality, lgwin=self.window) for data in payload_list(payloads)]
+        )
 
 
 @dataclass(frozen=True)
-class Deflate(_Stream):
-    """Codec that measures the length of a deflate stream.
-
-    Parameters
-    ----------
-    level : 0 to 9; the default, 6, is the default of zlib.
-    zlib_header : whether to include the 2 bytes of the zlib header and the 4 bytes of the checksum, as in OP Stack
-        channels.
-
-    Source: RFC 1951, RFC 1950.
-
-    >>> Deflate().size(bytes(1000)), Deflate(zlib_header=True).size(bytes(1000))
-    (11, 17)
-    """
-
-    level: int = 6
-    zlib_header: bool = False
-    name: ClassVar[str] = "deflate"
-
-    def __post_init__(self) -> None:
-        check_fields(self, maximum={"level": 9})
-
-    def compress(self, data: Payload) -> bytes:
-        """Return the compressed stream of a payload."""
-        window_bits = zlib.MAX_WBITS if self.zlib_header else -zlib.MAX_WBITS
-        return zlib.compress(payload_bytes(data), self.level, wbits=window_bits)
-
-
-@dataclass(frozen=True)
-class FastLz:
+class FastLz(Codec):
     """Codec that measures the length of a FastLZ level 1 stream, as the OP Stack has done since Fjord.
 
     Source: ethereum-optimism/op-geth, core/types/rollup_cost.go (2024-10-23).
@@ -226,17 +170,12 @@ class FastLz:
 
     name: ClassVar[str] = "fastlz"
 
-    def size(self, data: Payload) -> int:
-        """Return the size of one payload [byte]."""
-        return int(self.sizes([payload_bytes(data)])[0])
-
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
         """Return the sizes of many payloads [byte], computed on the calling thread."""
         from feemodel.sizes._fastlz import fastlz_lengths  # import on first use, because numba is slow to import
 
         chunk = payload_list(payloads)
-        bounds = np.zeros(len(chunk) + 1, dtype=np.int64)
-        np.cumsum(lengths_of(chunk), out=bounds[1:])
+        bounds = np.cumsum([0, *map(len, chunk)], dtype=np.int64)
         joined = b"".join(chunk)
         measured: Sizes = fastlz_lengths(np.frombuffer(joined, dtype=np.uint8) if has_numba() else joined, bounds)
         return measured
@@ -246,7 +185,7 @@ class FastLz:
 # the compression of literals. python-zstandard has no such option, but computes the same sizes as in Scroll's tests.
 SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
 
-_NAMED: tuple[Codec, ...] = (Zstd(), Brotli(), Deflate(), FastLz())
+_NAMED: tuple[Codec, ...] = (Zstd(), Brotli(), FastLz())
 CODECS = MappingProxyType({codec.name: codec for codec in _NAMED})
 
 
@@ -255,7 +194,7 @@ def get_codec(codec: str | Codec) -> Codec:
 
     Parameters
     ----------
-    codec : "zstd", "brotli", "deflate" or "fastlz", or a codec object.
+    codec : "zstd", "brotli" or "fastlz", or a codec object.
 
     Returns
     -------
@@ -285,7 +224,7 @@ def compressed_size(data: Payload, codec: str | Codec = "zstd") -> int:
     Parameters
     ----------
     data : bytes-like object.
-    codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
+    codec : a name ("zstd", "brotli", "fastlz") or a codec object.
 
     Returns
     -------
@@ -313,7 +252,7 @@ def compressed_sizes(
     ----------
     payloads : iterable of bytes-like objects, which is read in chunks. For a table of transactions, see
         `feemodel.fee_sizes`.
-    codec : a name ("zstd", "brotli", "deflate", "fastlz") or a codec object.
+    codec : a name ("zstd", "brotli", "fastlz") or a codec object.
     threads : number of threads, at least 1; `None` means one thread per processor.
     progress : function that is called with the number of payloads in each finished chunk; `True` for a progress bar, if
         standard error is a terminal.
@@ -357,7 +296,7 @@ def _chunks(payloads: Iterable[Any], total: int | None, threads: int) -> Iterato
         first += len(chunk)
 
 
-def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, level: int = 3) -> bytes:
+def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE) -> bytes:
     """Train a zstd dictionary on sample payloads, for `Zstd(dictionary=...)`.
 
     Parameters
@@ -365,7 +304,6 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     payloads : samples. For a good dictionary, use a few hundred samples that are together at least ten times as long as
         the dictionary.
     size : maximum length of the dictionary, at least 256 [byte]; the result may be shorter if there are few samples.
-    level : compression level at which the dictionary will be used, 1 to 22.
 
     Returns
     -------
@@ -373,7 +311,7 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
 
     Raises
     ------
-    InvalidInput : too few or too short samples, or a size or level outside its range.
+    InvalidInput : too few or too short samples, or a size outside its range.
 
     Source: facebook/zstd, lib/dictBuilder (the fast cover trainer).
 
@@ -384,11 +322,10 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE, l
     >>> Zstd(dictionary=dictionary).size(samples[7]) < Zstd().size(samples[7])
     True
     """
-    size = whole_scalar("size", size, minimum=SMALLEST_DICTIONARY, maximum=2**31 - 1)
-    level = whole_scalar("level", level, minimum=1, maximum=zstandard.MAX_COMPRESSION_LEVEL)
+    size = whole_scalar("size", size, minimum=256, maximum=2**31 - 1)  # ZDICT_DICTSIZE_MIN
     samples = payload_list(payloads)
     try:
-        return zstandard.train_dictionary(size, samples, level=level).as_bytes()
+        return zstandard.train_dictionary(size, samples, level=Zstd.level).as_bytes()
     except zstandard.ZstdError as error:
         found = f"{len(samples):,} samples of {sum(map(len, samples)):,} bytes in total"
         raise InvalidInput("payloads", f"expected more or longer samples to train on ({error})", found) from None

@@ -1,6 +1,7 @@
 """Checks that payloads are bytes."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,22 +20,18 @@ def payload_bytes(data: Any, index: int | None = None) -> bytes:
     """
     if type(data) is bytes:
         return data
-    name, position = ("data", None) if index is None else ("payloads", (index,))
+    reason = "expected bytes"
     if isinstance(data, str):
-        raise InvalidInput(
-            name, "expected bytes (feemodel.ethereum._quantities.from_hex reads hexadecimal text)", data, position
-        )
-    if isinstance(data, np.bytes_):
-        raise InvalidInput(name, "expected bytes, not numpy.bytes_, which drops trailing zeros", data, position)
-    try:
-        view = memoryview(data)
-    except TypeError:
-        raise InvalidInput(name, "expected bytes", data, position) from None
-    if view.itemsize != 1:
-        raise InvalidInput(name, f"expected bytes, not items of {view.itemsize} bytes", data, position)
-    if view.ndim == 0:  # an array without dimensions
-        raise InvalidInput(name, "expected bytes, not a single number", data, position)
-    return view.tobytes()
+        reason += " (feemodel.ethereum.from_hex reads hexadecimal text)"
+    elif isinstance(data, np.bytes_):
+        reason += ", not numpy.bytes_, which drops trailing zeros"
+    else:
+        with suppress(TypeError):
+            view = memoryview(data)
+            if view.ndim and view.itemsize == 1:
+                return view.tobytes()
+            reason += f", not items of {view.itemsize} bytes" if view.ndim else ", not a single number"
+    raise InvalidInput("data" if index is None else "payloads", reason, data, None if index is None else (index,))
 
 
 def payload_list(payloads: Iterable[Any], first: int = 0) -> list[Payload]:

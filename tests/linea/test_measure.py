@@ -30,7 +30,7 @@ def test_the_three_forms_of_a_transaction():
 
 
 def test_a_size_is_that_of_the_measured_bytes_under_the_codec():
-    for codec in ("zstd", "brotli", "deflate", "fastlz", feemodel.Zstd(level=19)):
+    for codec in ("zstd", "brotli", "fastlz", feemodel.Zstd(level=19)):
         assert fee_size(CALL, codec=codec) == feemodel.compressed_size(fee_bytes(CALL), codec)
     assert fee_size(CALL, packed=True) == packed_size(fee_size(CALL))
 

@@ -1,5 +1,5 @@
 """
-Real transactions under five codecs
+Real transactions under four codecs
 ===================================
 
 The compressed size depends on the codec. Linea's production LZSS uses a dictionary of common calldata.
@@ -12,7 +12,7 @@ from feemodel.io import read_shipped_transactions
 
 plt.style.use("feemodel.plots.style")
 table = read_shipped_transactions()
-codecs = ["zstd", "brotli", "deflate", "fastlz", "lzss"]
+codecs = ["zstd", "brotli", "fastlz", "lzss"]
 ratios = [table[codec].to_numpy(float) / table["measured_bytes"].to_numpy(float) for codec in codecs]
 fig, ax = plt.subplots()
 ax.boxplot(ratios, tick_labels=codecs, showfliers=False, whis=(5, 95))
