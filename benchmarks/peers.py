@@ -31,7 +31,7 @@ from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.linea.priority import priority_fee
 from feemodel.simulation.samples import grid
 from feemodel.sizes._codecs import Zstd
-from feemodel.sizes._lzss import Lzss
+from feemodel.sizes._lzss import Lzss, _compressor
 
 SOURCE = Path(__file__).with_name("peers_go")
 JAVA_SOURCE = Path(__file__).with_name("peers_java") / "ZstdSizes.java"
@@ -244,7 +244,7 @@ def _one_blob(payloads: list[bytes], codec: Lzss) -> bytes:
 
 def _size_of_blob(data: bytes, codec: Lzss) -> int:
     """Return `Lzss.raw_size` without the sequencer's limit of 256 KiB for a transaction."""
-    return codec._compiled.sizes([data])[0]
+    return _compressor(codec.dictionary).sizes([data])[0]
 
 
 def _poseidon2(peer: _Peer, nodes: NDArray[Any]) -> Iterator[Row]:

@@ -56,14 +56,14 @@ CEILINGS = {
     "rollups": 4_171,
     "server": 2_004,
     "simulation": 6_496,
-    "sizes": 906,
-    "top level": 1_690,
-    "package": 31_412,
-    "tests": 36_947,
+    "sizes": 800,
+    "top level": 1_689,
+    "package": 31_305,
+    "tests": 36_937,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 201,
-    "exported names": 189,
+    "modules": 200,
+    "exported names": 187,
 }
 SLACK = 100  # a ceiling follows every reduction down
 READS_SLEEPS_OR_SERVES = {"os.path", "pathlib", "time", "socket", "urllib3", "http", "sqlite3", "pandas", "io"}

@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -24,9 +24,13 @@ from feemodel._extras import has_native
 from feemodel.errors import InvalidInput, LimitExceeded, unreadable
 from feemodel.formula import formula
 from feemodel.quantities import CompressedSize
-from feemodel.sizes._lzss_format import HEADER_BYTES, LONGEST_DICTIONARY, LONGEST_INPUT, RESERVED
+from feemodel.sizes._codecs import Codec
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
+HEADER_BYTES = 3  # the header contains the version, and whether the payload is compressed
+RESERVED = bytes((0xFE, 0xFF))  # bytes that mark references, see `_lzss_plain`; every dictionary contains both
+LONGEST_INPUT = 2**18  # bytes
+LONGEST_DICTIONARY = 2**21 - LONGEST_INPUT  # maximum size of a dictionary, in the range of far references [byte]
 FIELD_ELEMENT_BITS, FIELD_ELEMENT_BYTES = 254, 32  # usable bits and total bytes of a field element in a blob
 
 # SHA-256 of the dictionaries in Consensys/linea-monorepo (cb180134, 2026-06-12) → name.
@@ -43,7 +47,7 @@ class UnknownDictionary(UserWarning):
 
 
 @dataclass(frozen=True)
-class Lzss:
+class Lzss(Codec):
     """Codec that computes the sizes of Linea's production compressor with a given dictionary.
 
     The codec is thread-safe. The native package computes the size of a transaction in microseconds. Without the native
@@ -96,39 +100,23 @@ class Lzss:
                 codec = cls(file.read(LONGEST_DICTIONARY + 1))
         except OSError as error:
             raise unreadable(os.fspath(path), error) from error
-        if codec.dictionary_name is None:
-            published = ", ".join(f"{name}: {digest}" for digest, name in PUBLISHED_DICTIONARIES.items())
-            text = f"{os.fspath(path)}: {len(codec.dictionary):,} bytes with SHA-256 {codec.sha256}"
+        digest = hashlib.sha256(codec.dictionary).hexdigest()
+        if digest not in PUBLISHED_DICTIONARIES:
+            published = ", ".join(f"{name}: {known}" for known, name in PUBLISHED_DICTIONARIES.items())
+            text = f"{os.fspath(path)}: {len(codec.dictionary):,} bytes with SHA-256 {digest}"
             warnings.warn(f"{text}, not a published dictionary ({published})", UnknownDictionary, stacklevel=2)
         return codec
 
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 hash of the dictionary, in hexadecimal."""
-        return hashlib.sha256(self.dictionary).hexdigest()
-
-    @property
-    def dictionary_name(self) -> str | None:
-        """Name of a published dictionary, "2024" or "2025-04-21"; `None` for any other dictionary."""
-        return PUBLISHED_DICTIONARIES.get(self.sha256)
-
-    def __reduce__(self) -> tuple[type[Lzss], tuple[bytes]]:
-        return type(self), (self.dictionary,)  # the native package's index of the dictionary cannot be pickled
-
-    def size(self, data: Payload) -> int:
-        r"""Return the compressed size of one payload [byte], at most the payload's length plus three.
+    def raw_size(self, data: Payload) -> int:
+        r"""Return the compressed size of one payload [byte], without the upper limit of `size`.
 
         >>> Lzss(b"").size(b"\xff"), Lzss(b"").raw_size(b"\xff")  # a reserved byte needs a reference of 37 bits
         (4, 8)
         """
-        return int(self.sizes([payload_bytes(data)])[0])
-
-    def raw_size(self, data: Payload) -> int:
-        """Return the compressed size of one payload [byte], without the upper limit of `size`."""
         return int(self._raw_sizes([payload_bytes(data)])[0])
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
-        """Return the sizes of many payloads [byte], an int64 array, computed on the calling thread.
+        """Return the sizes of many payloads [byte], each at most the payload's length plus three.
 
         Raises
         ------
@@ -142,33 +130,23 @@ class Lzss:
     def _raw_sizes(self, payloads: Sequence[Any]) -> Sizes:
         longest = max(map(len, payloads), default=0)
         if longest > LONGEST_INPUT:
-            raise LimitExceeded(
-                f"a payload of {longest:,} bytes is longer than the maximum of the compressor, {LONGEST_INPUT:,} bytes"
-            )
-        return np.array(self._compiled.sizes(payloads), dtype=np.int64)
-
-    @cached_property
-    def _compiled(self) -> Any:
-        """The compressor of the native package or, without that package, of `_lzss_plain`."""
-        dictionary = complete_dictionary(self.dictionary)
-        if has_native():
-            import feemodel_native as native
-
-            return native.Lzss(dictionary)
-        from feemodel.sizes._lzss_plain import PlainLzss  # import on first use, because numba is slow to import
-
-        return PlainLzss(dictionary)
+            limit = f"the maximum of the compressor, {LONGEST_INPUT:,} bytes"
+            raise LimitExceeded(f"a payload of {longest:,} bytes is longer than {limit}")
+        return np.array(_compressor(self.dictionary).sizes(payloads), dtype=np.int64)
 
 
-def complete_dictionary(dictionary: bytes) -> bytes:
-    """Return a dictionary that contains both reserved bytes.
+@lru_cache(maxsize=8)
+def _compressor(dictionary: bytes) -> Any:
+    """Return the compressor of the native package or, without that package, of `_lzss_plain`."""
+    if not all(byte in dictionary for byte in RESERVED):
+        dictionary += RESERVED  # as the production compressor does if one of them is missing
+    if has_native():
+        import feemodel_native as native
 
-    If a reserved byte is missing in the dictionary, append both reserved bytes, as the compressor does.
+        return native.Lzss(dictionary)
+    from feemodel.sizes._lzss_plain import PlainLzss  # import on first use, because numba is slow to import
 
-    >>> complete_dictionary(b"ab").hex()
-    '6162feff'
-    """
-    return dictionary if all(byte in dictionary for byte in RESERVED) else dictionary + RESERVED
+    return PlainLzss(dictionary)
 
 
 @formula

@@ -1,4 +1,12 @@
-"""Compressed sizes of the production LZSS for use without the native package: compiled by numba, or in plain Python."""
+"""Compressed sizes of the production LZSS for use without the native package: compiled by numba, or in plain Python.
+
+A compressed payload is a header of three bytes, followed by symbols. A symbol is a literal byte or a reference to equal
+bytes. A near reference points to one of the last 2**14 bytes of the data; a far reference can point to any earlier byte
+of the data and of the dictionary. Two byte values are reserved: they mark references and cannot be literals. A reserved
+byte in the data is always encoded by a reference, even if the reference replaces only this byte.
+
+Source: Consensys/compress v0.2.5 (2024), lzss; v0.2.4 and v0.3.0 give the same sizes.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,19 +15,16 @@ import numpy as np
 
 from feemodel._compiled import cached_njit
 from feemodel._extras import has_numba
-from feemodel.sizes._lzss_format import (
-    FAR_BITS,
-    FIRST_RESERVED,
-    HEADER_BYTES,
-    LITERAL_BITS,
-    LONG_RUN,
-    LONGEST,
-    NEAR_BITS,
-    SHORTEST_FAR,
-    SHORTEST_NEAR,
-    WINDOW,
-)
+from feemodel.sizes._lzss import HEADER_BYTES
 
+LITERAL_BITS = 8
+NEAR_BITS = 8 + 8 + 14  # mark, length, distance
+FAR_BITS = 8 + 8 + 21
+FIRST_RESERVED = 0xFE  # 0xFE marks a near reference, and 0xFF marks a far reference
+WINDOW = 2**14  # maximum distance of a near reference [byte]
+LONGEST = 256  # maximum length of a reference [byte]
+LONG_RUN = 160  # runs of at least this length are encoded by a reference to the previous byte [byte]
+SHORTEST_NEAR, SHORTEST_FAR = 4, 5  # minimum length of a reference [byte]; 1 if the data is a reserved byte
 HASH_BITS = 16
 NO_MATCH = -8 * LONGEST  # savings if there is no reference: less than the savings of any reference
 _UNKNOWN = NO_MATCH - 1  # value that marks savings as not computed yet

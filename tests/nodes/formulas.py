@@ -35,7 +35,7 @@ from feemodel.rollups import (
     zksync_os,
 )  # fmt: skip
 from feemodel.sizes import FastLz, Lzss, Zstd
-from feemodel.sizes._lzss_format import LONGEST_INPUT
+from feemodel.sizes._lzss import LONGEST_INPUT
 from tests.helpers.development import minimal
 from tests.helpers.engine_differences import POOR, SENDER, STRANGER, call_state, message
 from tests.helpers.inputs import inputs

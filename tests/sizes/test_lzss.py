@@ -21,7 +21,7 @@ from feemodel import _compiled, _extras
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.sizes._codecs import compressed_sizes
-from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, complete_dictionary, packed_size
+from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, _compressor, packed_size
 from feemodel.sizes._lzss_plain import PlainLzss
 from tests.conftest import IN_CI
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
@@ -43,6 +43,11 @@ def in_python() -> ModuleType:
             patch.setattr(part, "has_numba", lambda: False)
         spec.loader.exec_module(module)
     return module
+
+
+def complete_dictionary(dictionary: bytes) -> bytes:
+    """The dictionary as the compressor takes it, with both reserved bytes."""
+    return dictionary if b"\xfe" in dictionary and b"\xff" in dictionary else dictionary + b"\xfe\xff"
 
 
 @cache
@@ -96,8 +101,7 @@ CODECS = {name: Lzss(dictionary) for name, dictionary in DICTIONARIES.items()}
 
 @pytest.mark.parametrize(("key", "name"), [("dict2025", "2025-04-21"), ("dictOld", "2024")])
 def test_published_sizes_under_the_published_dictionaries(shared, key, name):
-    codec = Lzss.from_file(shared / "data" / f"linea-dict-{name}.bin")
-    assert name == codec.dictionary_name
+    codec = Lzss.from_file(shared / "data" / f"linea-dict-{name}.bin")  # a warning would fail the test
     vectors = json.loads((shared / "vectors" / "linea" / "fees.json").read_text())["lzss_sizes"]["items"]
     payloads = [bytes.fromhex(vector["hex"][2:]) for vector in vectors]
     raw = [vector[key]["lzss"] for vector in vectors]
@@ -112,9 +116,9 @@ def test_real_transactions_are_measured_alike_in_every_way(shared):
     dictionary = (shared / "data" / "linea-dict-2024.bin").read_bytes()
     blob = rows(shared / "data" / "linea_blob_24288348_24288678.jsonl.gz")
     payloads = [bytes.fromhex(row["sender_and_unsigned_transaction"][2:]) for row in blob]
-    check_ways(quick_ways(dictionary), payloads, Lzss(dictionary)._compiled.sizes(payloads))
+    check_ways(quick_ways(dictionary), payloads, _compressor(dictionary).sizes(payloads))
     some = [payload for payload in payloads[::25] if len(payload) < 1_000]
-    check_ways(every_way(dictionary), some, Lzss(dictionary)._compiled.sizes(some))
+    check_ways(every_way(dictionary), some, _compressor(dictionary).sizes(some))
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -269,7 +273,6 @@ def test_another_dictionary_is_read_with_a_warning_that_names_its_sha256(tmp_pat
         codec = Lzss.from_file(file)
     assert all(known in str(warned[0].message) for known in PUBLISHED_DICTIONARIES)
     assert codec == CODECS["words"]
-    assert (codec.sha256, codec.dictionary_name) == (digest, None)
 
 
 def test_an_unreadable_dictionary_file_is_named(tmp_path):
