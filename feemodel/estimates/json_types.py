@@ -30,7 +30,7 @@ from feemodel.ethereum._call import (
     decoded,
     parse_call,
 )
-from feemodel.ethereum._quantities import address_bytes, as_bytes
+from feemodel.ethereum._quantities import address_bytes
 from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._state import Override, parse_overrides
 
@@ -89,7 +89,6 @@ def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
 
 if TYPE_CHECKING:
     Address: TypeAlias = bytes
-    Hash: TypeAlias = bytes
     Uint64: TypeAlias = int
     BlockCount: TypeAlias = int
     CallObject: TypeAlias = Transaction
@@ -98,7 +97,6 @@ if TYPE_CHECKING:
     EstimateOption: TypeAlias = Any
 else:
     Address = _wire(address_bytes, ADDRESS)
-    Hash = _wire(partial(as_bytes, "hash", size=32), HASH)
     Uint64 = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), UINT64)
     BlockCount = _wire(partial(as_integer, "quantity", maximum=UINT64_MAX), _BLOCK_COUNT)
     CallObject = _wire(partial(parse_call, sent=False, strict=False), CALL)

@@ -12,6 +12,7 @@ import msgspec
 from feemodel.checks import INT64_MAX, whole_scalar
 from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
 from feemodel.estimates.json_types import Uint64, parse
+from feemodel.estimates.rollup import NOTHING, GasSource, Measuring
 from feemodel.ethereum import (
     Transaction,
     fill,
@@ -40,7 +41,6 @@ IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; ot
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-Estimate: TypeAlias = Callable[[Transaction], Awaitable[int]]
 
 
 class Moment(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -58,11 +58,8 @@ class Subjects:
 
     preset: LineaPreset = field(default_factory=linea_preset)  #: margins, and the costs that `form` lacks
     own_form: Callable[[], Form] | None = None  #: the server's pricing form of the moment; `None`: that of the preset
-    #: gas estimate of a call [gas]; without it, a call that executes code must have a `gas` field
-    estimate: Estimate | None = None
-    codec: str | Codec = "zstd"
-    measured: str = "sender_unsigned"  #: encoding that is measured, as in `feemodel.fee_size`
-    packed: bool = False
+    source: GasSource | None = None  #: without it, a call that executes code must have a `gas` field
+    measuring: Measuring = field(default_factory=Measuring)  #: codec and encoding that are measured
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID  #: chain id for calls without a chain id
     ask_node: AskNode | None = None  #: result of a node for a method and its parameters, to find a transaction by hash
 
@@ -103,8 +100,8 @@ class Subjects:
             gas["used"] = used
         with naming("options"):
             explained = partial(
-                explain, read, gas, form=priced_form(point), checks=node_checks(preset), codec=self.codec,
-                measured=self.measured, packed=self.packed, chain_id=self.chain_id(),
+                explain, read, gas, form=priced_form(point), checks=node_checks(preset), codec=self.measuring.codec,
+                measured=self.measuring.form, packed=self.measuring.packed, chain_id=self.chain_id(),
             )  # fmt: skip
             # Compress large data in a thread: codecs release the global interpreter lock.
             answer = await asyncio.to_thread(explained) if len(read.data) > INLINE_BYTES else explained()
@@ -139,7 +136,7 @@ class Subjects:
         gas = (await self._gas(read, own.gas, "moment"))["estimated"]
         signed = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
-        rows = await asyncio.to_thread(compared, signed, gas, own, self.codec)
+        rows = await asyncio.to_thread(compared, signed, gas, own, self.measuring.codec)
         return {
             **({} if own.at is None else {"at": own.at}),
             "gas": to_quantity(gas),
@@ -182,8 +179,8 @@ class Subjects:
         limit = read.gas_limit
         estimated = limit if given is None else given
         if estimated is None:
-            if self.estimate is not None:
-                estimated = await self.estimate(read)
+            if self.source is not None:
+                estimated = (await self.source.gas(read, NOTHING)).limit
             elif read.to is not None and not read.data:
                 estimated = intrinsic_gas(read)
             else:
@@ -209,7 +206,7 @@ def read_subject(subject: Any) -> Transaction:
     return parse_transaction(subject)
 
 
-def compared(signed: Transaction, gas: int, moment: Moment, codec: str | Codec) -> list[dict[str, Any]]:
+def compared(signed: Transaction, gas: int, moment: Moment, codec: Codec) -> list[dict[str, Any]]:
     """Return a row for each chain: the fee under its rule, or the reason why there is no fee."""
     from feemodel.rollups.rules import rules_at
     from feemodel.rollups.tables import comparison, measured_sizes, with_columns

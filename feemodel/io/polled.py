@@ -12,6 +12,7 @@ from feemodel.checks import INT64_MAX
 from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import from_hex, from_quantity, hash_bytes, to_hex
 from feemodel.ethereum.fee_market import next_base_fee
+from feemodel.io.node import AsyncNode
 
 MAX_CHAIN_ID = 2**255
 ERROR_LENGTH = 300  # maximum number of characters of an error that are shown
@@ -146,16 +147,15 @@ class Polled(Generic[Value]):
     Parameters
     ----------
     what : name of the value, for error messages.
-    fetch : function that returns the value.
     every : pause between two fetches [s].
     max_age : maximum age of the value's block, and also of the last successful poll; older values are not used [s].
-    name : name of the node in the log; not shown to callers.
+    node : client of the node; its name is in the log, and not shown to callers.
     """
 
     def __init__(
-        self, what: str, fetch: Callable[[], Awaitable[Value]], *, every: float, max_age: float, name: str
+        self, what: str, fetch: Callable[[], Awaitable[Value]], *, node: AsyncNode, every: float, max_age: float
     ) -> None:
-        self._name, self.what, self._fetch = name, what, fetch
+        self.node, self.what, self._fetch = node, what, fetch
         self._every, self._max_age = every, max_age
         self._held: tuple[Value, float] | None = None  # value, and time of the fetch (monotonic clock)
         self.error: str | None = None  #: reason why the last fetch failed, or `None`
@@ -202,7 +202,7 @@ class Polled(Generic[Value]):
         """
         if self.error is None:
             foreseen = isinstance(error, FeeModelError)
-            fields = {"what": self.what, "node": self._name, "error": str(error)}
+            fields = {"what": self.what, "node": self.node.name, "error": str(error)}
             _log.warning("poll failed", exc_info=None if foreseen else error, extra={"fields": fields})
         if isinstance(error, OtherChain):
             self._held = None

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from feemodel.server import explorer, metrics
+from feemodel.server.dispatch import document
 from feemodel.server.execute import RECEIVE
 from feemodel.server.service import Service
 from feemodel.server.settings import LOOPBACK
@@ -59,7 +60,7 @@ def application(service: Service) -> ASGIApp:
         return Response(found, media_type="text/plain; version=0.0.4")
 
     async def openrpc(request: Request) -> Response:
-        return Response(service.document(), media_type="application/json")
+        return Response(document(service.methods), media_type="application/json")
 
     hosts = ["*"] if service.settings.behind_proxy else [*LOOPBACK, "[::1]"]
     routes = [

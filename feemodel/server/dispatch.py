@@ -8,7 +8,6 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import zip_longest
-from operator import itemgetter
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
 
@@ -31,40 +30,30 @@ from feemodel.server.metrics import ERRORS, SECONDS
 
 SENDER, RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 CALL = {"from": SENDER, "to": RECEIVER, "value": "0x1"}
-POINT = {"compressedSize": 128, "gas": "0x5208"}
-#: Parameters of one example call of each method, for the OpenRPC document.
-EXAMPLES: dict[str, list[Any]] = {
-    "eth_call": [CALL, "latest"],
-    "eth_estimateGas": [CALL, "latest"],
-    "eth_feeHistory": ["0x1", "latest", [10, 50]],
-    "eth_getBalance": [SENDER, "latest"],
-    "eth_getBlockByHash": ["0x" + "00" * 32, False],
-    "eth_getBlockByNumber": ["latest", False],
-    "eth_getCode": [SENDER, "latest"],
-    "eth_getStorageAt": [SENDER, "0x0", "latest"],
-    "eth_getTransactionCount": [SENDER, "latest"],
-    "feemodel_compare": [CALL, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"}],
-    "feemodel_explain": [CALL],
-    "feemodel_fee": [POINT, "gas", ["0x5208", "0xf4240"]],
-    "feemodel_feeHistory": [POINT],
-    "linea_estimateGas": [CALL],
-    "linea_getProof": [SENDER, ["0x0"], "latest"],
-    "rollup_estimateGas": [CALL, "latest", {SENDER: {"balance": "0xde0b6b3a7640000"}}],
-    "rollup_getProof": [SENDER, ["0x0"], "latest"],
-}  # a method without parameters needs none
+#: An example of each parameter, for the OpenRPC document.
+EXAMPLES: dict[str, Any] = {
+    "address": SENDER,
+    "axis": "gas",
+    "block": "latest",
+    "blockCount": "0x1",
+    "call": CALL,
+    "full": False,
+    "moment": {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"},
+    "newestBlock": "latest",
+    "overrides": {SENDER: {"balance": "0xde0b6b3a7640000"}},
+    "point": {"compressedSize": 128, "gas": "0x5208"},
+    "rewardPercentiles": [10, 50],
+    "stateOverride": "latest",
+    "storageKeys": ["0x0"],
+    "subject": CALL,
+    "values": ["0x5208", "0xf4240"],
+}
 
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
 BATCH_CALLS = 1_000  # maximum number of calls in a batch
 BATCH_SECONDS = 30.0  # time after which no further call of a batch starts [s]
 BATCH_BYTES = 16 << 20  # size of the answers after which no further call of a batch starts [byte]
-FORWARDED_TOGETHER = 16  # maximum number of calls of a batch that are forwarded concurrently
-#: Methods of nodes that have a label of their own in the metrics; others are counted together.
-FORWARDED = (
-    "eth_blockNumber", "eth_chainId", "eth_call", "eth_createAccessList", "eth_estimateGas", "eth_getBalance",
-    "eth_getBlockByHash", "eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getCode", "eth_getLogs", "eth_getProof",
-    "eth_getStorageAt", "eth_getTransactionByHash", "eth_getTransactionCount", "eth_getTransactionReceipt",
-    "eth_sendRawTransaction", "eth_simulateV1", "eth_syncing", "net_version",
-)  # fmt: skip
+TOGETHER = 16  # calls of a batch that are answered concurrently, if there is a node to wait for
 _CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
@@ -128,6 +117,15 @@ class Method:
             for one, value in zip_longest(self.parameters, params)
         )
 
+    def example(self) -> list[dict[str, Any]]:
+        """Return the parameters of an example call, in OpenRPC's form."""
+        return [{"name": one.name, "value": EXAMPLES[one.name]} for one in self.parameters if one.name in EXAMPLES]
+
+
+def methods_of(owner: object) -> dict[str, Method]:
+    """Return the public functions of an object's class as JSON-RPC methods by name."""
+    return {name: Method(getattr(owner, name)) for name in vars(type(owner)) if not name.startswith("_")}
+
 
 class _Call(msgspec.Struct):
     """A JSON-RPC 2.0 call."""
@@ -173,12 +171,13 @@ class Dispatcher:
     ) -> None:
         self._methods, self._forward, self._log_calls = methods, forward, log_calls
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
-        self._seconds = {name: SECONDS.labels(name) for name in (*methods, *FORWARDED, self._other)}
+        self._labels = {*methods}  # and the methods that the node has answered: callers cannot invent one
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:
         """Return the response to a request or to a batch; `None` if there were only notifications."""
         try:
+            body.decode()  # msgspec skips the name of an unknown member without reading it
             if body.lstrip(b" \t\r\n")[:1] == b"[":
                 return await self._answer_batch(_decode_batch(body))
             return await self._answer_call(_call_of(body))
@@ -190,7 +189,7 @@ class Dispatcher:
         if call is None or bytes(memoryview(call.params)[:1]) not in (b"[", b"{", b"n"):
             return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
         began, method = perf_counter(), self._methods.get(call.method)
-        label = call.method if method is not None or call.method in FORWARDED else self._other
+        label = call.method if call.method in self._labels else self._other
         identity = None if call.id is msgspec.UNSET else call.id
         try:
             if excess is not None:
@@ -200,6 +199,8 @@ class Dispatcher:
                     reason = f"the method {call.method[:NAME_LENGTH]} does not exist/is not available"
                     raise CallError(METHOD_NOT_FOUND, reason)
                 result = await self._forward(call.method, _value(call.params) or [])
+                label = call.method
+                self._labels.add(label)
             elif method.is_async:
                 result = await method.function(*method.decoded(call.params))
             else:
@@ -211,7 +212,7 @@ class Dispatcher:
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
             ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
         seconds = perf_counter() - began
-        self._seconds[label].observe(seconds)
+        SECONDS.labels(label).observe(seconds)
         if self._log_calls:
             fields = {"method": label, "code": code, "milliseconds": round(seconds * 1_000, 3)}
             _request_log.info("call", extra={"fields": fields})
@@ -222,36 +223,22 @@ class Dispatcher:
         if not calls or len(calls) > BATCH_CALLS:
             reason = f"Invalid Request: a batch holds 1 to {BATCH_CALLS:,} calls, this one {len(calls):,}"
             return _refused(CallError(INVALID_REQUEST, reason))
+        in_order = self._forward is None or any(call and call.method.startswith("eth_send") for call in calls)
+        step = 1 if in_order else TOGETHER
         answers: list[bytes] = []
-        began, size, index = perf_counter(), 0, 0
-        while index < len(calls):
-            excess = _excess(size, perf_counter() - began)
-            count = self._together(calls, index) if excess is None else 1
-            part = calls[index : index + count]
-            index += count
-            for response in await asyncio.gather(*(self._answer_call(call, excess) for call in part)):
-                if response is not None:
-                    answers.append(response)
-                    size += len(response)
+        began, size, excess = perf_counter(), 0, None
+        for start in range(0, len(calls), step):
+            if size > BATCH_BYTES:
+                excess = f"the answers to a batch: at most {BATCH_BYTES:,} bytes"
+            elif perf_counter() - began > BATCH_SECONDS:
+                excess = f"the calls of a batch: at most {BATCH_SECONDS:g} s"
+            part = await asyncio.gather(*(self._answer_call(call, excess) for call in calls[start : start + step]))
+            responses = [response for response in part if response is not None]
+            answers += responses
+            size += sum(map(len, responses))
             async with self._turn:  # batches take turns, so that batches do not delay single calls
                 await asyncio.sleep(0)
         return b"[%b]" % b",".join(answers) if answers else None
-
-    def _together(self, calls: list[_Call | None], index: int) -> int:
-        """Return how many calls of a batch, starting at an index, can be forwarded to the node concurrently."""
-        count = 0
-        for call in calls[index : index + FORWARDED_TOGETHER]:
-            if call is None or call.method in self._methods or call.method.startswith("eth_send"):
-                break
-            count += 1
-        return max(count, 1) if self._forward is not None else 1
-
-
-def _excess(size: int, seconds: float) -> str | None:
-    """Return the reason why no further call of a batch is executed; `None` if no limit is exceeded."""
-    if size > BATCH_BYTES:
-        return f"the answers to a batch: at most {BATCH_BYTES:,} bytes"
-    return f"the calls of a batch: at most {BATCH_SECONDS:g} s" if seconds > BATCH_SECONDS else None
 
 
 def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
@@ -279,7 +266,8 @@ def document(methods: Mapping[str, Method]) -> bytes:
     >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
     {'type': 'string'}
     """
-    kinds = [kind for method in methods.values() for kind in (*(one.type for one in method.parameters), method.result)]
+    named = sorted(methods.items())
+    kinds = [kind for _, method in named for kind in (*(one.type for one in method.parameters), method.result)]
     found, components = schemas(kinds)
     schema = iter(found)
     described = [
@@ -291,18 +279,10 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 {"name": one.name, "required": one.required, "schema": next(schema)} for one in method.parameters
             ],
             "result": {"name": "result", "schema": next(schema)},
-            "examples": [
-                {
-                    "name": f"a call of {name}",
-                    "params": [
-                        {"name": one.name, "value": value}
-                        for one, value in zip(method.parameters, EXAMPLES.get(name, ()), strict=False)
-                    ],
-                }
-            ],
+            "examples": [{"name": f"a call of {name}", "params": method.example()}],
             "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
         }
-        for name, method in methods.items()
+        for name, method in named
     ]
     errors = {f"error{abs(code)}": {"code": code, "message": words, "data": when} for code, words, when in FAILURES}
     return msgspec.json.encode(
@@ -314,7 +294,7 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 "description": "What a rollup transaction must pay for L1, and proofs of the rollup's state.",
                 "license": {"name": "Apache-2.0"},
             },
-            "methods": sorted(described, key=itemgetter("name")),
+            "methods": described,
             "components": {"schemas": components, "errors": errors},
         }
     )

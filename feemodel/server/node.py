@@ -6,23 +6,20 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
-from feemodel.estimates.json_types import Quantity
-from feemodel.estimates.prices import reward
 from feemodel.estimates.rollup import EstimateOptions, Gas
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction
 from feemodel.io.node import AsyncNode, Call, NodeError
 from feemodel.io.polled import ChainId, Head, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
-from feemodel.server.dispatch import Method
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
 from feemodel.server.execute import limits_of
-from feemodel.server.prices import CurrentPrices
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
-NEXT_BASE_FEE: Call = ("eth_feeHistory", ["0x1", "latest", []])
+#: What a poll asks; the fee history announces the next base fee.
+STATE = (CHAIN_ID, NEWEST_BLOCK, ("eth_feeHistory", ["0x1", "latest", []]))
 
 QUEUE = 1_024  # maximum requests that wait for a node
 ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
@@ -83,136 +80,76 @@ def in_hex(value: Any) -> Any:
 
 
 class Upstream:
-    """The node to which the server forwards requests.
+    """The node that estimates gas, and to which the server forwards the methods that it does not have.
 
     Parameters
     ----------
-    settings : settings with the node's address and the limits on polls.
+    settings : settings with the limits on polls.
+    url : address of the node.
     chain_id : chain id that the node must have; `None` if it is not known.
     held : newest block of the ledger; the node's block with this number must have the same hash.
     """
 
-    def __init__(self, settings: Settings, chain_id: int | None, held: StoredBlock | None) -> None:
-        assert settings.node is not None
-        self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, settings.node)
+    def __init__(self, settings: Settings, url: str, chain_id: int | None, held: StoredBlock | None) -> None:
+        self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, url)
         self.limits = limits_of(settings)
         self.head = Polled(
-            "the newest block", self._fetch_head,
-            every=settings.poll_seconds, max_age=settings.max_age, name=self.node.name,
-        )  # fmt: skip
+            "the newest block", self._fetch_head, node=self.node, every=settings.poll_seconds, max_age=settings.max_age
+        )
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
         """Return the node's answer to a method that the server does not implement."""
-        namespace = method.partition("_")[0]
-        if method in REFUSED or namespace in REFUSED_NAMESPACES:
+        if method in REFUSED or method.partition("_")[0] in REFUSED_NAMESPACES:
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
-        await self.check()
+        await self._check()
         return await self.node.forward(method, params)
 
-    async def check(self) -> None:
+    async def ask(self, method: str, params: list[Any]) -> Any:
+        """Return the node's answer as a decoded JSON value."""
+        return msgspec.json.decode(await self.forward(method, params))
+
+    async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
+        """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
+        if asked.intact:
+            raise InvalidInput("search", "expected none, because the node searches", "intact")
+        place = "pending" if asked.block is None else in_hex(asked.block.given)
+        params = [call_object(call), place, *([in_hex(asked.overrides.given)] if asked.overrides else [])]
+        calls: list[Call] = [("eth_estimateGas", params)]
+        if call.from_address is not None and call.nonce is None:
+            calls.append(("eth_getTransactionCount", [to_hex(call.from_address), place]))
+        await self._check()
+        chain_id, head, history, found, *count = await self.node.outcomes([*STATE, *calls])
+        try:
+            known, newest = self._read(chain_id, head, history)
+        except UpstreamError as error:
+            self.head.fail(error)
+            raise
+        self.head.note(newest)
+        if isinstance(found, NodeError):
+            raise found
+        limit = quantity_in("eth_estimateGas", found)
+        if not limit:
+            raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
+        nonce = quantity_in("eth_getTransactionCount", self.node.own(count[0])) if count else 0
+        return Gas(limit=limit, nonce=nonce, chain_id=known)
+
+    async def _check(self) -> None:
         """Raise `UpstreamError` if the node has not answered yet, or served another chain and still does."""
         if self.head.last is None:
             await self.head.refresh()
         if self.head.last is None:
             raise UpstreamError(self.head.error)
 
-    async def ask(self, method: str, params: list[Any]) -> Any:
-        """Return the node's answer as a decoded JSON value."""
-        return msgspec.json.decode(await self.forward(method, params))
-
-    async def ask_with_head(self, calls: list[Call]) -> tuple[int, list[Any]]:
-        """Return the chain id and the outcomes of calls, requested in one batch together with the newest block."""
-        await self.check()
-        chain_id, head, history, *found = await self.node.outcomes([CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE, *calls])
-        try:
-            known = self.chain_id.check(self.node.own(chain_id))
-            self.head.note(Head.parse(self.node.own(head), history))
-        except UpstreamError as error:
-            self.head.fail(error)
-            raise
-        return known, found
-
-    async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
-        """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
-        if asked.intact:
-            raise InvalidInput("search", "expected none, because the node searches", "intact")
-        block, overrides = asked.block, asked.overrides
-        place = "pending" if block is None else in_hex(block.given)
-        params = [call_object(call), place, *([in_hex(overrides.given)] if overrides else [])]
-        calls: list[Call] = [("eth_estimateGas", params)]
-        if call.from_address is not None and call.nonce is None:
-            calls.append(("eth_getTransactionCount", [to_hex(call.from_address), place]))
-        chain_id, (found, *count) = await self.ask_with_head(calls)
-        if isinstance(found, NodeError):
-            raise found
-        nonce = quantity_in("eth_getTransactionCount", self.node.own(count[0])) if count else 0
-        limit = quantity_in("eth_estimateGas", found)
-        if not limit:
-            raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
-        return Gas(limit=limit, nonce=nonce, chain_id=chain_id)
-
     async def _fetch_head(self) -> Head:
-        asked = [CHAIN_ID, NEWEST_BLOCK, NEXT_BASE_FEE]
-        if self._held is not None:
-            asked.append(("eth_getBlockByNumber", [to_quantity(self._held.number), False]))
-        node = self.node
-        chain_id, head, history, *block = await node.outcomes(asked)
-        self.chain_id.check(node.own(chain_id))
-        if self._held is not None and isinstance(block[0], Mapping):
-            check_block_hash(self._held.number, self._held.hash or b"", block[0])
-        return Head.parse(node.own(head), history)
+        """Return the newest block of the node, which must have the newest block of the ledger, or not know it."""
+        held = self._held
+        calls: list[Call] = [] if held is None else [("eth_getBlockByNumber", [to_quantity(held.number), False])]
+        chain_id, head, history, *block = await self.node.outcomes([*STATE, *calls])
+        _, newest = self._read(chain_id, head, history)
+        if held is not None and isinstance(block[0], Mapping):
+            check_block_hash(held.number, held.hash or b"", block[0])
+        return newest
 
-
-class NodeMethods:
-    """Gas prices for wallets that do not use an estimate: the node's, but at least what the rollup requires.
-
-    Parameters
-    ----------
-    upstream : node whose prices are raised.
-    pricing : current prices of the rollup.
-    typical_size : compressed size of a transaction of 21,000 gas for which the prices must be enough [byte].
-    """
-
-    def __init__(self, upstream: Upstream, pricing: CurrentPrices, typical_size: int) -> None:
-        self._upstream, self._pricing, self._size = upstream, pricing, typical_size
-
-    def methods(self) -> dict[str, Method]:
-        """Return the methods by name."""
-        found = (self.eth_gasPrice, self.eth_maxPriorityFeePerGas, self.eth_feeHistory)
-        return {method.__name__: Method(method) for method in found}
-
-    async def eth_gasPrice(self) -> Quantity:
-        """Return the node's gas price, but at least the rollup's for a typical transaction."""
-        price = quantity_in("eth_gasPrice", await self._upstream.ask("eth_gasPrice", []))
-        prices = self._pricing.now
-        return to_quantity(max(price, prices.form.base_fee + reward(prices, self._size)))
-
-    async def eth_maxPriorityFeePerGas(self) -> Quantity:
-        """Return the node's priority fee, but at least the rollup's for a typical transaction."""
-        try:
-            tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
-        except NodeError as error:
-            if error.code != METHOD_NOT_FOUND:
-                raise
-            tip = 0
-        return to_quantity(max(tip, reward(self._pricing.now, self._size)))
-
-    async def eth_feeHistory(
-        self, blockCount: Any, newestBlock: Any, rewardPercentiles: list[float] | None = None
-    ) -> dict[str, Any]:
-        """Return the node's fee history, in which rewards and next base fee are at least the rollup's."""
-        history = await self._upstream.ask("eth_feeHistory", [blockCount, newestBlock, rewardPercentiles or []])
-        if not isinstance(history, dict):
-            raise UpstreamError("the node: eth_feeHistory: expected an object")
-        prices = self._pricing.now
-
-        def raised(name: str, fee: Any, least: int) -> Quantity:
-            return to_quantity(max(quantity_in(f"eth_feeHistory: {name}", fee), least))
-
-        least = reward(prices, self._size)
-        if history.get("reward"):
-            history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
-        if history.get("baseFeePerGas"):
-            *past, following = history["baseFeePerGas"]
-            history["baseFeePerGas"] = [*past, raised("baseFeePerGas", following, prices.form.base_fee)]
-        return history
+    def _read(self, chain_id: Any, head: Any, history: Any) -> tuple[int, Head]:
+        """Return the chain id, which must be the known one, and the newest block, from the outcomes of `STATE`."""
+        return self.chain_id.check(self.node.own(chain_id)), Head.parse(self.node.own(head), history)

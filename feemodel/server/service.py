@@ -4,22 +4,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
+from prometheus_client.core import Metric
+
 from feemodel.errors import UpstreamError
-from feemodel.estimates.prices import Prices, suggested_tip
+from feemodel.estimates.prices import suggested_tip
 from feemodel.estimates.rollup import Estimates, GasSource, Measuring
-from feemodel.io.node import AsyncNode
-from feemodel.io.polled import ChainId, Head, Polled
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID
+from feemodel.io.polled import Polled
 from feemodel.server import explorer
-from feemodel.server.chain_methods import ChainMethods, accounts, client_version
-from feemodel.server.dispatch import Dispatcher, Method, document
+from feemodel.server.dispatch import Dispatcher, Method, methods_of
 from feemodel.server.errors import as_call_error
 from feemodel.server.execute import Executor
 from feemodel.server.loaded import Loaded
-from feemodel.server.node import NodeMethods, Upstream, opened_node
-from feemodel.server.prices import fetch_l1_prices, pricing_of
+from feemodel.server.methods import ChainMethods, NodeMethods, accounts, client_version
+from feemodel.server.metrics import gauge
+from feemodel.server.node import Upstream
+from feemodel.server.prices import CurrentPrices, FixedPrices, polled_l1_prices
 from feemodel.server.proofs import Ledger
 
 # Methods of the rollup; existing clients of Linea use the prefix `linea_`.
@@ -29,10 +31,6 @@ ESTIMATES, PROOFS = (("rollup_" + name, "linea_" + name) for name in ("estimateG
 class Service:
     """The methods of one worker, with the chain, ledger, node and prices that they use.
 
-    Parameters
-    ----------
-    loaded : contents of the files that the parent has read.
-
     A service must be created within an event loop; `lifespan` starts and stops the service.
     """
 
@@ -41,70 +39,52 @@ class Service:
         self.chain = loaded.chain
         self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
-        self._nodes: list[AsyncNode] = []
-        self.upstream: Upstream | None = None
-        self.head: Polled[Head] | None = None
-        if settings.node is not None:
-            self.upstream = Upstream(settings, loaded.chain_id, loaded.held)
-            self.head = self.upstream.head
-            self._nodes.append(self.upstream.node)
+        node, l1_node = settings.node, settings.l1_node
+        self.upstream = None if node is None else Upstream(settings, node, loaded.chain_id, loaded.held)
+        self.head = None if self.upstream is None else self.upstream.head
+        self._l1 = None if l1_node is None else polled_l1_prices(settings, l1_node)
+        self._polled: list[Polled[Any]] = [one for one in (self.head, self._l1) if one is not None]
         self.ledger = None if loaded.store is None else Ledger(str(loaded.store), self.head)
-        self._fees = self._l1_fees()
-        self.pricing = pricing_of(settings, self.chain, self.head, self._fees)
-        self._executor: Executor | None = None
+        kind = CurrentPrices if self._polled else FixedPrices
+        self.pricing = kind(settings, self.chain, self.head, self._l1)
+        self._executor = None if self.chain is None else Executor(self.chain, settings)
+        self.gas: GasSource | None = self._executor or self.upstream
         self._warm = asyncio.Event()
-        self.gas: GasSource | None = None
         self.methods = self._methods()
 
-    def dispatcher(self) -> Dispatcher:
-        """Return the dispatcher of the methods."""
-        return Dispatcher(
-            self.methods,
-            forward=None if self.upstream is None else self.upstream.forward,
-            log_calls=self.settings.log == "requests",
-        )
-
-    def _l1_fees(self) -> Polled[Prices] | None:
-        """Return the prices computed from L1 fees; `None` if the settings name no L1 node."""
-        settings = self.settings
-        if settings.l1_node is None:
-            return None
-        node = opened_node(settings, settings.l1_node, "the L1 node")
-        self._nodes.append(node)
-        fetch = partial(fetch_l1_prices, settings, node, ChainId(called="the L1 node"))
-        return Polled("L1 fees", fetch, every=settings.poll_seconds, max_age=settings.max_age, name=node.name)
-
     def _methods(self) -> dict[str, Method]:
-        settings = self.settings
         methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
         if self.upstream is not None:
-            self.gas = self.upstream
-            methods |= NodeMethods(self.upstream, self.pricing, settings.typical_size).methods()
-        elif self.chain is not None:
-            executor = self._executor = Executor(self.chain, settings)
-            methods |= ChainMethods(executor, self.pricing).methods()
-            self.gas = executor
+            methods |= methods_of(NodeMethods(self.upstream, self.pricing))
+        if self._executor is not None:
+            methods |= methods_of(ChainMethods(self._executor, self.pricing))
         if self.gas is not None:
             estimates = Estimates(self.gas, self.pricing, self.measuring)
             methods |= dict.fromkeys(ESTIMATES, Method(estimates.estimate))
         if self.ledger is not None:
             methods |= dict.fromkeys(PROOFS, Method(self.ledger.proof))
         methods["feemodel_pricing"] = Method(self.pricing.describe)
-        methods |= explorer.methods_of(self)
-        return methods
+        return methods | explorer.methods_of(self)
 
-    def document(self) -> bytes:
-        """Return the OpenRPC document."""
-        return document(self.methods)
+    def dispatcher(self) -> Dispatcher:
+        """Return the dispatcher of the methods."""
+        forward = None if self.upstream is None else self.upstream.forward
+        return Dispatcher(self.methods, forward=forward, log_calls=self.settings.log == "requests")
+
+    def chain_id(self) -> int:
+        """Return the id of the served chain, or Linea's until the node has reported its own."""
+        if self.chain is not None:
+            return self.chain.call_state.chain_id
+        known = None if self.upstream is None else self.upstream.chain_id.known
+        return LINEA_CHAIN_ID if known is None else known
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Poll the nodes while the context is open, then close all connections and files."""
-        polled: list[Polled[Any]] = [one for one in (self.head, self._fees) if one is not None]
-        first = [asyncio.create_task(one.refresh()) for one in polled]
+        first = [asyncio.create_task(one.refresh()) for one in self._polled]
         first.append(asyncio.create_task(self._warm_up()))
         await asyncio.wait(first, timeout=self.settings.node_timeout)  # a slow node does not delay the start for longer
-        tasks = [*first, *(asyncio.create_task(one.keep()) for one in polled)]
+        tasks = [*first, *(asyncio.create_task(one.keep()) for one in self._polled)]
         try:
             yield
         finally:
@@ -122,11 +102,11 @@ class Service:
         self._warm.set()
 
     async def close(self) -> None:
-        """Close all connections, files and processes."""
+        """Close all connections, files and threads."""
         if self._executor is not None:
             self._executor.close()
-        for node in self._nodes:
-            await node.close()
+        for one in self._polled:
+            await one.node.close()
         if self.ledger is not None:
             self.ledger.close()
 
@@ -142,29 +122,26 @@ class Service:
 
     def warnings(self) -> list[str]:
         """Return the polls that failed last, although values that they gave before may still be used."""
-        polled = [one for one in (self.head, self._fees) if one is not None]
-        return [f"{one.what}: {one.error}" for one in polled if one.error is not None]
+        return [f"{one.what}: {one.error}" for one in self._polled if one.error is not None]
 
-    def _price_gauges(self) -> dict[str, float | None]:
-        """Return the current prices by name, as `feemodel_pricing` has them; empty if there are none."""
+    def gauges(self) -> list[Metric]:
+        """Return the metrics of this moment; unknown values are left out."""
+        node, costs, l1 = self.head, self.pricing.polled, self._l1
+        engine = None if self._executor is None else self._executor.engine
+        is_up = None if node is None else float(node.error is None and node.last is not None)
         try:
-            prices = self.pricing.now
+            now = self.pricing.now
+            prices = asdict(now.form) | {"suggested_tip": suggested_tip(now)}
         except UpstreamError:
-            return {}
-        costs: dict[str, float | None] = asdict(prices.form)
-        return costs | {"suggested_tip": suggested_tip(prices)}
-
-    def gauges(self) -> dict[str, dict[str, float | None]]:
-        """Return the values of the gauges in `feemodel.server.metrics.GAUGES`."""
-        polled, head = self.pricing.polled, self.head
-        return {
-            "pricing_age_seconds": {"": None if polled is None else polled.age},
-            "pricing_poll_age_seconds": {"": None if polled is None else polled.poll_age},
-            "node_block_age_seconds": {"": None if head is None else head.age},
-            "node_poll_age_seconds": {"": None if head is None else head.poll_age},
-            "ready": {"": float(not self.unready())},
-            "price": self._price_gauges(),
-            "l1_fee": {} if self._fees is None or self._fees.last is None else dict(self._fees.last.l1_fees),
-            "node_up": {"": None if head is None else float(head.error is None and head.last is not None)},
-            "engine": {} if self._executor is None else {self._executor.engine.name: 1.0},
-        }
+            prices = {}
+        return [
+            gauge("pricing_age_seconds", "Age of the block that the polled costs come from", costs and costs.age),
+            gauge("pricing_poll_age_seconds", "Time since the costs were last polled", costs and costs.poll_age),
+            gauge("node_block_age_seconds", "Age of the newest block of the node", node and node.age),
+            gauge("node_poll_age_seconds", "Time since the node was last polled", node and node.poll_age),
+            gauge("node_up", "Whether the last poll of the node succeeded", is_up),
+            gauge("ready", "Whether estimates and proofs are answered", float(not self.unready())),
+            gauge("price", "Current price, in wei, or a ratio", prices),
+            gauge("l1_fee", "Newest fee of L1, in wei per gas", l1.last.l1_fees if l1 and l1.last else {}),
+            gauge("engine", "The engine that executes calls", {} if engine is None else {engine.name: 1.0}),
+        ]

@@ -31,7 +31,7 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
     assert (code, errors) == (0, "")
     said = " ".join(said.split())  # lines are broken at the width of the terminal
     assert "gas_cap 50000000 " in said
-    assert f"{len(found['methods'])} methods: eth_accounts, eth_blobBaseFee, eth_blockNumber, " in said
+    assert f"{len(found['methods'])} methods: eth_accounts, eth_blockNumber, " in said
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from feemodel.estimates.json_types import CallObject, parse
 from feemodel.server.node import call_object
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
-WIRES = {name: getattr(json_types, name) for name in ("Address", "Hash", "Uint64")}
+WIRES = {name: getattr(json_types, name) for name in ("Address", "Uint64")}
 DIGITS = "0123456789abcdefABCDEF"
 SPECIAL = (
     "0x", "0X1", "0x0", "0x00", "0x1_0", "0x1\n", " 0x1", "0xzz", "0x\u0661", "0x" + "f" * 16, "0x1" + "0" * 16,

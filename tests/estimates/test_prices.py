@@ -65,7 +65,7 @@ def test_the_announced_price_follows_from_l1_fees_and_the_fixed_cost(fixed_cost,
 
 def test_blob_base_fees_without_their_ratios_do_not_price_as_blobs_for_nothing():
     answer = {name: value for name, value in FLAT.items() if name != "blobGasUsedRatio"}
-    with pytest.raises(InvalidInput, match="blobGasUsedRatio: expected if baseFeePerBlobGas is given"):
+    with pytest.raises(InvalidInput, match="blob_base_fees: expected"):
         l1_prices(parse_fee_history(answer), Settings())
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import feemodel
 from feemodel import rollups
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded, UpstreamError
+from feemodel.estimates.rollup import Gas
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
@@ -233,11 +234,12 @@ def test_an_explanation_follows_the_options():
 def test_a_call_is_estimated_by_the_server():
     asked = []
 
-    async def estimate(call):
-        asked.append(call)
-        return 45_000
+    class Source:
+        async def gas(self, call, options):
+            asked.append(call)
+            return Gas(limit=45_000, nonce=0, chain_id=1337)
 
-    methods = explorer_methods(estimate=estimate, chain_id=lambda: 1337)
+    methods = explorer_methods(source=Source(), chain_id=lambda: 1337)
     call = {**CALL, "data": "0xdeadbeef"}
     answer = explained(call, {}, methods)
     compared(call, L1, methods)

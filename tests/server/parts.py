@@ -132,10 +132,12 @@ class Client:
             self.loop.run(asyncio.sleep(0.02))
 
 
-def gauge(client: Client, name: str) -> Any:
-    """The number of a metric that has no labels; `None` where it is not known."""
+def gauge(client: Client, name: str, label: str | None = None) -> Any:
+    """The number of a metric, of the label `name` if it has one; `None` where it is not known."""
     assert client.service is not None
-    return client.service.gauges()[name][""]
+    (found,) = [one for one in client.service.gauges() if one.name == f"feemodel_{name}"]
+    numbers = {sample.labels.get("name"): sample.value for sample in found.samples}
+    return numbers.get(label)
 
 
 @contextmanager

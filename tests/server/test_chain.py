@@ -115,7 +115,6 @@ def test_the_fee_history_is_that_of_the_one_block_there_is(client, count):
         ([True, "latest"], -32602, "blockCount"),
         (["1", "latest"], -32602, "blockCount"),
         ([1, "0x5"], -32000, "header not found"),
-        ([1, "latest", [50, 10]], -32602, "rewardPercentiles[1]"),
         ([1, "latest", [101]], -32602, "rewardPercentiles[0]: expected `float` <= 100.0, got 101"),
         ([1, "latest", ["10"]], -32602, "rewardPercentiles[0]"),
         ([1, "latest", list(range(101))], -32602, "rewardPercentiles"),
@@ -132,11 +131,6 @@ def test_the_blob_base_fee_follows_from_the_excess():
     block = Block(excess_blob_gas=100 * 131_072)
     with on_chain(ChainState(call_state=CallState(accounts={}, block=block, fork=fork_named("cancun")))) as client:
         assert client.result("eth_feeHistory", 1, "latest")["baseFeePerBlobGas"] == ["0x32", "0x32"]
-
-
-def test_the_blob_base_fee_is_that_of_the_chain():
-    with opened(Settings(), started=False) as client:
-        assert client.result("eth_blobBaseFee") == "0x1"
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)

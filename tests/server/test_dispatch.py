@@ -135,7 +135,7 @@ def test_no_further_call_of_a_batch_begins_after_its_time(monkeypatch):
     assert [one.get("error", {}).get("code") for one in answer] == [None, -32005, -32005]
 
 
-def test_other_methods_are_forwarded_and_reads_of_a_batch_together():
+def test_calls_of_a_batch_wait_for_a_node_together_and_transactions_are_sent_in_order():
     under_way = []
 
     async def forward(method, params):
@@ -143,22 +143,27 @@ def test_other_methods_are_forwarded_and_reads_of_a_batch_together():
         await asyncio.sleep(0)
         return len(under_way)
 
-    batch = b"[%b]" % b",".join(request(name) for name in ("eth_a", "eth_b", "eth_sendRawTransaction", "eth_c"))
-    assert [one["result"] for one in respond(batch, forward=forward)] == [2, 2, 3, 4]
+    reads = b"[%b]" % b",".join(request(name) for name in ("eth_a", "eth_b"))
+    sends = b"[%b]" % b",".join(request(name) for name in ("eth_sendRawTransaction", "eth_c"))
+    assert [one["result"] for body in (reads, sends) for one in respond(body, forward=forward)] == [2, 2, 3, 4]
 
 
 def test_every_call_is_counted_under_names_and_codes_that_callers_cannot_invent():
     async def forward(method, params):
-        raise CallError(-39_001, "of a node")
+        if method == "eth_any":
+            raise CallError(-39_001, "of a node")
+        return method
 
     def counts():
         errors = [("unknown", "-32601"), ("forwarded", "other"), ("", "-32600")]
-        calls = [REGISTRY.get_sample_value("feemodel_call_seconds_count", {"method": "later"}) or 0.0]
+        names = ("later", "eth_known")  # the node answers the second one
+        calls = [REGISTRY.get_sample_value("feemodel_call_seconds_count", {"method": name}) or 0.0 for name in names]
         return calls + [ERRORS.labels(*labels)._value.get() for labels in errors]
 
     before = counts()
     for body, options in (
         (request("nothing"), {}), (request("later", 1), {}), (request("eth_any"), {"forward": forward}), ("1", {}),
+        (request("eth_known"), {"forward": forward}),
     ):  # fmt: skip
         respond(body, **options)
     assert counts() == [count + 1 for count in before]

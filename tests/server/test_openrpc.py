@@ -20,7 +20,6 @@ CALLS = {
                            [TRANSFER, "latest", {ANNA: {"balance": "0xffffffffffff"}}]],
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
-    "eth_getStorageAt": [[LIST, "0x0"], [LIST, "0x" + "00" * 32, "latest"]],
     "eth_getBlockByNumber": [["latest"], ["0x0", True], ["0x5", False]],
     "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],

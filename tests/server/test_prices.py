@@ -138,11 +138,6 @@ def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old(
 # L1 fees, whose averages tests/estimates/test_prices.py computes by hand
 
 
-def answering_l1(node, **results):
-    """The block that is asked for, now."""
-    answering(node, **{"eth_getBlockByNumber": lambda params: head_block(number=params[0]), **results})
-
-
 @pytest.fixture
 def l1():
     with node_server.running() as node:
@@ -155,7 +150,7 @@ def on_l1(node, **settings):
 
 def test_l1_fees_and_the_settings_price(l1):
     """88,629,058.8 wei a byte, in whole kwei."""
-    answering_l1(l1, eth_feeHistory=FLAT)
+    answering(l1, eth_feeHistory=FLAT)
     with opened(on_l1(l1, poll_seconds=PATIENCE, fixed_cost=0, base_fee=9)) as client:
         pricing = client.result("feemodel_pricing")
     assert (pricing["source"], pricing["variableCost"]) == ("l1", hex(88_629_000))
@@ -164,21 +159,20 @@ def test_l1_fees_and_the_settings_price(l1):
 
 
 def test_l1_is_asked_for_the_fees_of_fifty_blocks(l1):
-    answering_l1(l1, eth_feeHistory=FLAT)
+    answering(l1, eth_feeHistory=FLAT)
     with opened(on_l1(l1, poll_seconds=PATIENCE)):
         pass
-    (path, _, batch), (_, _, newest) = l1.requests
+    ((path, _, batch),) = l1.requests
     assert path == "/key?of=mine"
-    asked = [(call["method"], call["params"]) for call in (*batch, newest)]
-    assert asked == [
+    assert [(call["method"], call["params"]) for call in batch] == [
         ("eth_chainId", []),
+        ("eth_getBlockByNumber", ["latest", False]),
         ("eth_feeHistory", ["0x32", "latest", [15.0]]),
-        ("eth_getBlockByNumber", ["0x11", False]),  # the newest of the two blocks, from 0x10 on
     ]
 
 
 def test_a_fee_history_that_is_none_says_whose_it_is(l1):
-    answering_l1(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
+    answering(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
     with opened(on_l1(l1)) as client:
         message = client.error("rollup_estimateGas", TRANSFER)["message"]
         assert message.startswith("L1 fees: not received yet, the L1 node: eth_feeHistory: ")
@@ -202,7 +196,7 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
         assert client.http("GET", "/health").status == 200
 
         for back in (False, True):
-            answering_l1(l1, eth_feeHistory=FLAT)
+            answering(l1, eth_feeHistory=FLAT)
             client.until(lambda: client.http("GET", "/ready").status == 200, "not ready again")
             assert fee(client) == 36_248_161
             assert 0 <= gauge(client, "pricing_poll_age_seconds") <= OLD
@@ -235,20 +229,19 @@ def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
 
 def test_a_failed_poll_is_a_warning_while_estimates_are_answered(l1):
     """Ready is what estimates do; the warning names the node."""
-    answering_l1(l1, eth_feeHistory=FLAT)
+    answering(l1, eth_feeHistory=FLAT)
     with opened(on_l1(l1)) as client:
         assert client.http("GET", "/ready").json() == {"ready": True, "reasons": [], "warnings": []}
         l1.always = node_server.status(500)
         client.until(lambda: client.http("GET", "/ready").json()["warnings"], "the poll does not fail")
         ready = client.http("GET", "/ready")
         assert "result" in client.ask("rollup_estimateGas", TRANSFER)
-        gauges = client.service.gauges()
+        assert gauge(client, "ready") == 1.0
+        assert gauge(client, "price", "variable_cost") == 88_629_000
+        assert gauge(client, "l1_fee", "base_fee") == int(FLAT["baseFeePerGas"][-1], 16)
 
     assert ready.status == 200
     assert ready.json()["warnings"] == ["L1 fees: the L1 node: HTTP 500 Internal Server Error"]
-    assert gauges["ready"] == {"": 1.0}
-    assert gauges["price"]["variable_cost"] == 88_629_000
-    assert gauges["l1_fee"]["base_fee"] == int(FLAT["baseFeePerGas"][-1], 16)
 
 
 NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [], "baseFeePerBlobGas": ["0x1"]}
@@ -263,16 +256,16 @@ NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [],
     ids=lambda answer: str(answer)[:60].encode("ascii", "replace").decode(),
 )  # fmt: skip
 def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
-    answering_l1(l1, eth_feeHistory=answer)
+    answering(l1, eth_feeHistory=answer)
     with opened(on_l1(l1)) as client:
         known = "result" in client.ask("feemodel_pricing")
         assert known == (client.http("GET", "/ready").status == 200)
-        answering_l1(l1, eth_feeHistory=FLAT)
+        answering(l1, eth_feeHistory=FLAT)
         client.until(lambda: variable_cost_of(client) == hex(88_629_000), "not asked again")
 
 
 def test_a_history_of_no_block_is_no_price(l1):
-    answering_l1(l1, eth_feeHistory={**FLAT, **NOTHING, "reward": []})
+    answering(l1, eth_feeHistory={**FLAT, **NOTHING, "reward": []})
     with opened(on_l1(l1)) as client:
         expected = "L1 fees: not received yet, the fee history: expected at least one block, got 16"
         assert client.error("feemodel_pricing")["message"] == expected

@@ -1,32 +1,24 @@
-"""The `eth_`, `net_` and `web3_` methods on a chain that produces no blocks."""
+"""The `eth_`, `net_` and `web3_` methods that the server answers itself: all of its own chain, prices of a node."""
 
-from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
-import msgspec
 from msgspec import Meta
 
 from feemodel import __version__
-from feemodel.errors import InvalidInput
-from feemodel.estimates.json_types import (
-    Address,
-    Block,
-    BlockCount,
-    CallObject,
-    Hash,
-    HexData,
-    Overrides,
-    Quantity,
-)
+from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, HexData, Overrides, Quantity
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.estimates.rollup import EstimateOptions
-from feemodel.ethereum._quantities import slot_bytes, to_hex, to_quantity
+from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import GETH_NODE
 from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
-from feemodel.server.dispatch import Method
+from feemodel.io.node import NodeError
+from feemodel.io.polled import quantity_in
+from feemodel.server.errors import METHOD_NOT_FOUND
 from feemodel.server.execute import Executor
+from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
 
 MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
@@ -35,33 +27,12 @@ MAX_PERCENTILES = 100
 Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=MAX_PERCENTILES)]
 
 
-class FeeHistoryAnswer(msgspec.Struct, rename="camel", omit_defaults=True):
-    """The result of `eth_feeHistory`."""
-
-    oldest_block: Quantity
-    base_fee_per_gas: list[Quantity]
-    gas_used_ratio: list[float]
-    base_fee_per_blob_gas: list[Quantity]
-    blob_gas_used_ratio: list[float]
-    reward: list[list[Quantity]] | None = None
-
-
 class ChainMethods:
-    """Methods that are answered from the state of one chain.
-
-    Parameters
-    ----------
-    executor : object that executes calls on the chain.
-    pricing : prices from which the announced gas price is computed.
-    """
+    """Methods that are answered from the state of one chain; every public function is a JSON-RPC method."""
 
     def __init__(self, executor: Executor, pricing: CurrentPrices) -> None:
         self._executor, self._chain, self._pricing = executor, executor.chain, pricing
         self._block = self._chain.block()
-
-    def methods(self) -> dict[str, Method]:
-        """Return the methods by name."""
-        return {name: Method(getattr(self, name)) for name in CHAIN_METHODS}
 
     def eth_chainId(self) -> Quantity:
         """Return the chain's id."""
@@ -79,10 +50,6 @@ class ChainMethods:
         """Return a block's header; the chain stores no transactions."""
         return self._block if self._executor.is_newest(block) else None
 
-    def eth_getBlockByHash(self, hash: Hash, full: bool = False) -> dict[str, Any] | None:
-        """Return a block's header by its hash."""
-        return self._block if hash == self._chain.hash else None
-
     def eth_getTransactionCount(self, address: Address, block: Block | None = None) -> Quantity:
         """Return an account's nonce."""
         self._executor.check_block(block)
@@ -97,16 +64,6 @@ class ChainMethods:
         """Return an account's code."""
         self._executor.check_block(block)
         return to_hex(self._chain.call_state.account(address).code)
-
-    def eth_getStorageAt(self, address: Address, slot: str, block: Block | None = None) -> HexData:
-        """Return the value of a storage slot, 32 bytes."""
-        key = int.from_bytes(slot_bytes(slot, "slot"))
-        self._executor.check_block(block)
-        return f"0x{self._chain.call_state.account(address).storage.get(key, 0):064x}"
-
-    def eth_syncing(self) -> bool:
-        """Return false: the chain is not synchronized with another chain."""
-        return False
 
     async def eth_call(
         self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
@@ -138,33 +95,68 @@ class ChainMethods:
         blockCount: BlockCount,
         newestBlock: Block,
         rewardPercentiles: Percentiles | None = None,
-    ) -> FeeHistoryAnswer:
+    ) -> dict[str, Any]:
         """Return the base fees of the newest block, with the suggested priority fee as every reward."""
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
         self._executor.check_block(newestBlock)
-        block, prices = self._chain.call_state.block, self._pricing.now
-        rewards = None
+        call_state, prices = self._chain.call_state, self._pricing.now
+        has_blobs = call_state.fork.blob_update_fraction is not None
+        blob_fee = to_quantity(blob_base_fee(call_state) if has_blobs else MIN_BLOB_BASE_FEE)
+        history = {
+            "oldestBlock": to_quantity(call_state.block.number),
+            "baseFeePerGas": [to_quantity(call_state.block.base_fee), to_quantity(prices.form.base_fee)],
+            "gasUsedRatio": [0.0],
+            "baseFeePerBlobGas": [blob_fee, blob_fee],
+            "blobGasUsedRatio": [0.0],
+        }
         if rewardPercentiles is not None:
-            _check_rising(rewardPercentiles)
-            rewards = [[to_quantity(reward(prices, self._executor.settings.typical_size))] * len(rewardPercentiles)]
-        return FeeHistoryAnswer(
-            oldest_block=to_quantity(block.number),
-            base_fee_per_gas=[to_quantity(block.base_fee), to_quantity(prices.form.base_fee)],
-            gas_used_ratio=[0.0],
-            base_fee_per_blob_gas=[self.eth_blobBaseFee()] * 2,
-            blob_gas_used_ratio=[0.0],
-            reward=rewards,
-        )
-
-    def eth_blobBaseFee(self) -> Quantity:
-        """Return the base fee of the next block's blob gas."""
-        has_blobs = self._chain.call_state.fork.blob_update_fraction is not None
-        return to_quantity(blob_base_fee(self._chain.call_state) if has_blobs else MIN_BLOB_BASE_FEE)
+            tip = to_quantity(reward(prices, self._pricing.settings.typical_size))
+            history["reward"] = [[tip] * len(rewardPercentiles)]
+        return history
 
 
-#: Names of the methods that need a chain.
-CHAIN_METHODS = tuple(name for name in vars(ChainMethods) if name.startswith(("eth_", "net_")))
+class NodeMethods:
+    """Gas prices for wallets that do not use an estimate: the node's, but at least what the rollup requires."""
+
+    def __init__(self, upstream: Upstream, pricing: CurrentPrices) -> None:
+        self._upstream, self._pricing, self._size = upstream, pricing, pricing.settings.typical_size
+
+    async def eth_gasPrice(self) -> Quantity:
+        """Return the node's gas price, but at least the rollup's for a typical transaction."""
+        price = quantity_in("eth_gasPrice", await self._upstream.ask("eth_gasPrice", []))
+        prices = self._pricing.now
+        return to_quantity(max(price, prices.form.base_fee + reward(prices, self._size)))
+
+    async def eth_maxPriorityFeePerGas(self) -> Quantity:
+        """Return the node's priority fee, but at least the rollup's for a typical transaction."""
+        try:
+            tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
+        except NodeError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            tip = 0
+        return to_quantity(max(tip, reward(self._pricing.now, self._size)))
+
+    async def eth_feeHistory(
+        self, blockCount: Any, newestBlock: Any, rewardPercentiles: list[float] | None = None
+    ) -> dict[str, Any]:
+        """Return the node's fee history, in which rewards and next base fee are at least the rollup's."""
+        history = await self._upstream.ask("eth_feeHistory", [blockCount, newestBlock, rewardPercentiles or []])
+        if not isinstance(history, dict):
+            raise UpstreamError("the node: eth_feeHistory: expected an object")
+        prices = self._pricing.now
+
+        def raised(name: str, fee: Any, least: int) -> Quantity:
+            return to_quantity(max(quantity_in(f"eth_feeHistory: {name}", fee), least))
+
+        least = reward(prices, self._size)
+        if history.get("reward"):
+            history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
+        if history.get("baseFeePerGas"):
+            *past, following = history["baseFeePerGas"]
+            history["baseFeePerGas"] = [*past, raised("baseFeePerGas", following, prices.form.base_fee)]
+        return history
 
 
 def accounts() -> list[Address]:
@@ -175,9 +167,3 @@ def accounts() -> list[Address]:
 def client_version() -> str:
     """Return name and version of the server."""
     return f"feemodel/{__version__}"
-
-
-def _check_rising(percentiles: list[float]) -> None:
-    for index, (lower, value) in enumerate(pairwise(percentiles), start=1):
-        if value < lower:
-            raise InvalidInput(f"rewardPercentiles[{index}]", f"expected a number from {lower:g} to 100", value)
