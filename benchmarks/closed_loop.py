@@ -24,7 +24,7 @@ from feemodel.simulation.scenarios import replay
 STEPS = 216_000  # steps of a path: 30 days of 12 s
 PATHS, ROUNDS = 20, 3
 GOALS = {"fluid": 16e6, "elasticity and Poisson": 6e6}  # minimum steps per second on two processors
-GOAL_RATIO = 1.3  # maximum time of a user's compiled policy over that of the built-in one
+GOAL_RATIO = 1.3  # maximum ratio of times: a user's compiled policy to the built-in one
 DAY = 86_400.0  # seconds
 Key = TypeVar("Key", str, int)
 

@@ -1,4 +1,4 @@
-"""Gas estimates on both engines, compared with one execution, the minimum for an estimate; all calls differ."""
+"""Gas estimates on both engines, compared with one execution, which is the minimum; all calls differ."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""The ledger: vectorized hashes, a genesis compared with bare inserts, a block, and growth of proofs with the tree."""
+"""Ledger times: vectorized hashes, a genesis against bare inserts, blocks, and proofs as the tree grows."""
 
 import random
 import resource

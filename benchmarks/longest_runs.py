@@ -1,7 +1,7 @@
 """Slowest opcodes and precompiles of the native engine: processor seconds for 50 million gas.
 
 Each program repeats one opcode or precompile until it runs out of gas. The engine checks its deadline at the start of
-a frame or a precompile. The time within one frame therefore limits how late an estimate can exceed its deadline.
+a frame or a precompile. The time within one frame therefore limits how far an estimate can exceed its deadline.
 """
 
 import time
@@ -27,7 +27,7 @@ from tests.system.evm_programs import (
 )
 
 GAS = 5_000_000  #: gas to execute
-BOUGHT = 50_000_000  #: gas to scale the seconds to: the default gas cap
+BOUGHT = 50_000_000  #: gas to which seconds are scaled: the default gas cap
 TARGET = b"\xaa" * 20
 WORD = b"\x7f" + b"\xff" * 31 + b"\xfb"
 

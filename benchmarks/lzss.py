@@ -1,4 +1,4 @@
-"""Production LZSS sizes: real transactions compared with zstd, without the native package, and adversarial payloads."""
+"""Times of production LZSS: real transactions, against zstd and without the native package; adversarial payloads."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def processor_seconds(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
-    """Return this thread's processor seconds of every run. The runs alternate; other load does not count."""
+    """Return this thread's processor seconds of every run. The runs alternate."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(1 + rounds):
         for name, run in runs.items():

@@ -1,6 +1,6 @@
 """eth_estimateGas over HTTP compared with anvil and geth, on the same genesis and two cores, measured by wrk.
 
-geth's search has a tolerance of 1.5 %, as this server's by default. anvil's search is exact, and this server is also
+geth's search has a tolerance of 1.5 %, like this server's default. anvil's search is exact, and this server is also
 measured with an exact search, and with its reference engine. All requests have different senders, amounts or data, and
 no run repeats a request, so no server can use a cached result. Needs wrk, and anvil (`scripts/install-peers`). geth is
 built from its Go module, which takes minutes the first time. Without Go, geth is left out.
@@ -42,7 +42,7 @@ SERVERS = {"1.5 %": (), "exact": ("--tolerance", "0")}  # the flags of `feemodel
 PEER = "anvil, exact"
 GETH, GETH_VERSION = "geth, 1.5 %", "v1.17.10"
 NODES = Path(__file__).resolve().parents[1] / "out" / "nodes"
-KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # public development key of the first holder
+KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"  # first holder's private key, publicly known
 REFERENCE = "reference alone, 1.5 %"
 
 # wrk sends the lines of a file in turn, and prints a last line of JSON.
@@ -282,7 +282,7 @@ def running_geth(
 ) -> Iterator[anvil.Node]:
     """Run geth on a genesis, without a network.
 
-    geth stays on block 0. With `develops`, it puts each transaction into a block and can sign for the first holder.
+    geth stays on block 0; with `develops`, it puts each transaction into a block and can sign with KEY.
     """
     data, password = ["--datadir", str(folder / "data"), "--verbosity", "1"], folder / "password"
     subprocess.run([program, *data, "init", str(genesis)], check=True, capture_output=True)

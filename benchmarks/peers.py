@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def in_turns(ours: Callable[[], object], theirs: Callable[[], float], rounds: int = ROUNDS) -> list[list[float]]:
-    """Return the processor time of both in each round [s]; the other program reports its own."""
+    """Return both programs' processor times in each round [s]; the peer reports its own."""
     seconds: list[list[float]] = [[], []]
     for _ in range(rounds):
         started = time.process_time()

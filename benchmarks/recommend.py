@@ -1,4 +1,4 @@
-"""Fee parameters that are recommended anew every day, in the closed loop over the month in the package."""
+"""Fee parameters, recommended anew every day, in the closed loop over the package's month."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def daily(history: xr.Dataset, family: str, *, warm_up: int = WARM_UP) -> dict[s
             found[name].append((fees, float(run["accrued_data_cost"].sum())))
     made = {name: Days(*np.array(rows).T) for name, rows in found.items()}
     unit = made.pop("unit")
-    even = np.sort(unit.costs / unit.fees)[::-1]  # factors on 1 gwei per byte that break even on one day
+    even = np.sort(unit.costs / unit.fees)[::-1]  # each day's break-even factor on 1 gwei per byte
     factor = float(even[min(made["recommended"].losing, len(even) - 1)])
     made["fixed"] = Days(factor * unit.fees, unit.costs)
     return made

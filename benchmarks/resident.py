@@ -2,7 +2,7 @@
 
     python -m benchmarks.resident [SECONDS [CALLS_A_SECOND]]
 
-Default: one minute. The calls are proofs of random accounts, absent accounts and slots, and fees.
+Default: one minute. Calls: fees, and proofs of random accounts, absent accounts and slots.
 """
 
 import asyncio

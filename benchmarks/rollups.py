@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def every_block() -> None:
-    """Compute the excess blob gas and blob base fee of all mainnet blocks since Cancun, in both branches."""
+    """Compute both branches (EIP-7918) of excess blob gas, and blob base fees, of all mainnet blocks since Cancun."""
     path = SHARED / "data" / "l1_blobs_19426587_24465653.parquet"
     if not path.exists():
         print("  the L1 rules over every blob block: needs the shared inputs")

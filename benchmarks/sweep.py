@@ -1,4 +1,4 @@
-"""Sweeps through the public function, compared with the cost of only their memory or random draws."""
+"""Time of `sweep`, compared with that of its memory or its random draws alone."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -142,7 +142,7 @@ def cost_as_the_work_grows(largest: int = 10) -> None:
 
 
 def reduced_samples(evaluations: int) -> Samples:
-    """Combine 10,000 transactions with pairs of variable cost and margin, to get the number of evaluations."""
+    """Combine 10,000 transactions with enough variable costs and margins for this number of evaluations."""
     margins = np.linspace(0.5, 2.0, 100)
     costs = np.linspace(10**6, 10**10, evaluations // (10_000 * margins.size)).astype(np.int64)
     return grid(transactions=transactions(10_000), variable_cost=costs, margin=margins, fixed_cost=30_000_000)

@@ -23,7 +23,7 @@ from docs.colours import check_colours
 from feemodel.cli import VERBS, main
 
 HERE = Path(__file__).parent
-BUILT = HERE / "built"  # what is made here and not kept: pages of the commands, of the names, the gallery
+BUILT = HERE / "built"  # generated, not in Git: pages of commands and names, the gallery
 ROOMS = (
     "feemodel", "feemodel.ethereum", "feemodel.sizes", "feemodel.linea", "feemodel.rollups", "feemodel.execution",
     "feemodel.estimates", "feemodel.ledger", "feemodel.io", "feemodel.simulation", "feemodel.plots",
@@ -35,7 +35,7 @@ author = copyright = "the feemodel authors"
 release = version = feemodel.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
 copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
-default_role = "literal"  # one pair of backticks, as docstrings have it
+default_role = "literal"  # for single backticks, as in docstrings
 autodoc_typehints = "none"  # the signature has them
 autodoc_member_order = "bysource"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -50,7 +50,7 @@ myst_heading_anchors = 3
 
 
 def figures_in_colours_that_differ(*block: Any) -> str:
-    """The gallery's pictures of a script, once each figure was checked."""
+    """Check the colours of a script's figures; return their markup."""
     for number in plt.get_fignums():
         check_colours(plt.figure(number))
     return str(matplotlib_scraper(*block))
@@ -69,7 +69,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "image_scrapers": (figures_in_colours_that_differ,),
     "matplotlib_animations": False,
-    "capture_repr": (),  # what is printed, not what a last line returns
+    "capture_repr": (),  # printed output, not the value of the last line
 }
 
 
@@ -132,7 +132,7 @@ def write_in_pages(folder: Path, text: str) -> None:
     (folder / "index.md").write_text(f"{first}\n{tree}", encoding="utf-8")
 
 
-STYLE = re.compile(r"<style scoped>.*?</style>\n", re.DOTALL)  # of a table of pandas; the theme has its own
+STYLE = re.compile(r"<style scoped>.*?</style>\n", re.DOTALL)  # of a pandas table; the theme has its own
 
 
 def write_notebook_pages(folder: Path) -> None:
@@ -207,7 +207,7 @@ def block_as_restructured_text(block: str) -> str:
 
 
 def write_generated(_: Sphinx) -> None:
-    """The pages that the code says, before the others are read."""
+    """Generate pages from the code before Sphinx reads the others."""
     os.environ["COLUMNS"] = "100"
     folder = BUILT / "reference"
     folder.mkdir(parents=True, exist_ok=True)

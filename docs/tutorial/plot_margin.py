@@ -78,8 +78,8 @@ ax.legend()
 #
 # A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
 # in blobs. Only the part of the fees for the size (``data_fees``) is counted here, because the fixed cost pays for
-# other expenses. Costs of your own belong to both: the rule announces a price from its gas and tip, and the posting
-# pays those of its submission.
+# other expenses. Set your own gas and tip in both the rule, which announces prices from them, and the posting's
+# submission, which pays them.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
@@ -139,4 +139,4 @@ print(f"margin {found.margin:.3f} ({found.low:.3f} to {found.high:.3f})")
 # %%
 # To use your own numbers, change the file in step 1, the rule and posting in step 5, and the bound in step 7. The
 # command ``feemodel calibrate --transactions mine.csv --lower-bound none --upper-bound none --stream-ratio 0.52`` does
-# the same in a shell, on days of its own draw.
+# the same in a shell, on its own draw of days.

@@ -92,7 +92,7 @@ def reward(prices: Prices, size: int = COORDINATOR.sample_compressed_size) -> in
 
     The fee is the maximum of `suggested_tip` and the fee estimated for a transaction of `size` compressed bytes and
     21,000 gas. More than 90 % of the 2,282 real transactions in `data/linea_transactions.csv` have fewer bytes per gas
-    than 125 bytes and 21,000 gas.
+    than 125 / 21,000.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> reward(prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {}))  # trunc(1.2 · (5,952,380 + 3e7))

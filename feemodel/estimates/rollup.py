@@ -1,6 +1,6 @@
-"""`rollup_estimateGas`: the gas of one source, then the measured size, then the fee at the current prices.
+"""`rollup_estimateGas`: a call's gas limit, then its measured size, then the fee at the current prices.
 
-The source is a chain whose calls this process executes, or a node that is asked.
+The gas limit is found by executing the call here, or by asking a node.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ LONG = 8_192  # size of calldata above which it is measured in a thread; some co
 
 
 class Gas(NamedTuple):
-    """What a source of gas knows of a call."""
+    """Gas limit of a call, nonce and chain id."""
 
     limit: int  #: [gas]
     nonce: int  #: of the sender, for a call without a nonce
@@ -44,7 +44,7 @@ NOTHING = EstimateOptions()
 
 
 class GasSource(Protocol):
-    """A chain that executes calls, or a node that is asked."""
+    """Finds gas limits, by executing calls or by asking a node."""
 
     limits: Limits  #: limits on the gas of a call
 
@@ -121,7 +121,7 @@ class Measuring:
 
         Parameters
         ----------
-        call, gas : the call, and what the source of gas knows of it; not checked.
+        call, gas : the call, and its gas limit, nonce and chain id; not checked.
         form : pricing form with its costs and the base fee.
         margin : factor by which the priority fee of an estimate is multiplied; not checked [1].
         """

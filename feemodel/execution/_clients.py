@@ -27,14 +27,14 @@ class NodeClient:
     """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
     name: ClassVar[str]
-    transfer_to_code: ClassVar[bool] = True  #: whether a call without data to code is also tried with 21,000 gas
+    transfer_to_code: ClassVar[bool] = True  #: whether a dataless call to code is also tried with 21,000 gas
     # Errors; `{reason}` is the cause, `{gas}` the gas limit of the call.
     other_chain: ClassVar[str]  #: a call with the id of another chain
     unpayable: ClassVar[str]  #: a sender who cannot pay for the gas limit, the value and the blobs
     refused: ClassVar[str] = "{reason}"  #: any other call that the node does not execute
 
     def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
-        """Return the largest gas limit that an estimate tries; `cap` is the least of node and fork [gas]."""
+        """Return the largest gas limit that an estimate tries, at most `cap` [gas]."""
         raise NotImplementedError
 
     def message(self, call: Transaction, call_state: CallState) -> Message:
@@ -191,7 +191,7 @@ class Besu(NodeClient):
 
 
 class Intact(Besu):
-    """Besu's gas price, so that a call is executed at the price that it will pay; and an own upper bound."""
+    """Besu with another upper bound; its gas price is the one that the call will pay."""
 
     name = "intact"
 

@@ -52,7 +52,7 @@ def estimate_gas(
     GasEstimate : the gas limit [gas], the gas used, and the number of executions. For "intact", its `intact` says:
 
         * "proven": every limit from this one to the upper bound keeps every frame, one gas less does not
-        * "searched": the limit keeps every frame, which was executed; the code reads gas, so smaller ones may too
+        * "searched": the limit was executed and keeps every frame; the code reads gas, so smaller ones may too
         * "not possible": one gas less than the upper bound already changes an output; the limit keeps only the status
           of every frame
 

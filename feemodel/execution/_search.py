@@ -1,4 +1,4 @@
-"""Search for the gas limit of a message: what is searched and what was found, and a plain bisection.
+"""Search for the gas limit of a message: types for query and result, and a plain bisection.
 
 The native engine searches as geth or Besu do in `eth_estimateGas`, see `native/src/gas_search.rs`: one execution proves
 the outcome of other gas limits. The reference engine bisects, and executes every gas limit that it tries.
@@ -33,9 +33,9 @@ class Frame(NamedTuple):
 
     depth: int  #: number of frames around it
     address: bytes  #: account whose code ran, or that was created; zero if a creation did not start
-    status: Status  #: success, revert (also of a call that did not start), or halt for every exceptional halt
+    status: Status  #: success, revert (also if a call did not start), or halt (if exceptional)
     output_hash: bytes  #: Keccak-256 of the returned data
-    opcode: str = ""  #: first opcode in it that reads the gas left or the balance that pays for it; empty for none
+    opcode: str = ""  #: its first opcode that reads the gas left or the balance that pays for gas; empty for none
 
 
 class Place(NamedTuple):
@@ -55,7 +55,7 @@ class GasEstimate(NamedTuple):
     engine: str
     proven: int = 0  #: number of gas limits that were not tried, because an earlier execution proved their outcome
     intact: str | None = None  #: "proven", "searched" or "not possible" for `search="intact"`, see `estimate_gas`
-    prevented_by: Place | None = None  #: the frame, its address and opcode that prevents a proof; `None` if proven
+    prevented_by: Place | None = None  #: what prevents a proof; `None` if proven
 
 
 class Unproven(FeeModelError):

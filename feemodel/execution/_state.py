@@ -68,7 +68,7 @@ class CallState:
     chain_id: Uint64 = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
     overrides: "Mapping[Address, Override]" = field(default_factory=dict)  #: of accounts, for a single call
-    base: Mapping[Address, Account] | None = None  #: the accounts without the overrides, if there are any
+    base: Mapping[Address, Account] | None = None  #: if there are overrides: the accounts without them
 
     def account(self, address: bytes) -> Account:
         """Return the account at an address, or an empty account if the state has no account there."""
@@ -87,7 +87,7 @@ class CallState:
         return replace(self, accounts=accounts, overrides=overrides, base=self.accounts)
 
     def same_base(self, other: "CallState") -> bool:
-        """Return whether two states differ only in overrides and in the block, except for the hashes of blocks."""
+        """Return whether two states differ at most in overrides and in block fields other than `hashes`."""
         ours, theirs = (one.accounts if one.base is None else one.base for one in (self, other))
         return ours is theirs and (self.chain_id, self.fork, self.block.hashes) == (
             other.chain_id, other.fork, other.block.hashes,

@@ -224,7 +224,7 @@ def _overridden(state: native.State, call_state: CallState) -> native.State:
 
 
 def _converted(address: bytes, account: Account, slots: Mapping[int, int], *, replaced: bool) -> tuple[Any, ...]:
-    """Return an account in the package's form, with the slots that replace others, or all of its storage."""
+    """Return an account in the package's form; `slots` are its whole storage if `replaced`, else single changes."""
     code = _kept_code(account.code) if len(account.code) <= KEPT_CODE else native.Code(account.code)
     words = [(slot.to_bytes(32), value.to_bytes(32)) for slot, value in slots.items()]
     return address, account.balance.to_bytes(32), account.nonce, code, words, replaced

@@ -29,7 +29,7 @@ _SENDER, _RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "70997970c518
 def presets(*, form: Form | None, reason: str | None, preset: LineaPreset, chain_id: int) -> dict[str, Any]:
     """Return the inputs of a fee with their defaults, costs of real chains, L1 fees of real days, and examples.
 
-    Without a `form`, the server has no prices for this `reason`, and the defaults are those of the preset.
+    Without a `form`, the server has no prices; `reason` says why, and the defaults are those of the preset.
     """
     usual = form or form_of(CostPerByte.name, preset)
     defaults, own = dict(EXAMPLE), {"pricing": usual.name}

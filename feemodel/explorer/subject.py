@@ -61,7 +61,7 @@ class Subjects:
     source: GasSource | None = None  #: without it, a call that executes code must have a `gas` field
     measuring: Measuring = field(default_factory=Measuring)  #: codec and encoding that are measured
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID  #: chain id for calls without a chain id
-    ask_node: AskNode | None = None  #: result of a node for a method and its parameters, to find a transaction by hash
+    ask_node: AskNode | None = None  #: asks a node by method and parameters, to find a transaction by hash
 
     def form(self) -> Form:
         """Return the pricing form of the moment."""
@@ -148,7 +148,7 @@ class Subjects:
         }
 
     def _signed(self, read: Transaction, gas: int) -> Transaction:
-        """Return the subject signed; a call gets a placeholder signature, and the zero address as missing sender."""
+        """Return the subject signed; a call gets a placeholder signature and, if senderless, address zero."""
         if read.type is not None:
             return read
         check_no_blobs(read)

@@ -26,7 +26,7 @@ def check_address(name: str, url: str) -> None:
     except ValueError:  # the address has unclosed brackets, or its port is not a number
         valid = False
     if not valid:
-        # A longer word than a host may be a key.
+        # A word longer than a host may be a key.
         is_shown = not isinstance(url, str) or re.fullmatch(r"[\w.-]{0,16}(:[0-9]{0,5})?", url)
         reason = "expected an address such as https://host:port/path"
         raise InvalidInput(name, reason, url if is_shown else HIDDEN)

@@ -26,7 +26,7 @@ from feemodel.io.files import PathLike, column_names, container_of, contents, js
 from feemodel.io.tables import Column, Schema, make_table
 from feemodel.io.values import ONE, array_of, column
 
-#: Names in files other than those of transactions and L1 fees; those of `value` take precedence.
+#: Further names of columns in files; those of `value` come first.
 _OTHER_NAMES = {
     "block_number": ("block",),
     "block_hash": ("hash",),
@@ -51,7 +51,7 @@ UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
     "s": Fraction(1), "ms": Fraction(1, 1000),
 }  # fmt: skip
-#: Column of which only the first name in a file is read, because the `type` of ethereum-etl is something else.
+#: Column whose first name in a file takes precedence, because ethereum-etl's `type` is something else.
 FIRST_COUNTS = "transaction_type"
 #: Column name in the file → factor that converts the unit implied by the name to the unit of the table.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}
@@ -157,7 +157,7 @@ def read_table(path: PathLike, schema: Schema, columns: Mapping[str, str] | None
 def table_of_objects(
     rows: Sequence[Mapping[str, Any]], schema: Schema, columns: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Convert JSON objects, of which each has the names of one source, to a table. Errors count rows from 1."""
+    """Convert JSON objects to a table; each object has the names of one source. Errors count rows from 1."""
     if not rows:
         return make_table(schema.columns, {}, 0)
     read = _columns_of([*dict.fromkeys(name for row in rows for name in row)], schema, columns)

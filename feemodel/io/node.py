@@ -204,7 +204,7 @@ class AsyncNode:
             await self._session.close()
 
     async def _answers(self, request: Any, retries: int) -> _Replies:
-        """Send a request, at most `retries` times again, and return the responses."""
+        """Send a request, with at most `retries` repeats, and return the responses."""
         body = msgspec.json.encode(request)
         for attempt in range(retries):
             wait = 0.0
@@ -424,13 +424,13 @@ class Node:
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of all clients without a loop of their own; it runs in a thread, also beside a notebook."""
+    """Return the event loop of clients without their own; it runs in a thread, so it works in notebooks."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop
 
 
-if hasattr(os, "register_at_fork"):  # the thread does not run in a child
+if hasattr(os, "register_at_fork"):  # a forked child lacks the thread
     os.register_at_fork(after_in_child=_loop.cache_clear)
 
 

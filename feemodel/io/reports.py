@@ -100,8 +100,8 @@ def _broadcast(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator
 def _receipts_by_nonce(run: Mapping[str, Any], sent: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the receipt of each transaction; an empty object for a transaction without a receipt.
 
-    `forge script` without `--slow` may write the hash of one transaction beside another. A chain includes the
-    transactions of a sender in the order of their nonces, so this order joins them, and not the hash.
+    `forge script` without `--slow` may write the hash of one transaction beside another. A chain includes a sender's
+    transactions in the order of their nonces, so receipts are matched by nonce, not by hash.
     """
     waiting: dict[str, list[tuple[int, int, Mapping[str, Any]]]] = {}
     for index, one in enumerate(sequence("receipts", run.get("receipts", []))):

@@ -82,7 +82,7 @@ def _write_parquet(table: "pd.DataFrame", dataset: "xarray.Dataset", file: Binar
 
 
 class FinishedFolder:
-    """Folder of one run, with its description and a file per finished piece of a `sweep` or path of a `simulate` run.
+    """Folder of one run: its description, and a file per finished piece of a `sweep` or path of a `simulate` run.
 
     Each file becomes visible only when it is complete. The folder is made if it does not exist.
 

@@ -66,7 +66,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     Parameters
     ----------
-    data : one of the following: blocks with full transactions, one, a list, or one per line;
+    data : one of the following: blocks with full transactions (one, a list, or one per line);
         responses of `eth_getTransactionByHash`; transactions in a list or one per line, with the field names of
         `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions, one per line. A raw
         transaction is the signed EIP-2718 encoding in hexadecimal with 0x, or a JSON object with `raw` (the signed

@@ -45,8 +45,8 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
         plot shows the median of their 24-hour ratios, and the range between the 5 % and 95 % quantiles of their hourly
         ratios.
     ax : axes to draw on; `None` makes a new figure.
-    line : keyword arguments of `Axes.plot` for the line of 24 hours, such as `color` and `label` of the second of two
-        results on the same axes.
+    line : keyword arguments of `Axes.plot` for the line of 24 hours, such as `color` and `label` if two results share
+        the axes.
 
     Returns
     -------

@@ -91,7 +91,7 @@ def chain_of(name: str, found: Mapping[str, Any]) -> Chain:
 
 
 def _row(place: str, row: Any, checked: date | None) -> Row:
-    """Return one row of a file, which was checked on the day `checked` if the row has no day of its own."""
+    """Return one row of a file; `checked` is the day of its check if the row has none."""
     known_fields(place, row, (*ROW_FIELDS, *schema()))
     own = {"checked": checked, **row} if checked else row
     _check_fields(f"{place}.", own, ROW_FIELDS, ("since", "source", "checked"))
@@ -123,7 +123,7 @@ def _check_fields(place: str, found: Mapping[str, Any], kinds: Mapping[str, Any]
 
 
 def _iso(day: Any) -> str:
-    """Return a TOML date or time as ISO 8601 text in UTC, without a time zone."""
+    """Return a TOML date or time as ISO 8601 text in UTC, without an offset."""
     if isinstance(day, datetime):
         return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
     return str(day)

@@ -234,7 +234,7 @@ class Chain:
     confirmed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def at(self, when: When | None = None) -> Parameters:
-        """Return all parameters at a time; `None`: the newest parameters.
+        """Return all parameters as of a time; `None`: the newest.
 
         Raises `InvalidInput` if `when` is not a time, or is before the chain's first row.
 

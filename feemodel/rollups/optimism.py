@@ -248,7 +248,7 @@ def next_base_fee(
 
     The base fee follows EIP-1559. The base fee change denominator is 50 before Canyon and 250 from Canyon to Granite;
     since Holocene, it is in the block header. Since Jovian, the formula uses max(gas_used, footprint) in place of the
-    gas used, and the base fee is at least `min_base_fee`, which the extra data of the header has. The footprint is
+    gas used, and the base fee is at least `min_base_fee`, from the extra data of the header. The footprint is
     `blobGasUsed` in the header. The base fee changes with every block; since Denim, a block of Base takes 200 ms.
 
     >>> next_base_fee(10_000, 10_000_000, 30_000_000, upgrade="jovian", elasticity=3, denominator=50,
@@ -305,7 +305,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
     l2_gas_price = terms["l2_gas_price"]
     if row.counts_footprint and terms["min_base_fee"] > l2_gas_price:
         l2_gas_price = terms["min_base_fee"]
-        del terms["l2_gas_price"]  # not used, so not in the remarks
+        del terms["l2_gas_price"]  # remarks list only parameters in use
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         gas, counts = columns["gas"], [columns[size] for size in sizes]
@@ -330,7 +330,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the largest base fee of an OP Stack chain, by the chain's EIP-1559 parameters and minimum base fee.
+    """Return the largest base fee of an OP Stack chain after some blocks, by its EIP-1559 parameters and minimum.
 
     An unknown minimum base fee does not change the bound, because the base fee is at or above the minimum already, and
     full blocks only raise it.

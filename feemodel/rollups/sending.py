@@ -111,7 +111,7 @@ def max_send(
     -------
     Sendable : a value that can be sent [wei]. On most chains, no value above the result can be sent. On Scroll, and on
         the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the transaction. It is
-        then that of the largest possible bytes and signature, so a value above the result might also be valid.
+        then computed for the largest possible bytes and signature, so a value above the result might also be valid.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def _largest_fastlz_size(size: int) -> int:
 
 
 def _sizes(encoded: bytes, data: bytes, columns: tuple[str, ...], gas: int) -> dict[str, int]:
-    """Return upper bounds of the sizes that a rule needs, by column, for a transaction of the largest bytes."""
+    """Return upper bounds of the sizes that a rule needs, by column, for a transaction's longest encoding."""
     zeros = encoded.count(0)
     known = {
         "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,

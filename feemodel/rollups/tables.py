@@ -171,7 +171,7 @@ def compare(
     -------
     Dataset : `l1_fee` and `l2_fee` with the dimensions transaction, chain and time [wei of the token]. Coordinates of a
         chain are its `upgrade`, `token`, `token_per_eth`, `since`, `source`, `remarks` and, for a chain that cannot be
-        priced, the `reason`. Fees are int64, or doubles if a chain cannot be priced, whose fees are NaN. The attribute
+        priced, the `reason`. Fees are int64, or doubles if a chain cannot be priced; its fees are NaN. The attribute
         `l1_fees` has the dates of the L1 fees.
 
     Raises
@@ -291,7 +291,7 @@ def _check_plausible(name: str, values: RealArray) -> None:
 
 
 def _table(transactions: Any, rules: Iterable[Rule], more: Sequence[str] = ()) -> dict[str, WholeArray]:
-    """Return the columns that rules need, which are measured if the transactions have none."""
+    """Return the columns that rules need, which are measured if the transactions lack them."""
     used = [name for one in rules for name in one.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
     transactions = as_table(transactions)
@@ -316,7 +316,7 @@ def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 def with_columns(
     rules: Iterable[Rule], table: Mapping[str, WholeArray]
 ) -> tuple[tuple[Rule, ...], dict[str, InvalidInput]]:
-    """Return the rules whose columns a table has, and the reasons why others lack columns or do not carry a type."""
+    """Return the rules whose columns a table has, and errors for rules that lack columns or transactions of type 4."""
     lacking = {}
     has_set_code = TYPE_COLUMN in table and bool((table[TYPE_COLUMN] == SET_CODE).any())
     for one in rules:

@@ -189,7 +189,7 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
 
 
 def zksync_os_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the largest base fee after blocks that each raise the native price by an eighth, at least 1."""
+    """Return the largest base fee if each block raises the native price by max(1, an eighth)."""
     native_per_gas = parameters.known("native_per_gas")["native_per_gas"]
     native = -(-base_fee // native_per_gas)
     for _ in range(blocks):
