@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from feemodel.linea._node import offered_price as offered_price
     from feemodel.linea._node import pool_checks as pool_checks
     from feemodel.linea._node import verdicts as verdicts
-    from feemodel.linea._price_cap import cap_multiplier as cap_multiplier
-    from feemodel.linea._price_cap import tip_within_caps as tip_within_caps
     from feemodel.linea.coordinator import average_fees as average_fees
     from feemodel.linea.coordinator import bounded as bounded
     from feemodel.linea.coordinator import calldata_pressure as calldata_pressure

@@ -15,12 +15,7 @@ from feemodel.exact import minimum
 from feemodel.formula import formula
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.quantities import (
-    BaseFee,
-    MaxFee,
-    OfferedPrice,
-    WeiPerGas,
-)
+from feemodel.quantities import BaseFee, MaxFee, OfferedPrice, WeiPerGas
 
 
 class Check(NamedTuple):

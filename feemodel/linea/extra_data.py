@@ -21,10 +21,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_KWEI
 from feemodel.exact import minimum, truncated
 from feemodel.formula import formula
-from feemodel.quantities import (
-    RealWeiPerByte,
-    WeiPerByte,
-)
+from feemodel.quantities import RealWeiPerByte, WeiPerByte
 
 VERSION = 1
 LENGTH = 32  # bytes

@@ -89,25 +89,14 @@ class LineaPreset:
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
 
-_BLOCKS = "pricing record of Linea mainnet block "
-LINEA_PRESETS = {
-    preset.name: preset
-    for preset in (
-        LineaPreset(
-            "linea-mainnet-2026-01", 30_000_000, 1_000_000_000, 41_904_000, date(2026, 1, 25), _BLOCKS + "28,279,180",
-        ),
-        LineaPreset(
-            "linea-mainnet-2025-02", 30_000_000, 16_827_205_000, 230_323_000, date(2025, 2, 26), _BLOCKS + "16,306,807",
-        ),
-        LineaPreset(
-            "linea-mainnet-2024-06", 30_000_000, 3_125_000, 50_000_000, date(2024, 6, 27), _BLOCKS + "6,029,455",
-        ),
-        LineaPreset(
-            "linea-sepolia-2025-12", 25_000_000, 1_000_000_000, 36_904_000, date(2025, 12, 2),
-            "pricing record of Linea Sepolia block 21,516,247",
-        ),
-    )
-}  # fmt: skip
+_MAINNET, _SEPOLIA = "pricing record of Linea mainnet block ", "pricing record of Linea Sepolia block "
+_PRESETS = (  # name, fixed cost, variable cost, gas price, date and source
+    ("linea-mainnet-2026-01", 30_000_000, 1_000_000_000, 41_904_000, date(2026, 1, 25), _MAINNET + "28,279,180"),
+    ("linea-mainnet-2025-02", 30_000_000, 16_827_205_000, 230_323_000, date(2025, 2, 26), _MAINNET + "16,306,807"),
+    ("linea-mainnet-2024-06", 30_000_000, 3_125_000, 50_000_000, date(2024, 6, 27), _MAINNET + "6,029,455"),
+    ("linea-sepolia-2025-12", 25_000_000, 1_000_000_000, 36_904_000, date(2025, 12, 2), _SEPOLIA + "21,516,247"),
+)
+LINEA_PRESETS = {row[0]: LineaPreset(*row) for row in _PRESETS}
 DEFAULT_PRESET = "linea-mainnet-2026-01"
 
 

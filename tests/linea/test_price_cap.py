@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from feemodel.linea._price_cap import TIME_OF_DAY_MULTIPLIERS, cap_multiplier, tip_within_caps
+from feemodel.linea._price_cap import cap_multiplier, time_of_day_multipliers, tip_within_caps
 
 
 def test_a_week_of_hourly_factors_is_the_published_one(shared):
@@ -12,7 +12,7 @@ def test_a_week_of_hourly_factors_is_the_published_one(shared):
         published = {(row["day"], int(row["hour"])): float(row["multiplier"]) for row in csv.DictReader(file)}
     days = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
-    assert [published[day, hour] for day in days for hour in range(24)] == list(TIME_OF_DAY_MULTIPLIERS)
+    assert [published[day, hour] for day in days for hour in range(24)] == time_of_day_multipliers().tolist()
 
 
 def forms(function):

@@ -131,7 +131,7 @@ def posting_caps(base_fee: RealArray, blob_base_fee: RealArray, posting: Posting
         base = np.floor(rolling_quantile(base_fee, window, price_cap.PERCENTILE))
         blob = np.floor(rolling_quantile(blob_base_fee, window, price_cap.PERCENTILE))
         blob = np.maximum(blob, price_cap.MIN_BLOB_FEE)
-    hours = np.array(price_cap.TIME_OF_DAY_MULTIPLIERS) if posting.cap.time_of_day else np.ones(168)
+    hours = price_cap.time_of_day_multipliers() if posting.cap.time_of_day else np.ones(168)
     return Caps(base, blob, hours)
 
 
