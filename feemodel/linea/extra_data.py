@@ -57,7 +57,7 @@ class PricingRecord:
     def to_bytes(self) -> bytes:
         """Encode the record as 32 bytes; costs are truncated to whole kwei and limited to 2**32 - 1 kwei."""
         costs = (self.fixed_cost, self.variable_cost, self.eth_gas_price)
-        fields = b"".join((recorded(cost) // WEI_PER_KWEI).to_bytes(4, "big") for cost in costs)
+        fields = b"".join((recorded_cost.core(cost) // WEI_PER_KWEI).to_bytes(4, "big") for cost in costs)
         return bytes([VERSION]) + fields.ljust(LENGTH - 1, b"\0")
 
     @classmethod
@@ -114,19 +114,11 @@ def latest_variable_cost(extra_data: bytes) -> float:
 def recorded_cost(cost: RealWeiPerByte) -> WeiPerByte:
     """Cost as the pricing record stores it: truncated to whole kwei, at most 2**32 - 1 kwei.
 
+    The coordinator divides the cost (a double) by 1,000 and truncates the quotient. Truncation gives the correct kwei,
+    because doubles represent every whole wei up to the maximum cost, and no quotient with a fraction is rounded up to a
+    whole number.
+
     >>> recorded_cost(41_904_761.9), recorded_cost(1e14)
     (41904000, 4294967295000)
     """
     return truncated("cost", minimum(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI
-
-
-def recorded(cost: int | float) -> int:
-    """Return `recorded_cost` of one number; `feemodel.linea.kernels` compiles this function.
-
-    >>> recorded(999.9), recorded(1_000)
-    (0, 1000)
-    """
-    # The coordinator divides the cost (a double) by 1,000 and truncates the quotient. Truncation gives the correct
-    # kwei, because doubles represent every whole wei up to the maximum cost, and no quotient with a fraction is rounded
-    # up to a whole number.
-    return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI

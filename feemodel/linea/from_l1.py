@@ -55,7 +55,7 @@ def recorded_variable_cost(
 
 
 @formula
-@compiled(_kernel("sweep_priority_fee_from_l1"))
+@compiled(_kernel("priority_fees_from_l1"))
 def priority_fee_from_l1(
     compressed_size: CompressedSize,
     gas: GasAboveZero,

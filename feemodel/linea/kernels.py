@@ -1,11 +1,11 @@
-"""Compiled kernels of the fee formulas: one for plain arrays, three for blocks of a parameter sweep.
+"""Compiled forms of the fee formulas, for large arrays and for parameter sweeps.
 
 The arithmetic of a kernel is proven exact for a range of inputs. If an element is outside the proven range, the kernel
-does not raise an error but returns `False` or `None`. If a kernel returns `False` or `None`, its caller uses the NumPy
-formula, which handles the element or raises an error that names the element.
+does not raise an error but returns `False`. If a kernel returns `False`, its caller uses the NumPy formula, which
+handles the element or raises an error that names the element.
 
-The inputs of a block of a parameter sweep broadcast to the shape of the result. A term that varies only along some axes
-is computed only along these axes, so that only the last step runs over every element.
+The inputs broadcast to the shape of the result. A term that varies only along some axes is computed only along these
+axes, so that only the last step runs over every element.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from feemodel._compiled import cached_njit
 from feemodel._processors import cores
 from feemodel.checks import WholeArray, real
-from feemodel.linea import extra_data
+from feemodel.linea.extra_data import HIGHEST_COST, WEI_PER_KWEI
 from feemodel.linea.parameters import COORDINATOR
 
 BLOCK = 1 << 18  # number of elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
@@ -58,7 +58,14 @@ def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[n
     return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
 
 
-recorded = cached_njit(inline="always")(extra_data.recorded)
+@cached_njit(inline="always")
+def recorded(cost):  # type: ignore[no-untyped-def]
+    """Return `feemodel.linea.recorded_cost` of one number.
+
+    >>> recorded(999.9), recorded(1_000)
+    (0, 1000)
+    """
+    return int(min(cost, HIGHEST_COST) / WEI_PER_KWEI) * WEI_PER_KWEI
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -111,113 +118,89 @@ def variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas,
     return ((base_fee + tip) * execution_gas + blob_base_fee * blob_gas) * margin / capacity
 
 
-@cached_njit(inline="always", error_model="numpy")
-def _recorded_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity):  # type: ignore[no-untyped-def]
-    cost = variable_cost(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity)
-    # All comparisons in `proven` are false for NaN. An infinite input makes the cost infinite or NaN.
-    proven = (
-        (base_fee >= 0.0)
-        & (tip >= 0.0)
-        & (blob_base_fee >= 0.0)
-        & (margin >= 0.0)
-        & (execution_gas >= 0.0)
-        & (blob_gas >= 0.0)
-        & (capacity > 0.0)
-        & (capacity < np.inf)
-        & (cost < np.inf)
-    )
-    return recorded(cost), proven
-
-
 @cached_njit(nogil=True, error_model="numpy")
 def _recorded_costs(base_fee, tip, blob_base_fee, margin, execution_gas, blob_gas, capacity, out):  # type: ignore[no-untyped-def]
     all_proven = True
     for i in range(out.size):
-        cost, proven = _recorded_cost(
+        cost = variable_cost(
             base_fee[i], tip[i], blob_base_fee[i], margin[i], execution_gas[i], blob_gas[i], capacity[i]
         )
-        out[i] = cost
-        all_proven &= proven
+        # All comparisons are false for NaN. An infinite input makes the cost infinite or NaN.
+        all_proven &= (
+            (base_fee[i] >= 0.0)
+            & (tip[i] >= 0.0)
+            & (blob_base_fee[i] >= 0.0)
+            & (margin[i] >= 0.0)
+            & (execution_gas[i] >= 0.0)
+            & (blob_gas[i] >= 0.0)
+            & (capacity[i] > 0.0)
+            & (capacity[i] < np.inf)
+            & (cost < np.inf)
+        )
+        out[i] = recorded(cost)
     return all_proven
 
 
 def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """Compute `feemodel.priority_fee`: on all processors for plain arrays of sizes and gas, else as in a sweep.
-
-    Parameters and result are those of `sweep_priority_fee`.
-
-    >>> fees = np.empty(1, dtype=np.int64)
-    >>> inputs = {"compressed_size": np.array([128]), "gas": np.array([21_000]), "variable_cost": 1_000_000_000}
-    >>> priority_fees({**inputs, "fixed_cost": 30_000_000, "margin": 1.2}, fees), fees.tolist()
-    (True, [43314285])
-    >>> priority_fees({**inputs, "gas": np.array([0])}, fees)
-    False
-    """
-    arrays = [inputs[name] for name in ("compressed_size", "gas")]
-    costs = [inputs["variable_cost"], inputs.get("fixed_cost", 0), inputs.get("margin", 1.0)]
-    plain = all(isinstance(array, np.ndarray) and array.shape == out.shape and _is_whole(array) for array in arrays)
-    if not (plain and all(map(_is_whole, costs[:2])) and all(map(np.isscalar, costs))):
-        return sweep_priority_fee(inputs, out)
-    size, gas, fees = (np.ascontiguousarray(array).reshape(1, -1) for array in (*arrays, out))
-    row = np.zeros(1, dtype=np.int64)
-    of_row = [np.array([cost], dtype) for cost, dtype in zip(costs, (np.int64, np.int64, np.float64), strict=True)]
-
-    def block(start: int) -> bool:
-        part = slice(start, start + BLOCK)
-        return bool(_fees_of_rows(size[:, part], gas[:, part], row, *of_row, fees[:, part]))
-
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
-        return all(pool.map(block, range(0, size.size, BLOCK)))
-
-
-def sweep_priority_fee(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     """Compute `feemodel.priority_fee` of inputs by name that broadcast to `out`, a contiguous int64 array.
 
     Return whether all elements were in the proven range; if not, `out` is undefined.
 
     >>> fees = np.empty((2, 1), dtype=np.int64)
     >>> costs = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": np.array([[1.0], [1.2]])}
-    >>> inputs = {"compressed_size": np.array([128]), "gas": np.array([21_000]), **costs}
-    >>> sweep_priority_fee(inputs, fees), fees.tolist()
+    >>> priority_fees({"compressed_size": np.array([128]), "gas": np.array([21_000]), **costs}, fees), fees.tolist()
     (True, [[36095238], [43314285]])
+    >>> priority_fees({"compressed_size": np.array([128]), "gas": np.array([0]), **costs}, fees)
+    False
     """
     names = ("compressed_size", "gas", "variable_cost", "fixed_cost")
-    whole_inputs = [inputs.get(name, 0) for name in names]
+    whole_inputs, margin = [inputs.get(name, 0) for name in names], inputs.get("margin", 1.0)
     if not all(_is_whole(value) for value in whole_inputs):
         return False
-    if _elements(*whole_inputs) * SMALL <= out.size:
-        before = np.empty(np.broadcast_shapes(*map(np.shape, whole_inputs)), dtype=np.int64)
+    shape = np.broadcast_shapes(*map(np.shape, whole_inputs))
+    if prod(shape) * SMALL <= out.size:
+        before = np.empty(shape, dtype=np.int64)
         proven = _in_runs(_sums_before_margin, [np.asarray(value, np.int64) for value in whole_inputs], before)
-        return proven and _scaled(before, inputs.get("margin", 1.0), out)
-    arrays = [_as_array(value, out.ndim, np.int64) for value in whole_inputs]
-    margins = _as_array(inputs.get("margin", 1.0), out.ndim, np.float64)
-    if any(costs.shape[-1] > 1 for costs in (*arrays[2:], margins)):
-        return _in_runs(_fees_of_points, [*arrays, margins], out)
-    return _fees_by_rows(arrays[0], arrays[1], [*arrays[2:], margins], out)
+        return proven and _scaled(before, margin, out)
+    size, gas, *costs = (_as_array(value, out.ndim, np.int64) for value in whole_inputs)
+    costs.append(_as_array(margin, out.ndim, np.float64))
+    if any(cost.shape[-1] > 1 for cost in costs):
+        return _in_runs(_fees_of_points, [size, gas, *costs], out)
+    return _fees_by_rows(size, gas, costs, out)
 
 
-COST_DEFAULTS: Mapping[str, float] = {
-    "tip": 0.0, "cost_margin": COORDINATOR.margin,
-    **{name: getattr(COORDINATOR, name) for name in ("execution_gas", "blob_gas", "bytes_per_submission")},
-}  # fmt: skip
 COST_INPUTS = ("base_fee", "tip", "blob_base_fee", "cost_margin", "execution_gas", "blob_gas", "bytes_per_submission")
 
 
-def sweep_priority_fee_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
-    """Compute `feemodel.priority_fee_from_l1` of inputs that broadcast to `out`, see `sweep_priority_fee`."""
-    given = {**COST_DEFAULTS, **inputs}
+def priority_fees_from_l1(inputs: Mapping[str, Any], out: WholeArray) -> bool:
+    """Compute `feemodel.priority_fee_from_l1` of inputs that broadcast to `out`, see `priority_fees`."""
+    submission = {name: getattr(COORDINATOR, name) for name in ("execution_gas", "blob_gas", "bytes_per_submission")}
+    given = {"tip": 0.0, "cost_margin": COORDINATOR.margin, **submission, **inputs}
     costs = [np.asarray(given.pop(name), np.float64) for name in COST_INPUTS]
     cost = np.empty(np.broadcast_shapes(*map(np.shape, costs)), dtype=np.int64)
-    return _in_runs(_recorded_costs, costs, cost) and sweep_priority_fee({**given, "variable_cost": cost}, out)
+    return _in_runs(_recorded_costs, costs, cost) and priority_fees({**given, "variable_cost": cost}, out)
 
 
 def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], out: WholeArray) -> bool:
     """Compute fees of transactions along the last axis, with costs that are constant along the last axis."""
-    leading, length = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1]), out.shape[-1]
-    rows = [np.ascontiguousarray(np.broadcast_to(array, (*leading, length))) for array in (size, gas)]
-    numbers = _row_numbers(leading, out)
-    flat = (row.reshape(-1, length) for row in rows)
-    return bool(_fees_of_rows(*flat, numbers, *(_by_row(cost, out) for cost in costs), out.reshape(-1, length)))
+    leading = np.broadcast_shapes(size.shape[:-1], gas.shape[:-1])
+    one_row = all(cost.size == 1 for cost in costs) and leading == out.shape[:-1]
+    length = out.size if one_row else out.shape[-1]
+    sizes, gases = (
+        np.ascontiguousarray(np.broadcast_to(array, (*leading, out.shape[-1]))).reshape(-1, length)
+        for array in (size, gas)
+    )
+    row_of, of_rows, fees = _row_numbers(leading, out), [_by_row(cost, out) for cost in costs], out.reshape(-1, length)
+
+    def block(start: int) -> bool:
+        part = slice(start, start + step)
+        return bool(_fees_of_rows(sizes[:, part], gases[:, part], row_of, *of_rows, fees[:, part]))
+
+    step = min(BLOCK, length) if one_row else length
+    if step == length:
+        return block(0)
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
+        return all(pool.map(block, range(0, length, step)))
 
 
 def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
@@ -240,20 +223,16 @@ def _in_runs(kernel: Callable[..., bool], inputs: Sequence[NDArray[Any]], out: W
 
     Return whether the kernel is proven exact for all elements.
     """
-    single = [array.size == 1 for array in inputs]
+    results = out.reshape(-1)
     lanes = [
-        np.full(RUN, array.reshape(-1)[0])
+        np.full(RUN, array.item())
         if array.size == 1
         else np.ascontiguousarray(np.broadcast_to(array, out.shape)).reshape(-1)
         for array in inputs
     ]
-    results = out.reshape(-1)
     for start in range(0, results.size, RUN):
-        run = results[start : start + RUN]
-        parts = (
-            lane[: run.size] if one else lane[start : start + RUN] for lane, one in zip(lanes, single, strict=True)
-        )
-        if not kernel(*parts, run):
+        parts = (lane[start if array.size > 1 else 0 :][:RUN] for lane, array in zip(lanes, inputs, strict=True))
+        if not kernel(*parts, results[start : start + RUN]):
             return False
     return True
 
@@ -262,10 +241,6 @@ def _is_whole(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return bool(value.dtype == np.int64)
     return isinstance(value, int) and abs(value) < PRODUCT_LIMIT
-
-
-def _elements(*values: Any) -> int:
-    return prod(np.broadcast_shapes(*map(np.shape, values)))
 
 
 def _as_array(value: Any, ndim: int, dtype: Any) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.linea.kernels import sweep_priority_fee
+from feemodel.linea.kernels import priority_fees
 from feemodel.simulation.draws import columns_at
 from feemodel.simulation.samples import DRAW_BLOCK, grid, joined, monte_carlo, rows, sobol
 from feemodel.simulation.sensitivity import sobol_indices
@@ -216,7 +216,7 @@ def test_distributions_of_whole_numbers_keep_the_compiled_formula(make, sizes):
     out = np.empty(1_024, dtype=np.int64)
 
     assert column.dtype == np.int64
-    assert sweep_priority_fee({"compressed_size": column, **costs}, out)
+    assert priority_fees({"compressed_size": column, **costs}, out)
     np.testing.assert_array_equal(sweep(feemodel.priority_fee, samples).priority_fee, out)
 
 

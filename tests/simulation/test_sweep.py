@@ -16,8 +16,8 @@ from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
 from feemodel.linea.kernels import (
     RUN,
-    sweep_priority_fee,
-    sweep_priority_fee_from_l1,
+    priority_fees,
+    priority_fees_from_l1,
 )
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.statistics import over
@@ -86,11 +86,11 @@ def test_every_evaluation_is_the_formulas(samples, chunk):
         grid(
             margin=np.linspace(0.5, 1.5, 30), compressed_size=[30, 500], gas=21_000, min_gas_price=10**8, adjustment=9
         ),
-        grid(t=WORKLOAD, min_gas_price=10**8, version="V1e", adjustment=5, margin=[1.0, 1.2]),
+        grid(t=WORKLOAD, min_gas_price=10**8, adjustment=5, margin=[1.0, 1.2]),
         grid(compressed_size=0, gas=21_000, min_gas_price=[7, 10**8], margin=np.linspace(0, 2, 40)),
         grid(compressed_size=128, gas=21_000, min_gas_price=10**8, margin=np.linspace(0, 2, 40)),
     ],
-    ids=["factors", "adjustment", "V1e", "floor", "floor at small margins alone"],
+    ids=["factors", "adjustment", "adjusted transactions", "floor", "floor at small margins alone"],
 )
 def test_every_evaluation_is_the_verification_formulas(samples, chunk):
     fees = sweep(feemodel.verification_priority_fee, samples, chunk=chunk).verification_priority_fee
@@ -184,7 +184,7 @@ def test_the_kernels_of_l1_fees_take_tips_and_the_default_margins(sizes):
     inputs = THREE_L1_FEES | {"compressed_size": sizes}
     fees = np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64)
 
-    assert sweep_priority_fee_from_l1(inputs, fees)
+    assert priority_fees_from_l1(inputs, fees)
     np.testing.assert_array_equal(fees, priority_fee_from_l1(**inputs))
     assert fees.min() > 30_000_000
 
@@ -195,7 +195,7 @@ def test_a_margin_that_is_not_given_is_1(margins, sizes):
     inputs = {"compressed_size": sizes, "gas": 21_000, **COSTS} | margins
     fees = np.empty((4, 2), dtype=np.int64)
 
-    assert sweep_priority_fee(inputs, fees)
+    assert priority_fees(inputs, fees)
     np.testing.assert_array_equal(fees, np.broadcast_to(feemodel.priority_fee(**inputs), (4, 2)))
 
 
@@ -204,7 +204,7 @@ def test_a_margin_that_is_not_given_is_1(margins, sizes):
 def test_the_kernels_of_l1_fees_leave_what_is_below_0_to_the_formula(name, sizes):
     inputs = THREE_L1_FEES | {"compressed_size": sizes, name: -0.5}
 
-    assert not sweep_priority_fee_from_l1(inputs, np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64))
+    assert not priority_fees_from_l1(inputs, np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64))
 
 
 def test_elements_beyond_the_compiled_range_are_exact_too():
@@ -244,13 +244,13 @@ def test_the_edges_of_compiled_runs_are_exact_or_refused_as_any_element(place):
         inputs["variable_cost"] = np.full_like(sizes, cost)
         expected = np.full_like(sizes, cost // 2**20)
         expected[place] = size * cost // 2**20
-        assert compiled == sweep_priority_fee(inputs, out)
+        assert compiled == priority_fees(inputs, out)
         np.testing.assert_array_equal(feemodel.priority_fee(**inputs), expected)
         if compiled:
             np.testing.assert_array_equal(out, expected)
 
     sizes[place] = 2**33
-    assert not sweep_priority_fee(inputs, out)
+    assert not priority_fees(inputs, out)
     with pytest.raises(Int64Overflow, match=rf"\[{place}\]: .* would wrap"):
         feemodel.priority_fee(**inputs)
 
@@ -273,7 +273,7 @@ def test_the_edges_of_a_sweep_s_chunks_are_exact_or_refused_as_any_element(place
 
 def _declined(inputs, out):
     try:
-        return not sweep_priority_fee(inputs, out)
+        return not priority_fees(inputs, out)
     except Int64Overflow:
         with pytest.raises(Int64Overflow):
             feemodel.priority_fee(**inputs)
