@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from feemodel.linea.priority import breakdown as breakdown
     from feemodel.linea.priority import priority_fee as priority_fee
     from feemodel.linea.priority import profitable as profitable
-    from feemodel.linea.priority import verification_breakdown as verification_breakdown
     from feemodel.linea.priority import verification_margin as verification_margin
     from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
     from feemodel.rollups.tables import compare as compare

@@ -1,8 +1,8 @@
 """Linea's fees: formulas, parameters, and the checks of Linea's nodes.
 
 priority_fee, breakdown, profitable, CostPerByte : the cost-per-byte form, which nodes have used since May 2024
-verification_priority_fee, verification_breakdown, verification_margin, VerificationCost : the verification-cost form,
-    which nodes used before May 2024
+verification_priority_fee, verification_margin, VerificationCost : the verification-cost form, which nodes used before
+    May 2024
 variable_cost, sample_gas_price, calldata_variable_cost : costs that the coordinator computes from L1 fees
 recorded_variable_cost, priority_fee_from_l1 : variable cost of a pricing record, and priority fee, from L1 fees
 PricingRecord : the costs in a block's extraData, in whole kwei
@@ -52,12 +52,10 @@ if TYPE_CHECKING:
     from feemodel.linea.parameters import linea_preset as linea_preset
     from feemodel.linea.pricing_forms import CostPerByte as CostPerByte
     from feemodel.linea.pricing_forms import VerificationCost as VerificationCost
-    from feemodel.linea.pricing_forms import form_of as form_of
     from feemodel.linea.priority import Breakdown as Breakdown
     from feemodel.linea.priority import breakdown as breakdown
     from feemodel.linea.priority import priority_fee as priority_fee
     from feemodel.linea.priority import profitable as profitable
-    from feemodel.linea.priority import verification_breakdown as verification_breakdown
     from feemodel.linea.priority import verification_margin as verification_margin
     from feemodel.linea.priority import verification_priority_fee as verification_priority_fee
 

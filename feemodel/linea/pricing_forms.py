@@ -1,13 +1,11 @@
 """Objects for the two published forms of the fee; the formulas are in `feemodel.linea.priority`."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from feemodel.checks import INT64_MAX, choice, whole
-from feemodel.errors import Int64Overflow
-from feemodel.exact import NO_ROOM, require
+from feemodel.checks import choice, whole
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
-from feemodel.linea.priority import Breakdown, breakdown, priority_fee, verification_breakdown
+from feemodel.linea.priority import Breakdown, breakdown, priority_fee, verification_priority_fee
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,8 @@ class CostPerByte:
         costs = {"variable_cost": self.variable_cost, "fixed_cost": self.fixed_cost}
         return int(priority_fee.core(compressed_size, gas, **costs, margin=margin))
 
-    def required_price(self, fee: Any) -> Any:
+    def required_price(self, fee: int) -> int:
         """Return the price that a transaction must offer: the priority fee plus the base fee [wei / gas]."""
-        if not isinstance(fee, int):
-            require("base_fee + priority fee", NO_ROOM, fee, fee <= INT64_MAX - self.base_fee, Int64Overflow)
         return self.base_fee + fee
 
 
@@ -64,29 +60,20 @@ class VerificationCost:
     base_fee: int = NODE.base_fee  #: [wei / gas]
 
     def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
-        """Return the parts of the priority fee, see `feemodel.verification_breakdown`."""
-        parts: Breakdown = verification_breakdown(
-            compressed_size,
-            gas,
-            min_gas_price=self.min_gas_price,
-            base_fee=self.base_fee,
-            verification_gas_cost=self.verification_gas_cost,
-            verification_capacity=self.verification_capacity,
-            gas_price_ratio=self.gas_price_ratio,
-            margin=margin,
-            adjustment=self.adjustment,
-        )
-        return parts
+        """Return the parts of the priority fee, see `feemodel.verification_priority_fee`."""
+        costs = asdict(self) | {"margin": margin}
+        total = verification_priority_fee(compressed_size, gas, **costs)
+        costs["base_fee"] = self.min_gas_price  # the fee without the minimum
+        fee = verification_priority_fee(compressed_size, gas, **costs)
+        size = verification_priority_fee(compressed_size, gas, **costs | {"margin": 1.0, "adjustment": 0})
+        return Breakdown(fixed=self.adjustment, size=size, margin=fee - size - self.adjustment, floor=total - fee)
 
     def fee(self, compressed_size: int, gas: int, margin: float) -> int:
         """Return the priority fee of one transaction [wei / gas]."""
-        return int(self.parts(compressed_size, gas, margin).total)
+        return int(verification_priority_fee(compressed_size, gas, **asdict(self), margin=margin))
 
-    def required_price(self, fee: Any) -> Any:
-        """Return the price that a transaction must offer [wei / gas].
-
-        The price is the priority fee alone, because nodes before May 2024 did not add the base fee.
-        """
+    def required_price(self, fee: int) -> int:
+        """Return the priority fee, to which nodes before May 2024 did not add the base fee [wei / gas]."""
         return fee
 
     @property
@@ -101,21 +88,7 @@ Form: TypeAlias = CostPerByte | VerificationCost
 
 
 def form_of(name: str, preset: LineaPreset) -> Form:
-    """Return a pricing form with a preset's costs.
-
-    Parameters
-    ----------
-    name : "cost-per-byte" or "verification-cost".
-    preset : set of costs that a node uses. The verification-cost form uses the announced gas price as the minimum gas
-        price, as Linea's nodes have done since 2024.
-
-    Returns
-    -------
-    CostPerByte or VerificationCost.
-
-    Raises
-    ------
-    InvalidInput : an unknown name.
+    """Return the form with this name and a preset's costs; the announced gas price is the minimum gas price.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> form_of("cost-per-byte", linea_preset())

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from feemodel.checks import whole_scalar
-from feemodel.errors import InvalidInput
 from feemodel.exact import double, long, maximum, require, truncated_decimal
 from feemodel.formula import compiled, formula
 from feemodel.linea.parameters import NODE, VERIFICATION
@@ -50,8 +49,6 @@ from feemodel.quantities import (
     VerifiedBytes,
     Whole,
 )
-
-VERSIONS = ("V1e", "V1f")
 
 
 class Breakdown(NamedTuple):
@@ -159,13 +156,11 @@ def verification_priority_fee(
     gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
     margin: Margin = 1.0,
     adjustment: Adjustment = 0,
-    version: str = "V1f",
 ) -> PriorityFee:
     """Priority fee per gas in the verification-cost form.
 
     One submission verifies `verification_capacity` bytes with `verification_gas_cost` gas, at an L1 gas price of
-    `gas_price_ratio` times `min_gas_price`, which must be at least `base_fee`. The `adjustment` is added before the
-    margin in "V1f", the last published version, and after truncation in "V1e". For V0, see `verification_margin`.
+    `gas_price_ratio` times `min_gas_price`, which must be at least `base_fee`. For V0, see `verification_margin`.
 
     Without the margin, the fee is 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9. With the margin, the
     fee is 1.2 · 121,904,761.9 = 146,285,714.3:
@@ -173,55 +168,12 @@ def verification_priority_fee(
     >>> verification_priority_fee(128, 21_000, min_gas_price=100_000_000, margin=1.2)
     146285714
     """
-    return verification_breakdown.core(
-        compressed_size,
-        gas,
-        min_gas_price=min_gas_price,
-        base_fee=base_fee,
-        verification_gas_cost=verification_gas_cost,
-        verification_capacity=verification_capacity,
-        gas_price_ratio=gas_price_ratio,
-        margin=margin,
-        adjustment=adjustment,
-        version=version,
-    ).total
-
-
-@formula
-def verification_breakdown(
-    compressed_size: CompressedSize,
-    gas: GasAboveZero,
-    *,
-    min_gas_price: MinGasPrice,
-    base_fee: BaseFee = NODE.base_fee,
-    verification_gas_cost: VerificationGas = VERIFICATION.gas_cost,
-    verification_capacity: VerifiedBytes = VERIFICATION.capacity,
-    gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
-    margin: Margin = 1.0,
-    adjustment: Adjustment = 0,
-    version: str = "V1f",
-) -> Breakdown:
-    """Parts of the priority fee per gas in the verification-cost form, see `verification_priority_fee`.
-
-    15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9; the margin adds a fifth:
-
-    >>> verification_breakdown(128, 21_000, min_gas_price=100_000_000, margin=1.2)
-    Breakdown(fixed=0, size=121904761, margin=24380953, floor=0)
-    """
-    if version not in VERSIONS:
-        raise InvalidInput("version", f"expected one of {', '.join(VERSIONS)} (V0 is verification_margin)", version)
     require("min_gas_price", "expected at least the base fee", min_gas_price, min_gas_price >= base_fee)
-    floor = min_gas_price - base_fee
     divisor = double(long("gas · verification_capacity", gas * verification_capacity))
     l1_cost = gas_price_ratio * double(verification_gas_cost)
     size_part = l1_cost * double(compressed_size) * double(min_gas_price) / divisor
-    if version == "V1f":
-        fee = truncated_decimal("fee", (size_part + double(adjustment)) * margin)
-    else:
-        scaled = l1_cost * margin * double(compressed_size) * double(min_gas_price) / divisor
-        fee = long("fee + adjustment", truncated_decimal("fee", scaled) + adjustment)
-    size = truncated_decimal("fee", size_part)
-    return Breakdown(fixed=adjustment, size=size, margin=fee - size - adjustment, floor=maximum(floor - fee, 0))
+    fee = truncated_decimal("fee", (size_part + double(adjustment)) * margin)
+    return maximum(fee, min_gas_price - base_fee)
 
 
 @formula

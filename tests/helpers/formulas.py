@@ -20,7 +20,6 @@ import feemodel.ethereum
 import feemodel.linea
 import feemodel.rollups
 from feemodel.errors import InvalidInput, UnknownParameter
-from feemodel.linea import priority
 from feemodel.rollups import optimism, zksync
 from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.rules import rule
@@ -28,7 +27,6 @@ from feemodel.rollups.rules import rule
 OPTIMISM_UPGRADES = [row.name for row in reversed(optimism.UPGRADES)]  # the last one fits every formula
 CHOICES: dict[str, list[Any]] = {
     "upgrade": OPTIMISM_UPGRADES,
-    "feemodel.linea.priority.version": [*priority.VERSIONS],
     "mode": [*zksync.PUBDATA_MODES],
     "model": [zksync.FeeModel(), zksync.FeeModel(compute_overhead_part=0.3)],
 }

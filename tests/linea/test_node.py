@@ -23,14 +23,6 @@ def test_a_stage_without_its_gas_is_left_out():
     assert [answer.check.name for answer in answers] == ["estimate", "pool", "selection, before execution"]
 
 
-def test_a_required_price_that_no_array_holds_is_refused():
-    form = CostPerByte(variable_cost=1, base_fee=2**63 - 1)
-
-    assert form.required_price(1) == 2**63
-    with pytest.raises(Int64Overflow, match=r"base_fee \+ priority fee\[1\]"):
-        form.required_price(np.array([0, 1]))
-
-
 def test_costs_of_numpy_do_not_wrap():
     with pytest.raises(Int64Overflow, match=r"variable_cost · compressed_size"):
         CostPerByte(variable_cost=np.int64(10**18)).fee(10_000, 21_000, 1.2)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
+from feemodel.linea.pricing_forms import VerificationCost
 from feemodel.linea.priority import (
     breakdown,
     priority_fee,
     profitable,
-    verification_breakdown,
     verification_margin,
     verification_priority_fee,
 )
@@ -118,14 +118,22 @@ def test_verification_form_by_hand():
     # 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9
     assert verification_priority_fee(128, 21_000, min_gas_price=10**8) == 121_904_761
     assert verification_priority_fee(128, 21_000, min_gas_price=10**8, adjustment=10, margin=2.0) == 243_809_543
-    assert verification_priority_fee(128, 21_000, min_gas_price=10**8, adjustment=10, margin=2.0, version="V1e") == (
-        243_809_533
-    )
 
 
 def test_verification_form_never_falls_below_the_minimum_gas_price():
     assert verification_priority_fee(128, 30_000_000, min_gas_price=10**8) == 10**8 - 7
-    assert verification_breakdown(128, 30_000_000, min_gas_price=10**8).floor == 10**8 - 7 - 85_333
+    assert VerificationCost(min_gas_price=10**8).parts(128, 30_000_000, 1.0) == (0, 85_333, 0, 10**8 - 7 - 85_333)
+
+
+@given(sizes, gases, st.integers(7, 10**12), margins, st.integers(0, 10**12))
+def test_parts_of_the_verification_form_add_up_to_it(size, gas, min_gas_price, margin, adjustment):
+    form = VerificationCost(min_gas_price=min_gas_price, adjustment=adjustment)
+    parts = form.parts(size, gas, margin)
+    costs = {"min_gas_price": min_gas_price, "adjustment": adjustment, "margin": margin}
+
+    assert parts.total == form.fee(size, gas, margin) == verification_priority_fee(size, gas, **costs)
+    assert parts.floor >= 0
+    assert parts.floor == 0 or parts.total == min_gas_price - 7
 
 
 @pytest.mark.parametrize(
@@ -136,7 +144,6 @@ def test_verification_form_never_falls_below_the_minimum_gas_price():
         ({"min_gas_price": 6}, "min_gas_price: expected at least the base fee, got 6"),
         ({"gas_price_ratio": float("inf")}, "gas_price_ratio: .* got inf"),
         ({"gas": 2**60, "verification_capacity": 2**4}, r"gas · verification_capacity.*18446744073709551616"),
-        ({"version": "V0"}, "version: .*verification_margin.* got 'V0'"),
     ],
 )
 def test_verification_form_names_bad_input(wrong, message):
