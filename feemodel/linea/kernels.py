@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from feemodel._compiled import cached_njit
 from feemodel._processors import cores
 from feemodel.checks import WholeArray, real
-from feemodel.linea.extra_data import HIGHEST_COST, WEI_PER_KWEI
+from feemodel.ethereum._quantities import WEI_PER_KWEI
+from feemodel.linea.extra_data import HIGHEST_COST
 from feemodel.linea.parameters import COORDINATOR
 
 BLOCK = 1 << 18  # number of elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
