@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_715,
+    "cli": 2_707,
     "estimates": 680,
     "ethereum": 2_095,
     "execution": 1_695,
@@ -53,12 +53,12 @@ CEILINGS = {
     "ledger": 2_996,
     "linea": 1_944,
     "plots": 620,
-    "rollups": 4_171,
+    "rollups": 4_169,
     "server": 1_786,
     "simulation": 6_496,
     "sizes": 800,
     "top level": 1_688,
-    "package": 30_888,
+    "package": 30_878,
     "tests": 36_921,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

@@ -3,17 +3,8 @@
 from typing import Annotated
 
 from feemodel.cli import UsageError
-from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import (
-    FLAT,
-    Date,
-    L1Fees,
-    Settings,
-    default_of,
-    given_parameters,
-    text,
-    whole,
-)
+from feemodel.cli.output import TABLES, Answer, Table, camel
+from feemodel.cli.parameters import FLAT, Date, L1Fees, Settings, default_of, given_parameters, text, whole
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH
 from feemodel.rollups.sending import max_send
@@ -68,4 +59,5 @@ def command(
     ]
     title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
     notes = ["No value can be sent: the balance does not cover the fees."] if found.max_value is None else []
-    return Answer({"chain": chain, "token": token, **found.as_dict()}, [Table(title, rows)], notes)
+    data = {"chain": chain, "token": token} | {camel(name): part for name, part in found._asdict().items()}
+    return Answer(data, [Table(title, rows)], notes)

@@ -32,10 +32,11 @@ from feemodel.checks import choice, known_fields
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
 from feemodel.rollups.chains import Chain, Row, check_parameter, schema
 
-FIELDS = {"id": int, "family": str, "token": str, "checked": date, "note": str,
-          "without_set_code": str, "confirmed": dict, "rows": list}  # fmt: skip
-ROW_FIELDS = {"since": (str, date), "source": str, "checked": date, "note": str, "assumed": list, "unknown": list,
-              "keeps": list}  # fmt: skip
+LISTS = ("assumed", "unknown", "keeps")
+TEXTS = ("family", "token", "note", "without_set_code")
+FIELDS: Mapping[str, Any] = {"id": int, **dict.fromkeys(TEXTS, str), "checked": date, "confirmed": dict, "rows": list}
+OF_ROW = {"since": (str, date), "source": str, "checked": date, "note": str}
+ROW_FIELDS: Mapping[str, Any] = {**OF_ROW, **dict.fromkeys(LISTS, list)}
 NAMES = {int: "an integer", str: "text", date: "a day", dict: "a table", list: "a list", (str, date): "text or a day"}
 
 
@@ -83,11 +84,9 @@ def chain_of(name: str, found: Mapping[str, Any]) -> Chain:
             raise InvalidInput(f"rows[{index}].since", "expected rows ordered by time", rows[index].since)
     confirmed = known_fields("confirmed", found.get("confirmed", {}), schema())
     _check_fields("confirmed.", confirmed, dict.fromkeys(confirmed, date))
-    return Chain(
-        name=name, family=found["family"], token=found["token"], rows=rows, chain_id=found.get("id"),
-        note=found.get("note", ""), without_set_code=found.get("without_set_code", ""),
-        confirmed=MappingProxyType({parameter: _iso(day) for parameter, day in confirmed.items()}),
-    )  # fmt: skip
+    days = MappingProxyType({parameter: _iso(day) for parameter, day in confirmed.items()})
+    texts = {field: found.get(field, "") for field in TEXTS}
+    return Chain(name=name, rows=rows, chain_id=found.get("id"), confirmed=days, **texts)
 
 
 def _row(place: str, row: Any, checked: date | None) -> Row:
@@ -96,7 +95,7 @@ def _row(place: str, row: Any, checked: date | None) -> Row:
     own = {"checked": checked, **row} if checked else row
     _check_fields(f"{place}.", own, ROW_FIELDS, ("since", "source", "checked"))
     values = {field: value for field, value in row.items() if field not in ROW_FIELDS}
-    lists = {field: tuple(own.get(field, ())) for field in ("assumed", "unknown", "keeps")}
+    lists = {field: tuple(own.get(field, ())) for field in LISTS}
     for field, names in lists.items():
         for parameter in names:
             choice(f"{place}.{field}", parameter, schema())
@@ -106,10 +105,8 @@ def _row(place: str, row: Any, checked: date | None) -> Row:
     try:
         for parameter, value in values.items():
             check_parameter(parameter, value)
-        return Row(
-            since=_iso(own["since"]), values=MappingProxyType(values), source=own["source"],
-            checked=_iso(own["checked"]), note=own.get("note", ""), **lists,
-        )  # fmt: skip
+        days = {field: _iso(own[field]) for field in ("since", "checked")}
+        return Row(values=MappingProxyType(values), source=own["source"], note=own.get("note", ""), **days, **lists)
     except InvalidInput as error:
         raise InvalidInput(f"{place}.{error.name}", error.reason, error.value) from None
 

@@ -53,9 +53,16 @@ BACKLOG_TOLERANCE = 10  # s
 
 #: Kinds of resources of multi-gas constraints, in the node's order.
 RESOURCE_KINDS = (
-    "unknown", "computation", "history_growth", "storage_access_read", "storage_access_write", "storage_growth",
-    "single_dim", "l2_calldata", "wasm_computation",
-)  # fmt: skip
+    "unknown",
+    "computation",
+    "history_growth",
+    "storage_access_read",
+    "storage_access_write",
+    "storage_growth",
+    "single_dim",
+    "l2_calldata",
+    "wasm_computation",
+)
 SINGLE_DIMENSION = "single_dim"  # gas for L1 data, whose price does not depend on constraints
 WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
 

@@ -379,9 +379,7 @@ def check_parameter(name: str, value: Any) -> Value:
     """
     given: Any = value
     form = schema()[choice("parameter", name, schema())]
-    kinds: Mapping[str, tuple[type, ...]] = {
-        "integer": (int, np.integer), "number": (int, float), "text": (str,), "flag": (bool,),
-    }  # fmt: skip
+    kinds: Mapping[str, Any] = {"integer": (int, np.integer), "number": (int, float), "text": str, "flag": bool}
     kind = form["type"]
     if not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "flag"):
         raise InvalidInput(name, f"expected {'an' if kind == 'integer' else 'a'} {kind}", value)

@@ -9,9 +9,8 @@ from feemodel.quantities import Whole
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule, _with_margin
 
-OF_VARIABLE_COST = (
-    "execution_gas", "blob_gas", "bytes_per_submission", "priority_fee", "pricing_margin", "lower_bound", "upper_bound",
-)  # fmt: skip
+OF_SUBMISSION = ("execution_gas", "blob_gas", "bytes_per_submission")
+OF_VARIABLE_COST = (*OF_SUBMISSION, "priority_fee", "pricing_margin", "lower_bound", "upper_bound")
 
 
 def linea_rule(parameters: Parameters) -> Rule:

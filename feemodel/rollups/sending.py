@@ -44,16 +44,9 @@ class Sendable(NamedTuple):
     max_value: int | None  #: largest value that can be sent; `None` if the balance does not cover the fees [wei]
     held: int  #: amount held back for fees [wei]
     gas_limit: int  #: [gas]
+    max_fee_per_gas: int  #: max fee of the transaction [wei / gas]
     l1_fee: int  #: L1 data fee, a part of `held` [wei]
     operator_fee: int  #: operator fee, a part of `held` [wei]
-    max_fee_per_gas: int  #: max fee of the transaction [wei / gas]
-
-    def as_dict(self) -> dict[str, int | None]:
-        """Return the fields with their names in JSON."""
-        return {
-            "maxValue": self.max_value, "held": self.held, "gasLimit": self.gas_limit,
-            "maxFeePerGas": self.max_fee_per_gas, "l1Fee": self.l1_fee, "operatorFee": self.operator_fee,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,13 +160,18 @@ def _sendable(
     """
     held = gas_limit * max_fee_per_gas + l1_fee + operator_fee
     left = balance - held
-    return Sendable(left if left >= 0 else None, held, gas_limit, l1_fee, operator_fee, max_fee_per_gas)
+    return Sendable(left if left >= 0 else None, held, gas_limit, max_fee_per_gas, l1_fee, operator_fee)
 
 
 def _arbitrum_sendable(
-    balance: int, *, execution_gas: int, max_fee_per_gas: int, brotli_size: int, price_per_unit: int,
+    balance: int,
+    *,
+    execution_gas: int,
+    max_fee_per_gas: int,
+    brotli_size: int,
+    price_per_unit: int,
     lowest_base_fee: int,
-) -> Sendable:  # fmt: skip
+) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
     This gas grows when the base fee falls, so the gas limit is that at the lowest possible base fee, at least 1 wei,
@@ -277,10 +275,9 @@ def _on_arbitrum(
         price = batch_price.core(*l1_fees, **parameters.known(*BATCH))
     # The transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     size = len(_largest_bytes(unsigned, balance_wei)) + 8
-    return _arbitrum_sendable(
-        balance_wei, execution_gas=unsigned.gas_limit or 0, max_fee_per_gas=fee, brotli_size=size, price_per_unit=price,
-        lowest_base_fee=whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1),
-    )  # fmt: skip
+    lowest = whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1)
+    prices = {"max_fee_per_gas": fee, "price_per_unit": price, "lowest_base_fee": lowest}
+    return _arbitrum_sendable(balance_wei, execution_gas=unsigned.gas_limit or 0, brotli_size=size, **prices)
 
 
 def _max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
@@ -325,10 +322,8 @@ def _largest_fastlz_size(size: int) -> int:
 
 def _sizes(encoded: bytes, data: bytes, columns: tuple[str, ...], gas: int) -> dict[str, int]:
     """Return upper bounds of the sizes that a rule needs, by column, for a transaction's longest encoding."""
-    zeros = encoded.count(0)
-    known = {
-        "gas": gas, "length": len(encoded), "zero_bytes": zeros, "nonzero_bytes": len(encoded) - zeros,
-        "fastlz_size": _largest_fastlz_size(len(encoded)), "zstd_size": len(encoded), "data_length": len(data),
-        "zstd_data_size": SCROLL_ZSTD.size(data),
-    }  # fmt: skip
+    length, zeros = len(encoded), encoded.count(0)
+    known = {"gas": gas, "length": length, "zero_bytes": zeros, "nonzero_bytes": length - zeros}
+    known |= {"fastlz_size": _largest_fastlz_size(length), "zstd_size": length}
+    known |= {"data_length": len(data), "zstd_data_size": SCROLL_ZSTD.size(data)}
     return {name: known[name] for name in columns}

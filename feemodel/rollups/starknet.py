@@ -196,9 +196,13 @@ def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = W
 
 
 def mean_l1_fees(
-    samples: Sequence[L1GasSample], timestamp: int, *, count: int = SAMPLES, lag: int = LAG_SECONDS,
+    samples: Sequence[L1GasSample],
+    timestamp: int,
+    *,
+    count: int = SAMPLES,
+    lag: int = LAG_SECONDS,
     largest_gap: int = LARGEST_GAP_SECONDS,
-) -> L1GasSample:  # fmt: skip
+) -> L1GasSample:
     """Return the mean fees of the last `count` L1 blocks that are at least `lag` seconds old, rounded down.
 
     Parameters

@@ -37,11 +37,9 @@ if TYPE_CHECKING:
 
 
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`, which take 0.8 GB
+OF_ENCODING = ("length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size")
 #: The columns of `measured_sizes`.
-MEASURED = (
-    "transaction_type", "gas", "length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size",
-    "data_length", "zstd_data_size", "linea_size", "pubdata",
-)  # fmt: skip
+MEASURED = (TYPE_COLUMN, "gas", *OF_ENCODING, "data_length", "zstd_data_size", "linea_size", "pubdata")
 #: Quantities of the columns of a comparison that are not sizes.
 QUANTITIES = {
     "base_fee": BaseFee,
