@@ -1,11 +1,13 @@
-"""Integer arrays with the operators of Python's ints, exact up to 126 bits, for formulas in plain operators.
+"""Integer arrays with the operators of Python's ints, exact up to 112 bits, for formulas in plain operators.
 
-`Exact` holds an int64 array and the bounds of its elements. Each operator computes the bounds of its result first. A
-result whose bounds fit int64 is computed on int64 arrays, any other result on arrays of two words. `Beyond` is raised
-where two words do not suffice; `feemodel.formula` then computes the formula on Python ints, one element at a time.
+`Exact` holds its elements modulo 2**64, and their bounds, of which each operator computes those of its result first.
+Where the bounds do not fit int64, it also holds the elements as doubles, with a bound of their error: below 2**60, a
+double and an integer modulo 2**64 are together one integer. `Beyond` is raised by a quotient or comparison for which
+the error may be larger; `feemodel.formula` then computes the formula on Python ints, one element at a time.
 """
 
 import math
+import operator
 from decimal import Decimal
 from typing import Any
 
@@ -16,70 +18,64 @@ from feemodel.checks import INT64_MAX, UINT64_MAX, raise_first
 from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64_MIN = -(2**63)
-WIDEST = 2**126  # bound of every value in two words
-DIVIDEND, DIVISOR, QUOTIENT = 2**112, 2**61, 2.0**62  # where doubles and one remainder give a quotient, see `_divided`
+WIDEST = 2**113  # numbers whose nearest double may be wrong by `LIMIT`
+LIMIT = 2.0**60  # bound of the error of doubles
+DIVISOR, NEAR = 2**61, 2.0**62  # where one word corrects what doubles give, see `_less` and `_divided`
 DOUBLE_EXACT = 2.0**53  # below, truncating a double and truncating its shortest decimal give the same integer
-LOW, HALF, ZERO = np.uint64(2**32 - 1), np.uint64(32), np.int64(0)
 WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
 
 NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
-Words = tuple[Any, Any]
-
 
 class Beyond(Exception):
-    """A value of an array may not fit two words."""
+    """A value of an array may need more than 112 bits."""
 
 
 class Exact:
-    """Array of integers between two bounds: one word, or two words in two's complement."""
+    """Array of integers between two bounds."""
 
     __array_ufunc__ = None  # so that NumPy arrays leave their operators to this class
-    __slots__ = ("high", "low", "upper", "word")
+    __slots__ = ("_double", "_error", "high", "low", "narrow", "word")
 
-    def __init__(self, word: Any, low: int, high: int, upper: Any = None) -> None:
-        #: an int64 array; or, if there are upper words (int64), the lower words (uint64); `None` for a large Python int
-        self.word, self.upper = word, upper
-        self.low, self.high = low, high
+    def __init__(self, word: Any, low: int, high: int, double: Any = None, error: float = 0.0) -> None:
+        self.word, self.low, self.high = word, low, high  # `word`: the elements modulo 2**64, as int64
+        self._double, self._error = double, error
+        self.narrow = low >= INT64_MIN and high <= INT64_MAX  # whether the elements fit int64
 
     @property
-    def narrow(self) -> bool:
-        """Whether the array is one of int64."""
-        return self.upper is None
+    def size(self) -> float:
+        """Bound of the absolute value of the doubles; beyond `WIDEST`, where the error is too large anyway, less."""
+        return min(max(-self.low, self.high), WIDEST) + self.error
 
-    def words(self) -> Words:
-        """Return the upper words (int64) and lower words (uint64)."""
-        if self.word is None:
-            if not -WIDEST < self.low < WIDEST:
-                raise Beyond
-            return np.int64(self.low >> 64), np.uint64(self.low & UINT64_MAX)
-        if self.upper is None:
-            return ZERO if self.low >= 0 else self.word >> 63, self.word.view(np.uint64)
-        return self.upper, self.word
+    @property
+    def double(self) -> Any:
+        """The elements as doubles."""
+        return self.word.astype(np.float64) if self.narrow else self._double
+
+    @property
+    def error(self) -> float:
+        """Bound of the error of the doubles."""
+        return _rounding(self.low, self.high) if self.narrow else self._error
 
     def integers(self) -> NDArray[Any]:
         """Return the elements as Python ints."""
-        upper, word = (np.asarray(words).astype(object) for words in self.words())
-        return np.asarray(upper * 2**64 + word)
+        upper = 0 if self.narrow else np.rint((self.double - self.word) / 2.0**64).astype(np.int64).astype(object)
+        return np.asarray(upper * 2**64 + self.word.astype(object))
 
     def __add__(self, other: Any) -> "Exact":
-        other = _of(other)
-        return _combined(np.add, _plus, self, other, self.low + other.low, self.high + other.high)
+        return _combined(operator.add, self, _of(other))
 
     def __sub__(self, other: Any) -> "Exact":
-        other = _of(other)
-        return _combined(np.subtract, _minus, self, other, self.low - other.high, self.high - other.low)
+        return _combined(operator.sub, self, _of(other))
 
     def __rsub__(self, other: Any) -> "Exact":
-        return _of(other).__sub__(self)
+        return _combined(operator.sub, _of(other), self)
 
     def __neg__(self) -> "Exact":
-        return _of(0).__sub__(self)
+        return 0 - self
 
     def __mul__(self, other: Any) -> "Exact":
-        other = _of(other)
-        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _combined(np.multiply, _times, self, other, min(ends), max(ends))
+        return _combined(operator.mul, self, _of(other))
 
     def __floordiv__(self, other: Any) -> "Exact":
         return _divided(self, _of(other))
@@ -100,7 +96,7 @@ class Exact:
         return ~(self < other)
 
     def __eq__(self, other: object) -> Any:
-        return ~((self < other) | (self > other))
+        return ~(self != other)
 
     def __ne__(self, other: object) -> Any:
         return (self < other) | (self > other)
@@ -130,10 +126,11 @@ def where(condition: Any, value: Any, otherwise: Any) -> Any:
         return np.where(condition, value, otherwise)
     value, otherwise = _of(value), _of(otherwise)
     low, high = min(value.low, otherwise.low), max(value.high, otherwise.high)
+    word = np.where(condition, value.word, otherwise.word)
     if value.narrow and otherwise.narrow:
-        return Exact(np.where(condition, value.word, otherwise.word), low, high)
-    (a, b), (c, d) = value.words(), otherwise.words()
-    return _exact((np.where(condition, a, c), np.where(condition, b, d)), low, high)
+        return Exact(word, low, high)
+    error = max(value.error, otherwise.error)
+    return Exact(word, low, high, np.where(condition, value.double, otherwise.double), error)
 
 
 def maximum(value: Any, other: Any) -> Any:
@@ -144,7 +141,7 @@ def maximum(value: Any, other: Any) -> Any:
     """
     if type(value) is int and type(other) is int:
         return other if other > value else value
-    return _extreme(value, other, 1, np.maximum)
+    return _extreme(value, other, max, np.maximum)
 
 
 def minimum(value: Any, other: Any) -> Any:
@@ -155,7 +152,7 @@ def minimum(value: Any, other: Any) -> Any:
     """
     if type(value) is int and type(other) is int:
         return other if other < value else value
-    return _extreme(value, other, -1, np.minimum)
+    return _extreme(value, other, min, np.minimum)
 
 
 def double(value: Any) -> Any:
@@ -223,7 +220,7 @@ def long(name: str, value: Any) -> Any:
         return value
     if value.high > INT64_MAX:
         require(name, WOULD_WRAP, value, value <= INT64_MAX, Int64Overflow)
-        return Exact(value.words()[1].view(np.int64), value.low, INT64_MAX)
+        return Exact(value.word, value.low, INT64_MAX, value.double, value.error)
     return value
 
 
@@ -246,44 +243,26 @@ def some(value: Any) -> bool:
     return value != 0 if type(value) is int else bool((value != 0).any())
 
 
-def _extreme(value: Any, other: Any, sign: int, of_doubles: Any) -> Any:
+def _extreme(value: Any, other: Any, best: Any, of_arrays: Any) -> Any:
     if isinstance(value, (int, float)) and isinstance(other, (int, float)):
-        return other if sign * other > sign * value or other != other else value  # NaN, if one is NaN
+        return other if other != other else best(value, other)  # NaN, if one is NaN
     if not (isinstance(value, (Exact, int)) and isinstance(other, (Exact, int))):
-        return of_doubles(value, other)
+        return of_arrays(value, other)
     value, other = _of(value), _of(other)
-    ends, bounds = (value.low, value.high), (other.low, other.high)
-    least, most = (0, 1) if sign > 0 else (1, 0)
-    if sign * (ends[least] - bounds[most]) >= 0:  # the bounds alone decide
-        return value
-    if sign * (bounds[least] - ends[most]) >= 0:
-        return other
-    best = max if sign > 0 else min
-    low, high = (best(one, two) for one, two in zip(ends, bounds, strict=True))
+    for one, two in ((value, other), (other, value)):
+        if best(one.low, two.high) == one.low and best(one.high, two.low) == one.high:  # the bounds alone decide
+            return one
+    low, high = best(value.low, other.low), best(value.high, other.high)
     if value.narrow and other.narrow:
-        return Exact(of_doubles(value.word, other.word), low, high)
-    first = _less(other, value) if sign > 0 else _less(value, other)
-    return _exact(where(first, value, other).words(), low, high)
+        return Exact(of_arrays(value.word, other.word), low, high)
+    result = where(value < other, *((other, value) if best is max else (value, other)))
+    return Exact(result.word, low, high, result.double, result.error)
 
 
-def _fits(low: int, high: int) -> bool:
-    return low >= INT64_MIN and high <= INT64_MAX
-
-
-def _combined(in_one_word: Any, in_words: Any, one: Exact, other: Exact, low: int, high: int) -> Exact:
-    """Return the result of an operation, whose bounds are known, in as few words as they need."""
-    if _fits(low, high) and one.narrow and other.narrow:
-        return Exact(in_one_word(one.word, other.word), low, high)
-    return _exact(in_words(one.words(), other.words()), low, high)
-
-
-def _exact(words: Words, low: int, high: int) -> Exact:
-    upper, word = words
-    if _fits(low, high):
-        return Exact(word.view(np.int64), low, high)
-    if low <= -WIDEST or high >= WIDEST:
-        raise Beyond
-    return Exact(word, low, high, upper)
+def _rounding(low: int, high: int) -> float:
+    """Return a bound of the error of doubles that are nearest to integers between two bounds."""
+    size = max(-low, high)
+    return 0.0 if size <= DOUBLE_EXACT else min(size, WIDEST) * 2.0**-53
 
 
 def _of(value: Any) -> Exact:
@@ -292,91 +271,62 @@ def _of(value: Any) -> Exact:
         return value
     if not isinstance(value, int):
         raise TypeError(f"expected an integer, not {type(value).__name__}: `double` converts the integers of a formula")
-    return Exact(np.int64(value), value, value) if _fits(value, value) else Exact(None, value, value, ZERO)
+    if INT64_MIN <= value <= INT64_MAX:
+        return Exact(np.int64(value), value, value)
+    near = np.float64(value if abs(value) < WIDEST else math.inf)
+    return Exact(np.uint64(value & UINT64_MAX).astype(np.int64), value, value, near, _rounding(value, value))
 
 
-def _plus(one: Words, other: Words) -> Words:
-    total = one[1] + other[1]
-    return one[0] + other[0] + (total < other[1]), total
-
-
-def _minus(one: Words, other: Words) -> Words:
-    return one[0] - other[0] - (one[1] < other[1]), one[1] - other[1]
-
-
-def _times(one: Words, other: Words) -> Words:
-    (a, b), (c, d) = one, other
-    b1, b0, d1, d0 = b >> HALF, b & LOW, d >> HALF, d & LOW
-    middle = b1 * d0 + (b0 * d0 >> HALF)
-    carried = b0 * d1 + (middle & LOW)
-    upper = (b1 * d1 + (middle >> HALF) + (carried >> HALF)).astype(np.int64)
-    if a is not ZERO:
-        upper = upper + a * d.astype(np.int64)
-    if c is not ZERO:
-        upper = upper + b.astype(np.int64) * c
-    return upper, b * d
+def _combined(operation: Any, one: Exact, other: Exact) -> Exact:
+    """Return the sum, difference or product."""
+    ends = [operation(a, b) for a in (one.low, one.high) for b in (other.low, other.high)]
+    word = operation(one.word, other.word)
+    result = Exact(word, min(ends), max(ends))
+    if result.narrow:
+        return result
+    factors = (other.size, one.size) if operation is operator.mul else (1.0, 1.0)
+    error = one.error * factors[0] + other.error * factors[1] + 2.0 * _rounding(result.low, result.high)
+    return Exact(word, result.low, result.high, operation(one.double, other.double), error)
 
 
 def _less(one: Exact, other: Exact) -> Any:
     if one.narrow and other.narrow:
         return one.word < other.word
-    (a, b), (c, d) = one.words(), other.words()
-    return (a < c) | ((a == c) & (b < d))
-
-
-def _check_divisor(divisor: Exact) -> None:
-    if divisor.low <= 0 and (not divisor.narrow or (divisor.word <= 0).any()):
-        raise Beyond  # Python ints raise ZeroDivisionError, and divide by negative numbers
+    if one.high < other.low or one.low >= other.high:  # the bounds alone decide
+        return np.bool_(one.high < other.low)
+    if max(one.error, other.error) >= LIMIT:
+        raise Beyond
+    difference = one.double - other.double
+    return np.where(abs(difference) < NEAR, one.word - other.word < 0, difference < 0.0)
 
 
 def _divided(value: Exact, divisor: Exact) -> Exact:
     """Return the quotient, rounded down.
 
-    A dividend in two words is divided in doubles, with a relative error below 2**-50. If the dividend is below 2**112
-    and the divisor below 2**61, the remainder of this quotient lies within ±2**63, so that int64 arithmetic (modulo
-    2**64) gives the remainder exactly, and the remainder corrects the quotient.
+    A dividend that does not fit int64 is divided in doubles, which are wrong by less than 2**60. With a divisor below
+    2**61, the remainder of this quotient lies within ±2**63, so that int64 arithmetic (modulo 2**64) gives it exactly.
+    The remainder corrects the quotient. A quotient above 2**62 is computed in two parts.
     """
-    _check_divisor(divisor)
-    ends = [a // b for a in (value.low, value.high) for b in (max(divisor.low, 1), max(divisor.high, 1))]
+    if divisor.low <= 0 and (not divisor.narrow or (divisor.word <= 0).any()):
+        raise Beyond  # Python ints raise ZeroDivisionError, and divide by negative numbers
+    least, most = max(divisor.low, 1), max(divisor.high, 1)
+    ends = [a // b for a in (value.low, value.high) for b in (least, most)]
     low, high = min(ends), max(ends)
     if value.narrow and divisor.narrow:
         quotient = value.word // divisor.word
         if high > 2**31 and quotient.size:  # tighter bounds keep later products in one word
             high = int(quotient.max())
         return Exact(quotient, low, high)
-    if value.low > -DIVIDEND and value.high < DIVIDEND and divisor.high < DIVISOR:
-        by, words = divisor.word, value.words()
-        estimate, word = _as_double(words) / by, words[1].view(np.int64)
-        largest = float(estimate.max(initial=0.0))
-        smallest = float(estimate.min(initial=0.0)) if low < 0 else 0.0
-        if largest < QUOTIENT and smallest > -QUOTIENT:
-            quotient = estimate.astype(np.int64)
-            remainder = word - quotient * by
-            if low >= 0 and largest < 2.0**49:  # the quotient is off by at most 1
-                quotient += remainder >= by
-                quotient -= remainder < 0
-            else:
-                quotient += remainder // by
-            return Exact(quotient, max(low, int(smallest) - 2**13), min(high, int(largest) + 2**13))
-    if divisor.high >= 2**32:
+    if divisor.high >= DIVISOR or value.error >= LIMIT:
         raise Beyond
-    return _exact(_short_division(value.words(), divisor), low, high)
-
-
-def _as_double(words: Words) -> Any:
-    # The lower word is read as signed, because a small negative number would lose its digits in -(2**64) + word.
-    low = words[1].view(np.int64)
-    return (words[0] + (low < 0)) * 2.0**64 + low
-
-
-def _short_division(dividend: Words, divisor: Exact) -> Words:
-    """Return a quotient of any size by a divisor below 2**32: the rest and 32 more bits fit one word."""
-    sign = dividend[0] >> 63  # -1 or 0: inverting a negative number rounds the quotient down
-    by, quotients, rest = divisor.words()[1], [], np.uint64(0)
-    for word in (dividend[0] ^ sign).astype(np.uint64), dividend[1] ^ sign.astype(np.uint64):
-        for half in (word >> HALF, word & LOW):
-            rest = rest << HALF | half
-            quotients.append(rest // by)
-            rest = rest - quotients[-1] * by
-    a, b, c, d = quotients
-    return (a << HALF | b).astype(np.int64) ^ sign, (c << HALF | d) ^ sign.astype(np.uint64)
+    estimate = value.double / divisor.word
+    largest, smallest = float(estimate.max(initial=0.0)), float(estimate.min(initial=0.0)) if low < 0 else 0.0
+    if max(largest, -smallest) >= NEAR:
+        if max(largest, -smallest) >= NEAR * 2.0**32:
+            raise Beyond
+        upper = exact((estimate / 2.0**32).astype(np.int64))
+        return upper * 2**32 + (value - upper * divisor * 2**32) // divisor
+    quotient = estimate.astype(np.int64)
+    quotient += (value.word - quotient * divisor.word) // divisor.word
+    slack = int(value.error / least) + 2**11
+    return Exact(quotient, max(low, int(smallest) - slack), min(high, int(largest) + slack))

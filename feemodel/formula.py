@@ -18,10 +18,10 @@ This module does not import pandas and xarray, because a caller who passes a Ser
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from feemodel._extras import has_numba
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.exact import NO_ROOM, Beyond, Exact
+from feemodel.exact import INT64_MIN, NO_ROOM, Beyond, Exact, exact
 from feemodel.quantities import Quantity, quantity_of
 
 P = ParamSpec("P")
@@ -39,7 +39,6 @@ R = TypeVar("R")
 Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
-Tile = tuple[slice, ...]
 
 PIECE = 1 << 14  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
@@ -152,7 +151,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
         where = locate(error.index) if error.index else ""
         if not where:
             raise
-        raise type(error)(error.name, f"{error.reason} {where}", error.value, error.index) from None
+        raise _placed(error, error.index or (), where) from None
     except OverflowError as error:
         raise _overflow(error, function, given) from None
     return _like(result, map(wrap, _leaves(result)))
@@ -187,82 +186,68 @@ def _computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], 
     if not arrays:
         return function(**arguments)
     shape = _shape(arrays)
-    bounds = {
-        name: (int(array.min()), int(array.max())) if array.size else (0, 0)
-        for name, array in arrays.items()
-        if not quantities[name].double
-    }
-    whole: list[Any] | None = None
-    like = None
-    for tile in _tiles(shape):
-        parts = {name: _part(array, tile) for name, array in arrays.items()}
-        exacts = {name: Exact(part, *bounds[name]) if name in bounds else part for name, part in parts.items()}
+    arrays = {name: array.reshape((1,) * (len(shape) - array.ndim) + array.shape) for name, array in arrays.items()}
+    axis, whole, like = shape.index(max(shape)), [], None
+    step = max(1, PIECE * shape[axis] // max(1, math.prod(shape)))
+    for start in range(0, max(1, shape[axis]), step):
+        piece = (slice(None),) * axis + (slice(start, start + step),)
+        parts = {name: array if array.shape[axis] == 1 else array[piece] for name, array in arrays.items()}
         try:
             try:
-                like = function(**{**arguments, **exacts})
+                like = function(**{**arguments, **_exacts(parts)})
                 leaves = [_plain(leaf) for leaf in _leaves(like)]
             except Beyond:
-                like, leaves = _by_elements(function, arguments, parts, quantities)
+                like, leaves = _by_elements(function, arguments, parts)
         except InvalidInput as error:
             if error.index is None:
                 raise
-            starts = [part.start for part in tile[len(shape) - len(error.index) :]]
-            index = tuple(start + i for start, i in zip(starts, error.index, strict=True))
-            raise type(error)(error.name, error.reason, error.value, (0,) * (len(shape) - len(index)) + index) from None
-        if whole is None:
+            raise _placed(error, tuple(i + start * (n == axis) for n, i in enumerate(error.index))) from None
+        if start == 0:
             whole = [np.empty(shape, np.asarray(leaf).dtype) for leaf in leaves]
         for result, leaf in zip(whole, leaves, strict=True):
-            result[tile] = leaf
-    return _like(like, iter(whole or ()))
+            result[piece] = leaf
+    return _like(like, iter(whole))
 
 
-def _tiles(shape: tuple[int, ...]) -> Iterator[Tile]:
-    """Yield the parts of an array, of at most `PIECE` elements each, in order."""
-    steps, room = [], PIECE
-    for length in reversed(shape):
-        steps.append(max(1, min(length, room)))
-        room = room // steps[-1] if steps[-1] == length else 1
-    starts = [range(0, max(length, 1), step) for length, step in zip(shape, reversed(steps), strict=True)]
-    for corner in itertools.product(*starts):
-        yield tuple(
-            slice(start, min(start + step, length))
-            for start, step, length in zip(corner, reversed(steps), shape, strict=True)
-        )
-
-
-def _part(array: NDArray[Any], tile: Tile) -> NDArray[Any]:
-    own = tile[len(tile) - array.ndim :]
-    return array[tuple(slice(None) if length == 1 else part for length, part in zip(array.shape, own, strict=True))]
+def _exacts(parts: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: exact(part) if part.dtype == np.int64 else part for name, part in parts.items()}
 
 
 def _by_elements(
-    function: Callable[..., Any],
-    arguments: Mapping[str, Any],
-    parts: Mapping[str, NDArray[Any]],
-    quantities: Mapping[str, Quantity],
+    function: Callable[..., Any], arguments: Mapping[str, Any], parts: Mapping[str, NDArray[Any]]
 ) -> tuple[Any, list[Any]]:
     """Compute a formula on Python numbers, one element at a time."""
-    arrays = dict(zip(parts, np.broadcast_arrays(*parts.values()), strict=True))
-    shape = next(iter(arrays.values())).shape
+    elements = np.broadcast(*parts.values())
+    if not elements.size:  # nothing to compute: a call with ones shows the form of the result
+        like = function(**{**arguments, **dict.fromkeys(parts, 1)})
+        return like, [np.empty(elements.shape, type(leaf)) for leaf in _leaves(like)]
     rows: list[list[Any]] = []
-    like: Any = None
-    if 0 in shape:  # nothing to compute: a call with ones shows the form of the result
-        like = function(**{**arguments, **dict.fromkeys(arrays, 1)})
-        return like, [np.empty(shape, type(leaf)) for leaf in _leaves(like)]
-    for index in np.ndindex(shape):
-        numbers = {name: array[index].item() for name, array in arrays.items()}
+    for index, element in zip(np.ndindex(elements.shape), elements, strict=True):
+        numbers = {**arguments, **{name: number.item() for name, number in zip(parts, element, strict=True)}}
         try:
-            like = function(**{**arguments, **numbers})
+            try:
+                like = function(**numbers)
+                rows.append(_leaves(like))
+                _check_room(rows[-1], numbers)
+            except (InvalidInput, OverflowError):
+                with suppress(Beyond):  # the functions of `feemodel.exact` name what they refuse in arrays
+                    function(**{**arguments, **_exacts({name: np.array([numbers[name]]) for name in parts})})
+                raise
         except (InvalidInput, OverflowError) as error:
-            named = _overflow(error, function, numbers)
-            raise type(named)(named.name, named.reason, named.value, index) from None
-        rows.append(_leaves(like))
-        for leaf in rows[-1]:
-            if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
-                known = {name: value for name, value in {**arguments, **numbers}.items() if name in quantities}
-                largest = max((name for name in known if known[name] is not None), key=known.__getitem__)
-                raise Int64Overflow(largest, NO_ROOM, known[largest], index)
-    return like, [np.array(column).reshape(shape) for column in zip(*rows, strict=True)]
+            raise _placed(_overflow(error, function, numbers), index) from None
+    return like, [np.array(column).reshape(elements.shape) for column in zip(*rows, strict=True)]
+
+
+def _check_room(leaves: list[Any], arguments: Mapping[str, Any]) -> None:
+    if any(type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX for leaf in leaves):
+        known = {name: number for name, number in arguments.items() if isinstance(number, (int, float))}
+        largest = max(known, key=known.__getitem__)
+        raise Int64Overflow(largest, NO_ROOM, known[largest])
+
+
+def _placed(error: InvalidInput, index: tuple[int, ...], where: str = "") -> InvalidInput:
+    """Return an error with the index, and perhaps the labels, of its element."""
+    return type(error)(error.name, f"{error.reason} {where}".rstrip(), error.value, index)
 
 
 def _leaves(result: Any) -> list[Any]:
@@ -281,14 +266,10 @@ def _like(result: Any, leaves: Iterator[Any]) -> Any:
 def _plain(leaf: Any) -> Any:
     """Return a number or array of NumPy; raise `Beyond` if an element does not fit int64."""
     if isinstance(leaf, Exact):
-        if leaf.narrow:
-            return leaf.word
-        upper, word = leaf.words()
-        values = word.view(np.int64)
-        if (upper != values >> 63).any():
+        if not leaf.narrow and (abs(leaf.double) >= 2.0**63 - leaf.error).any():
             raise Beyond
-        return values
-    if type(leaf) is int and not -(2**63) <= leaf <= INT64_MAX:
+        return leaf.word
+    if type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX:
         raise Beyond
     return leaf
 

@@ -102,8 +102,7 @@ def test_quotients_of_any_size_are_exact(value: int, factor: int, divisor: int, 
             found = exact(np.array([value])) * factor // by
         except Beyond:
             continue
-        upper, word = found.words()
-        assert (int(np.broadcast_to(upper, (1,))[0]) << 64) + int(word[0]) == expected
+        assert found.integers().tolist() == [expected]
         assert found.low <= expected <= found.high
 
 

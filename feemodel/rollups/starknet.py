@@ -265,7 +265,7 @@ def wei_to_fri(price: WeiPerGas, rate: WholeNumber) -> WeiPerGas:
     4000
     """
     reason = "expected a price whose product with the rate has at most 128 bits"
-    require("price", reason, price, price <= UINT128_MAX // maximum(rate, 1))
+    require("price", reason, price, price * rate <= UINT128_MAX)
     return price * rate // WEI_PER_ETH
 
 
