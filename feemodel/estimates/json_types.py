@@ -81,7 +81,7 @@ class StateOverride(msgspec.Struct, frozen=True):
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
-    """Return a type that msgspec parses with `read`, and of which every value is an instance."""
+    """Return a type that msgspec parses with `read`; every value is an instance of it."""
     kind = vars(Kind(read, schema))
     is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
     return ABCMeta("Wire", (), {**kind, "read": staticmethod(read), "__subclasshook__": is_instance})

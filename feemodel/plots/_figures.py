@@ -91,7 +91,7 @@ def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset",
     Parameters
     ----------
     rows : name, L1 part [wei] and L2 part [wei] of the fee for each rule; or the result of `feemodel.rollups.compare`,
-        of which the mean over transactions and time is drawn in ETH, without chains that have no fee. If a part of the
+        whose mean over transactions and time is drawn in ETH, without chains that have no fee. If a part of the
         fee is 0, no dot is drawn for the part, because the axis is logarithmic.
     ax : axes to draw on; `None` makes a new figure.
 

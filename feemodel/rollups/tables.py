@@ -155,7 +155,7 @@ def compare(
     Parameters
     ----------
     transactions : table (mapping, pandas or polars) with the columns that the rules use, such as the result of
-        `measured_sizes`; or a table of `feemodel.io.read_transactions`, of which the sizes for the rules are measured.
+        `measured_sizes`; or a table of `feemodel.io.read_transactions`, whose sizes are then measured for the rules.
     l1_fees : table (mapping, pandas or polars) with `base_fee` and `blob_base_fee`, one row per sample; means are
         rounded to whole wei [wei / gas]. Columns may have any name of `feemodel.ethereum.l1_table`. `timestamp`
         (seconds or datetimes) becomes the coordinate `time`.

@@ -34,7 +34,7 @@ class Clairvoyant:
     submission: Submission = field(default_factory=Submission)
 
     def steps(self, cost: RealArray, step: float) -> NDArray[np.int64]:
-        """Return the step in which to post a submission that is due in each step, given the cost in each step."""
+        """For each step, return the step in which to post a submission due in it, given each step's cost."""
         waiting = self.delay_cost * float(np.median(cost)) * step / HOUR_SECONDS
         return cheapest_step(cost + waiting * np.arange(len(cost)), round(self.deadline / step))
 

@@ -47,7 +47,7 @@ class StoppingLimits(NamedTuple):
 def posted_by_forecast(l1_fees: xr.Dataset, *, deadline: float, delay_cost: float, step: float = 12.0) -> xr.Dataset:
     """Compare submissions that leave by forecast with submissions that are sent when they are due.
 
-    The result is that of `models.finality.price_of_finality`, whose submissions these are. A
+    Result and submissions are those of `models.finality.price_of_finality`. A
     submission waits at most `deadline` seconds; an hour of waiting costs `delay_cost` of the median submission [1 / h].
 
     >>> from feemodel.simulation.scenarios import replay

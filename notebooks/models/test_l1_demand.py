@@ -84,7 +84,7 @@ def test_scarce_blobs_cost_the_reserve():
     base_fees, excesses, _ = drive(np.full(40_000, 8e8), blobs, 800_000_000, 0, 60_000_000, *rules)
     reserve_bound = base_fees[30_000:] > 16 * np.exp(excesses[30_000:] / row.update_fraction)
 
-    # Excess must rest in the mean: p · u / 3 = (1 − p) · (14 − u) at u = 4.81 blobs
+    # The excess must not drift: p · u / 3 = (1 − p) · (14 − u) at u = 4.81 blobs
     assert reserve_bound.mean() == pytest.approx((14 - 4.81) / (14 - 4.81 + 4.81 / 3), abs=0.01)
     assert np.median(np.exp(excesses[30_000:] / row.update_fraction)) == pytest.approx(8e8 / 16, rel=0.1)
 

@@ -9,7 +9,7 @@ from models.moments import compare_moments
 
 
 def test_simulated_months_look_like_the_observed_one():
-    """Quantiles and most of the memory lie in the band of nine months in ten; what does not is listed here."""
+    """Quantiles and most autocorrelations lie in the 90 % interval of the months; the others are listed here."""
     history = replay(read_shipped_l1_fees(), source="the shipped month")
     begin = int(history["time"].values[0].astype("datetime64[s]").astype(int))
     paths = l1_demand.simulate(

@@ -27,7 +27,7 @@ def test_a_pressure_that_raises_nothing_is_refused(pressure):
 
 
 def test_ten_minutes_of_full_pressure_raise_a_small_cost_ten_thousand_times():
-    """From 10 Mwei / byte, once the window is full: (33 / 32)**300, but for what the record truncates."""
+    """From 10 Mwei / byte, once the window is full: (33 / 32)**300, except what the record truncates."""
     cost = pressure_path(np.full(400, FULL), variable_cost=1e7)["variable_cost"].to_numpy()
 
     assert cost[304] / cost[4] == pytest.approx((33 / 32) ** 300, rel=0.003)

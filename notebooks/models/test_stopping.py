@@ -33,7 +33,7 @@ def clairvoyant(share):
 
 
 def at_mean_delay(policy, wanted):
-    """The result of a policy whose mean delay is nearest to one, by bisection of the cost of waiting."""
+    """The result of a policy whose mean delay is about `wanted`, by bisection of the cost of waiting."""
     low, high = 0.05, 1.5
     for _ in range(9):
         middle = (low * high) ** 0.5

@@ -1,4 +1,4 @@
-"""Parameters of the models in another unit than theirs are refused with a hint at the unit."""
+"""Parameters of the models in a wrong unit are refused with a hint at the unit."""
 
 from dataclasses import replace
 

@@ -128,7 +128,7 @@ function otherRollups({ rules, at, pubdata }) {
   const rows = priced.map((one) => [one.rule, barOf(one, most), amount(one.l1Fee, one.token), amount(one.l2Fee, one.token),
     amount(one.total, one.token) + inEth(one), one.ratio === null ? "" : times(one.ratio)]);
   const head = ["Rule", [key("size"), "Data and ", key("fixed"), "execution fee"], "Data fee (L1 part)", "Execution fee (L2 part)", "Total", `Relative to ${reference}`];
-  const note = reference === "linea" ? "Linea's row is its rule at the L1 fees above; the fee of this transaction above is of the costs that you chose." : "";
+  const note = reference === "linea" ? "Linea's row is its rule at the L1 fees above; this transaction's fee above is at the costs that you chose." : "";
   const whose = at ? `The same transaction under the rules of ${at}` : "The same transaction on other rollups";
   const sources = rules.map(({ rule, error, source, date, remarks = [] }) => [rule, [error ? source : `${source} (${date})`, ...remarks].join("; ")]);
   return [

@@ -42,7 +42,7 @@ function recovered({ basis, cost, costPerByte, recovery, totalRecovery }) {
       ...row("L1 cost of a byte", `${digits(costPerByte / 1e9, 5)} gwei`)));
 }
 
-/** The input of a curve and its values around the chosen one; the ends are whole decades, so that small moves leave them. */
+/** The input of a curve and its values around the chosen one; the ends are whole decades, so that small moves keep them. */
 function curve() {
   const { name, low, high, scale, input, isWhole, kind } = fields.get($("axis").value), value = input.valueAsNumber;
   let [from, to] = [low, Math.max(high, value || 0)];

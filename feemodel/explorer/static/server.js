@@ -37,7 +37,7 @@ function showAway(isAway) {
  * Call methods whenever their parameters change, and show the answers in a card.
  *
  * `callsOf` returns the calls, or null while there is nothing to ask; it may throw an error. `show` takes the results;
- * a call after the first one may also have failed, then its result is `{ error }`.
+ * calls after the first one may have failed; their result is `{ error }`.
  */
 export function keepUpToDate(card, callsOf, show) {
   let last = "null", isRunning = false;
