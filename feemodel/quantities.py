@@ -103,9 +103,7 @@ ZeroBytes = Annotated[Whole, Quantity("byte", "zero bytes of the calldata")]
 NonzeroBytes = Annotated[Whole, Quantity("byte", "other bytes of the calldata")]
 
 Gas = Annotated[Whole, Quantity("gas", "gas")]
-GasAboveZero = Annotated[
-    Whole, Quantity("gas", "gas over which the fee is spread: estimated, limit or used", minimum=1)
-]
+GasAboveZero = Annotated[Whole, Quantity("gas", "gas of the transaction", minimum=1)]
 GasUsed = Annotated[Whole, Quantity("gas", "gas used by the block")]
 GasLimit = Annotated[Whole, Quantity("gas", "gas limit of the block", minimum=1)]
 ExcessBlobGas = Annotated[Whole, Quantity("gas", "excess blob gas in the header")]

@@ -9,7 +9,10 @@ import pytest
 import feemodel
 from feemodel.cli import main
 from tests.conftest import ROOT
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import opened
+
+needs_native = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
@@ -28,7 +31,10 @@ SESSIONS = sorted(
 CURL = re.compile(r"    curl -s http://127\.0\.0\.1:8545 [^']*'[^']*' -d '([^']*)'\n    (\{.*\})\n")
 
 
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.splitlines()[0])
+@pytest.mark.parametrize(
+    "session",
+    [pytest.param(one, marks=[needs_native] * ("--intact" in one), id=one.splitlines()[0]) for one in SESSIONS],
+)
 def test_a_session_prints_what_the_page_shows(session, capsys, monkeypatch):
     command, *expected = session.replace("\\\n", " ").splitlines()
     program, *arguments = shlex.split(command.removeprefix("$ "))

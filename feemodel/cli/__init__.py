@@ -67,7 +67,6 @@ VERBS = {
 MODULES = {"prove": "ledger", "check-proof": "ledger", "finalize": "ledger", "train": "sizes"}
 #: Meaning of exit code 1, for the commands that can exit with code 1.
 NO = {
-    "explain": "with --check, a check of the node would reject the transaction",
     "calibrate": "no margin is enough",
     "report": "a fee is above the limit",
     "check-proof": "the proof is not valid",

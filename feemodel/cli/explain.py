@@ -1,15 +1,21 @@
 """`feemodel explain`: show the parts of a fee and the checks of a node for a transaction or a call."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.fee import part_rows
 from feemodel.cli.output import TABLES, Answer, Table, in_eth
-from feemodel.cli.parameters import FLAT, Gas, Pricing, Sizing, Subject, flag, whole
+from feemodel.cli.parameters import FLAT, Gas, Genesis, Pricing, Sizing, Subject, flag
 from feemodel.cli.subjects import estimated_gas, read_subject
 from feemodel.cli.verb import verb
-from feemodel.ethereum._quantities import WEI_PER_GWEI
+from feemodel.errors import InvalidInput
+from feemodel.ethereum._quantities import WEI_PER_GWEI, to_hex
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID, ZERO_ADDRESS, Transaction
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
+from feemodel.quantities import MEANINGS
+
+if TYPE_CHECKING:
+    from feemodel.execution import CallState, GasEstimate
 
 CHECKED = ("stage", "outcome", "margin", "gas", "requiredPricePerGas")  # fields of a check in the table
 
@@ -20,20 +26,33 @@ def command(
     /,
     *,
     gas: Gas | None = None,
-    gas_used: Annotated[int | None, whole("gas used, for the check after execution", "gas", minimum=1)] = None,
-    check: Annotated[bool, flag("exit with 1 if a check of the node would reject the transaction")] = False,
+    genesis: Genesis = None,
+    intact: Annotated[bool, flag(MEANINGS["intact"])] = False,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
-    """Explain one transaction or call: size, gas, parts of the fee, and the checks of a node."""
+    """Explain one transaction or call: size, gas, parts of the fee, and the checks of a node.
+
+    Without --gas, a call is executed on --genesis, or on the development chain, and its gas is estimated as
+    rollup_estimateGas does. A call that names its gas is executed only with --genesis or --intact.
+    """
     preset, form = pricing.read()
     codec, one = sizing.read(), read_subject(subject)
-    estimated = estimated_gas(one, gas)
+    if intact and gas is not None:
+        raise InvalidInput("gas", "expected none with --intact, which searches for the gas", gas)
+    executed = None if gas is not None else _executed(one, genesis, intact=intact)
+    estimated = estimated_gas(one, gas) if executed is None else executed[1].gas_limit
     amounts = {"estimated": estimated, "limit": estimated if one.gas_limit is None else one.gas_limit}
-    if gas_used is not None:
-        amounts["used"] = gas_used
-    answer = explain(
-        one, amounts, form=form, checks=node_checks(preset), codec=codec, packed=sizing.packed,
+    execution: dict[str, Any] = {}
+    nonce, chain_id, said = 0, LINEA_CHAIN_ID, list[str]()
+    if executed is not None:
+        state, found = executed
+        amounts["used"] = found.gas_used
+        nonce, chain_id = state.account(one.from_address or ZERO_ADDRESS).nonce, state.chain_id
+        execution, said = _execution(one, state, found)
+    answer = execution | explain(
+        one, amounts, form=form, checks=node_checks(preset), codec=codec, packed=sizing.packed, nonce=nonce,
+        chain_id=chain_id,
     )  # fmt: skip
     checked = [{name: row[name] for name in CHECKED} for row in answer["stages"]]
     amount = ", ".join(f"{amount:,} {kind}" for kind, amount in amounts.items())
@@ -53,7 +72,37 @@ def command(
         "RIP-7759, in wei: execution fee {executionFee:,} (base, fixed), data fee {dataFee:,} (size), priority fee "
         "{priorityFee:,}.".format(**answer["transactionFee"]),
     ]
-    if gas_used is None:
-        notes.append("The check after execution needs --gas-used.")
-    refused = not all(stage["accepted"] for stage in answer["stages"])
-    return Answer(answer, tables, notes, code=1 if check and refused else 0)
+    return Answer(answer, tables, [*notes, *said])
+
+
+def _executed(one: Transaction, genesis: str | None, *, intact: bool) -> "tuple[CallState, GasEstimate] | None":
+    """Execute a call; return the state and the estimate. Transactions, named gas and transfers need no execution."""
+    from feemodel.estimates.chain import development_genesis, genesis_chain, read_genesis_document
+    from feemodel.execution import estimate_gas
+
+    is_asked = intact or genesis is not None
+    if one.type is not None and is_asked:
+        name, value = ("intact", intact) if genesis is None else ("genesis", genesis)
+        raise InvalidInput(name, "expected a call, not a signed transaction", value)
+    if one.gas_limit is not None and not is_asked:
+        return None
+    state = genesis_chain(development_genesis() if genesis is None else read_genesis_document(genesis)).call_state
+    if not (is_asked or one.data or one.to is None or state.account(one.to).code):
+        return None
+    return state, estimate_gas(one, state, search="intact" if intact else "besu")
+
+
+def _execution(one: Transaction, state: "CallState", found: "GasEstimate") -> tuple[dict[str, Any], list[str]]:
+    """Return what is known of an execution: data for JSON, and notes."""
+    said = [f"Executed on chain {state.chain_id}, block {state.block.number:,}."]
+    if one.data and one.to is not None and not state.account(one.to).code:
+        said.append(f"There is no code at {to_hex(one.to)}.")
+    if found.intact is None:
+        return {}, said
+    place, because = None, ""
+    if found.prevented_by is not None:
+        frame, address, opcode = found.prevented_by
+        place = {"frame": frame, "address": to_hex(address), "opcode": opcode}
+        because = f", because of {opcode} in frame {frame}, {to_hex(address)}"
+    said.append(f"Every inner call intact: {found.intact}{because}.")
+    return {"intact": found.intact, "preventedBy": place}, said

@@ -65,11 +65,7 @@ class Answer:
 
 
 def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrite: bool) -> Path | None:
-    """Return the file that an option names, or `None` without the option. It is checked before anything is computed.
-
-    Raises `InvalidInput` for an unknown suffix, for a folder that does not exist, and for a file that exists, unless
-    `overwrite` is set.
-    """
+    """Return the file that an option names, or `None` without the option; checked before anything is computed."""
     if text is None:
         return None
     path = Path(text)

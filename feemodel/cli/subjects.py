@@ -67,14 +67,9 @@ class TransactionFile(NamedTuple):
 def read_transaction_file(
     path: str, columns: Sequence[str] = (), *, set_code: bool = False, gas_used: bool = False
 ) -> TransactionFile:
-    """Read the transactions of a file. Errors name the unreadable row.
+    """Read the transactions of a file; `set_code` includes those of type 4. Errors name the unreadable row.
 
-    Parameters
-    ----------
-    path : the file.
-    columns : values `FIELD=NAME[:gwei]` of `--columns`.
-    set_code : whether transactions of type 4 are included.
-    gas_used : whether to leave out transactions without gas used, unless that of all transactions is unknown.
+    With `gas_used`, transactions without gas used are left out, unless that of all transactions is unknown.
     """
     from feemodel.io import read_transactions
 

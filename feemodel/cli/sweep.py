@@ -112,16 +112,7 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
 
 
 def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formula, Samples, Over | None]":
-    """Return the formula, the samples and the statistics of the sweep that a TOML document describes.
-
-    Parameters
-    ----------
-    document : the document.
-    folder : folder to which file names in the document are relative.
-
-    Raises
-    ------
-    InvalidInput : an unknown key, or an invalid value.
+    """Return the formula, the samples and the statistics of a TOML document, whose file names are relative to a folder.
 
     >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
     >>> parse_sweep_spec(spec, Path())[1]["gas"]

@@ -24,16 +24,8 @@ def verb(
 ) -> Callable[[Callable[..., Answer | int]], App]:
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
 
-    The function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has parameters
-    of these names.
-
-    Parameters
-    ----------
-    out : suffixes of `--out`: any if empty; no such option if `None`.
-    figure : whether the command can draw a figure.
-    what : what `--out` writes.
-    required : whether `--out` is required.
-    config : adds options to those of the command line, as `config` of `cyclopts.App`.
+    `out` has the suffixes of `--out`, any if empty; it writes `what`. `config` is that of `cyclopts.App`. The function
+    takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such parameters.
     """
     added: dict[str, Any] = {
         "json": Annotated[bool, flag("print one JSON object")],

@@ -19,10 +19,15 @@ from feemodel import _extras as extras
 from feemodel._extras import install_command
 from feemodel.cli import VERBS, main
 from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution import engine_named, estimate_gas
 from feemodel.rollups.chains import CHAINS
 from feemodel.sizes._codecs import CODECS
 from tests.conftest import ROOT
 from tests.helpers import node_server
+from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT, development_state, encoded
+from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
+from tests.server.parts import opened
 
 # Linea mainnet block 41,640, transaction 0: a transfer that offers 5 gwei
 RAW = (
@@ -72,11 +77,11 @@ def test_fee_takes_its_costs_from_a_record_or_one_by_one(capsys):
 
 
 def test_explain_a_signed_transaction(capsys):
-    found = answer(capsys, "explain", RAW, "--gas-used", "21000")
+    found = answer(capsys, "explain", RAW)
 
     assert (found["subject"], found["measuredBytes"], found["offeredPricePerGas"]) == ("transaction", 74, 5_000_000_007)
     assert sum(found["feeWei"].values()) == found["totalWei"]
-    assert [stage["outcome"] for stage in found["stages"]] == ["accepted"] * 4
+    assert [stage["outcome"] for stage in found["stages"]] == ["accepted"] * 3
 
 
 def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, monkeypatch):
@@ -91,13 +96,74 @@ def test_explain_a_call_from_a_file_and_from_standard_input(tmp_path, capsys, mo
     assert from_file["offeredPricePerGas"] is None
 
 
-def test_explain_can_answer_by_its_exit_code(capsys):
-    cheap = json.dumps(CALL | {"gasPrice": hex(30_000_000)})
+TRANSFER = {
+    "from": to_hex(HOLDERS[0]), "to": to_hex(ALDER),
+    "data": to_hex(encoded("transfer(address,uint256)", bytes(19) + b"\x01", UNIT)),
+}  # fmt: skip
 
-    assert main(["explain", cheap, "--check"]) == 1
-    assert main(["explain", RAW, "--check"]) == 0
-    assert main(["explain", cheap]) == 0
-    assert "stays pending" in capsys.readouterr().out
+
+def test_explain_executes_a_call_as_the_server_does(capsys):
+    """An ERC-20 transfer on the development chain, by default and as a genesis: gas, size and fee of an estimate."""
+    with opened() as client:
+        estimate = client.result("rollup_estimateGas", TRANSFER)
+    for words in ([], ["--genesis", str(GENESIS)]):
+        found = answer(capsys, "explain", json.dumps(TRANSFER), *words)
+        assert found["gas"]["used"] == estimate_gas(TRANSFER, development_state()).gas_used
+        assert hex(found["gas"]["estimated"]) == hex(found["gas"]["limit"]) == estimate["gasLimit"]
+        assert hex(found["priorityFeePerGas"]) == estimate["priorityFeePerGas"]
+    assert len(found["stages"]) == 4
+    bounded = answer(capsys, "explain", json.dumps(TRANSFER | {"gas": hex(90_000)}))["gas"]
+    assert bounded == {"estimated": 90_000, "limit": 90_000}, "the gas that a call names is not estimated"
+    given = answer(capsys, "explain", json.dumps(TRANSFER), "--gas", "80000")["gas"]
+    assert given == {"estimated": 80_000, "limit": 80_000}
+    code, said = complaint(capsys, "explain", json.dumps({"to": to_hex(ALDER), "data": "0x12"}))
+    assert (code, said) == (2, "execution reverted")
+    assert main(["explain", json.dumps(CALL | {"data": "0x12"} | {"from": to_hex(HOLDERS[0])})]) == 0
+    assert f"There is no code at {CALL['to']}." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+def test_explain_says_whether_every_inner_call_stays_intact(tmp_path, capsys):
+    """On calls of each kind; geth's limit breaks the inner call of the first."""
+    with gzip.open(ROOT / "data" / "estimates" / "own_contracts.jsonl.gz", "rt") as lines:
+        cases = [case for case in map(json.loads, lines) if case["outcomes"]["geth"]["changedFrame"] is not None]
+    for kind in ("proven", "searched", "not possible"):
+        case = next(case for case in cases if case["intact"] == kind)
+        block, place = case["block"], case["preventedBy"]
+        header = {"timestamp": block["time"], "coinbase": block["feeRecipient"], "mixHash": block["prevRandao"]}
+        config = {"chainId": 1, "londonBlock": 0, "osakaTime": 0}
+        genesis = tmp_path / f"{kind}.json"
+        genesis.write_text(json.dumps({**block, **header, "config": config, "alloc": case["pre"]}))
+        words = ["explain", json.dumps(case["call"]), "--genesis", str(genesis), "--intact"]
+        found = answer(capsys, *words)
+
+        least, broken = (int(case["limits"][search], 16) for search in ("intact", "geth"))  # with tolerance 0
+        assert least <= found["gas"]["estimated"] <= least / (1 - 0.015)
+        assert kind != "proven" or broken < least == found["gas"]["estimated"]
+        assert (found["intact"], found["preventedBy"]) == (kind, place)
+        assert main(words) == 0
+        because = f", because of {place['opcode']} in frame {place['frame']}, {place['address']}" if place else ""
+        assert f"Every inner call intact: {kind}{because}." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([RAW, "--intact"], "--intact: expected a call, not a signed transaction, got True"),
+        ([RAW, "--genesis", "g.json"], "--genesis: expected a call, not a signed transaction, got 'g.json'"),
+        (["{}", "--intact", "--gas", "5"], "--gas: expected none with --intact, which searches for the gas, got 5"),
+        (["{}", "--genesis", "g.json"], "--genesis g.json: no such file"),
+    ],
+)
+def test_what_cannot_be_executed_is_named(words, reason, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert complaint(capsys, "explain", *words)[1] == reason
+
+
+def test_intact_needs_the_native_engine(capsys, monkeypatch):
+    monkeypatch.setattr("feemodel.execution._estimate.engine_of", lambda _: engine_named("reference"))
+    said = "search: expected the engine 'native', which records every frame, got 'intact'"
+    assert complaint(capsys, "explain", json.dumps(TRANSFER), "--intact") == (2, said)
 
 
 @pytest.fixture
@@ -165,7 +231,7 @@ def test_the_demo_prices_real_transactions_and_draws_a_figure(tmp_path, capsys):
 
     assert figure.stat().st_size > 10_000
     assert (posting["pricing"], verification["pricing"]) == ("cost-per-byte", "verification-cost")
-    assert all(sum(row["revenueShares"].values()) == pytest.approx(1) for row in found["results"])
+    assert all(row["recovery"] == row["feesWei"] / row["costWei"] > 1 for row in found["results"])
 
 
 def test_compare_one_transaction_under_every_rule(tmp_path, capsys):

@@ -53,7 +53,7 @@ explain {"valeu":"0x1"}
   2 call.valeu: unknown field, did you mean value?, got '0x1'
 explain {"value":"1"}
   2 call.value: expected a quantity such as "0x5208", got '1'
-explain {"data":"0x12"}
+compare {"data":"0x12"}
   2 --gas: required, because the call has data or no recipient and is not executed
 explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
   2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
