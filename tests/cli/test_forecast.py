@@ -22,21 +22,14 @@ def test_json_has_quantiles_that_rise_at_every_horizon(capsys):
             assert sorted(quantiles.values()) == list(quantiles.values())
 
 
-def test_the_table_has_a_row_for_each_horizon(capsys):
-    assert main(["forecast", *SMALL]) == 0
+def test_a_table_for_each_fee_and_a_figure_that_is_written_once(capsys, tmp_path):
+    figure = tmp_path / "fan.png"
+    assert main(["forecast", *SMALL, "--figure", str(figure)]) == 0
 
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("1")] == [
-        "10min",
-        "1h",
-    ] * 3
-
-
-def test_a_figure_is_written_once(capsys, tmp_path):
-    figure = str(tmp_path / "fan.png")
-
-    assert main(["forecast", *SMALL, "--figure", figure]) == 0
-    assert (tmp_path / "fan.png").stat().st_size > 10_000
-    assert main(["forecast", *SMALL, "--figure", figure]) == 2
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("1")]
+    assert rows == ["10min", "1h"] * 3
+    assert figure.stat().st_size > 10_000
+    assert main(["forecast", *SMALL, "--figure", str(figure)]) == 2
 
 
 @pytest.mark.parametrize("horizon", ["5min", "8d", "soon"])

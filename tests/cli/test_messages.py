@@ -57,6 +57,14 @@ compare {"data":"0x12"}
   2 --gas: required, because the call has data or no recipient and is not executed
 explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
   2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
+explain raw.txt --intact
+  2 --intact: expected a call, not a signed transaction, got True
+explain raw.txt --genesis g
+  2 --genesis: expected a call, not a signed transaction, got 'g'
+explain {} --genesis missing.json
+  3 --genesis missing.json: no such file
+explain {} --intact --gas 5
+  2 --gas: expected none with --intact, which searches for the gas, got 5
 explain missing.json
   3 missing.json: no such file
 explain folder
@@ -112,6 +120,8 @@ backtest --l1 text
   column has another name), got 'hello, world'
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
+backtest --l1 row.csv
+  3 --l1 row.csv: scenario: expected at least two steps, got 1
 backtest --l1-columns time
   2 --l1-columns: expected FIELD=NAME, each once, got 'time'
 backtest --arrival-rate 1e6
@@ -130,6 +140,8 @@ sweep typo.toml
   2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
 simulate elastic.toml
   2 --elasticity: expected at most 100.0, got 1000.0
+simulate much.toml
+  2 [elasticity]: expected a number, got 'much' (feemodel simulate --help)
 simulate --elasticity 1000
   2 --elasticity: expected at most 100.0, got 1000.0
 explain {} --dictionary x --codec brotli
@@ -224,6 +236,8 @@ FILES = {
     "letters.toml": b'formula = "priority_fee"\nover = "gas"\n[grid]\ngas = [21000]\nmargin = [1.0]\n',
     "typo.toml": b'formula = "priority_feee"\n',
     "elastic.toml": b"elasticity = 1000\n",
+    "much.toml": b"elasticity = 'much'\n",
+    "row.csv": b"timestamp,base_fee\n1700000000,1000000000\n",
     "settings.toml": b"workerz = 2\n",
     "ledger.db": b"SQLite format 3\0" + bytes(500),
     "genesis.json": json.dumps({"alloc": {ADDRESS: {"balance": "010"}}}).encode(),

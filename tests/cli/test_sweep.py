@@ -60,8 +60,6 @@ def test_a_spec_says_what_the_calls_say(tmp_path):
 
 
 FEE = {"formula": "priority_fee"}
-
-
 GRID = FEE | {"grid": {"gas": [1, 2], "compressed_size": 128, "variable_cost": 1, "fixed_cost": 1}}
 
 
@@ -97,15 +95,9 @@ def drawn(**shape):
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 10**12}}}, "grid.gas.count: expected `int` <= 10000000"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": -1}}}, "grid.gas.count: expected `int` >= 1"),
         (FEE | {"grid": {"gas": {"from": 1, "to": 5, "count": 2.5}}}, "grid.gas.count: expected `int`"),
-        (
-            FEE | {"grid": {"gas": {"from": 1, "to": 3, "count": 9}}},
-            r"gas\[1\]: expected unique values on an axis",
-        ),
+        (FEE | {"grid": {"gas": {"from": 1, "to": 3, "count": 9}}}, r"gas\[1\]: expected unique values on an axis"),
         (FEE | {"grid": {"gas": {"from": 0, "to": 2**60, "count": 3}}}, "gas: expected whole numbers below 2"),
-        (
-            FEE | {"grid": {"gas": {"from": 0.0, "to": 5, "count": 3, "spacing": "log"}}},
-            "gas: expected ends above 0",
-        ),
+        (FEE | {"grid": {"gas": {"from": 0.0, "to": 5, "count": 3, "spacing": "log"}}}, "gas: expected ends above 0"),
         (
             FEE | {"grid": {"gas": {"from": True, "to": 5, "count": 3}}},
             r"grid\.gas\.from: expected `int \| float`, got True",
@@ -186,10 +178,7 @@ def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
 def test_quantiles_are_no_table(tmp_path):
     (tmp_path / "spec.toml").write_text('over = ["margin"]\nquantile = [0.5]\n' + SPEC)
 
-    with pytest.raises(
-        InvalidInput,
-        match=r"--out: expected a file name that ends in .nc, because the result has quantiles or shares",
-    ):
+    with pytest.raises(InvalidInput, match=r"--out: .*ends in .nc, because the result has quantiles or shares"):
         run_verb(str(tmp_path / "spec.toml"), "--out", str(tmp_path / "fees.csv"))
 
 

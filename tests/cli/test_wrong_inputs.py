@@ -92,11 +92,7 @@ NEEDED = {
     "serve": {"--check": None},
     "ledger": {"ACTION": "info", "--store": "{folder}/ledger.db"},
     "earnings": {"--node": "http://127.0.0.1:1", "--l1-node": "http://127.0.0.1:1", "--blocks": "1:2"},
-    "fetch": {
-        "--node": "http://127.0.0.1:1",
-        "--blocks": "1:2",
-        "--out": "{folder}/blocks.parquet",
-    },
+    "fetch": {"--node": "http://127.0.0.1:1", "--blocks": "1:2", "--out": "{folder}/blocks.parquet"},
 }
 
 
