@@ -95,7 +95,7 @@ def _row(place: str, row: Any, checked: date | None) -> Row:
     own = {"checked": checked, **row} if checked else row
     _check_fields(f"{place}.", own, ROW_FIELDS, ("since", "source", "checked"))
     values = {field: value for field, value in row.items() if field not in ROW_FIELDS}
-    lists = {field: tuple(own.get(field, ())) for field in LISTS}
+    lists: dict[str, Any] = {field: tuple(own.get(field, ())) for field in LISTS}
     for field, names in lists.items():
         for parameter in names:
             choice(f"{place}.{field}", parameter, schema())
@@ -105,7 +105,7 @@ def _row(place: str, row: Any, checked: date | None) -> Row:
     try:
         for parameter, value in values.items():
             check_parameter(parameter, value)
-        days = {field: _iso(own[field]) for field in ("since", "checked")}
+        days: dict[str, Any] = {field: _iso(own[field]) for field in ("since", "checked")}
         return Row(values=MappingProxyType(values), source=own["source"], note=own.get("note", ""), **days, **lists)
     except InvalidInput as error:
         raise InvalidInput(f"{place}.{error.name}", error.reason, error.value) from None
