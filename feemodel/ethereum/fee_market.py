@@ -1,6 +1,6 @@
 """L1 fees that rollups pay: base fee, blob base fee and calldata gas.
 
-Each upgrade of the blob rules is a dated row of `MAINNET`. `MAINNET.with_row(...)` makes a schedule with one more row.
+Each upgrade of the blob rules is a dated row of `MAINNET`. `Schedule((*MAINNET.rows, row))` has one more row.
 Arithmetic uses integers, as in the nodes: Python ints of any size for scalars, int64 for arrays.
 
 Sources: EIP-1559, EIP-4844, EIP-7623, EIP-7691, EIP-7892, EIP-7918 (ethereum/EIPs at f767a1e, 2026-08-22);
@@ -65,7 +65,7 @@ class BlobLimits(NamedTuple):
     reserve: Any  #: whether EIP-7918 applies
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BlobRules:
     """The blob parameters of one upgrade."""
 
@@ -115,16 +115,6 @@ class Schedule:
         self.parameters(time)
         return self.rows[bisect_right(self.rows, time, key=attrgetter("timestamp")) - 1]
 
-    def with_row(self, row: BlobRules) -> Schedule:
-        """Return a new schedule with one more row, in order of time.
-
-        >>> from dataclasses import replace
-        >>> later = replace(MAINNET.rows[-1], name="BPO3", timestamp=1_800_000_000, target=21, maximum=32)
-        >>> MAINNET.with_row(later).at(1_800_000_000).target, len(MAINNET.rows)
-        (21, 5)
-        """
-        return Schedule(tuple(sorted((*self.rows, row), key=lambda other: other.timestamp)))
-
     def parameters(self, timestamp: Any) -> BlobLimits:
         """Return the parameters in force at each time [s]; raises `InvalidInput` before the first row."""
         if not isinstance(timestamp, Exact) and timestamp >= self.rows[0].timestamp:
@@ -146,28 +136,14 @@ def _blob_gas(row: BlobRules) -> tuple[int, int, int, bool]:
 
 MAINNET = Schedule(
     (
-        BlobRules(
-            name="Cancun", timestamp=1_710_338_135, target=3, maximum=6, update_fraction=3_338_477, reserve=False,
-            source="EIP-4844, mainnet block 19,426,587",
-        ),
-        BlobRules(
-            name="Prague", timestamp=1_746_612_311, target=6, maximum=9, update_fraction=5_007_716, reserve=False,
-            source="EIP-7691, mainnet block 22,431,084",
-        ),
-        BlobRules(
-            name="Osaka", timestamp=1_764_798_551, target=6, maximum=9, update_fraction=5_007_716, reserve=True,
-            source="EIP-7918, mainnet block 23,935,694",
-        ),
-        BlobRules(
-            name="BPO1", timestamp=1_765_290_071, target=10, maximum=15, update_fraction=8_346_193, reserve=True,
-            source="EIP-7892 and EIP-8134, mainnet block 23,975,778",
-        ),
-        BlobRules(
-            name="BPO2", timestamp=1_767_747_671, target=14, maximum=21, update_fraction=11_684_671, reserve=True,
-            source="EIP-8135, mainnet block 24,179,383",
-        ),
+        # name, activation time, target, maximum, update fraction, reserve, source
+        BlobRules("Cancun", 1_710_338_135, 3, 6, 3_338_477, False, "EIP-4844, mainnet block 19,426,587"),
+        BlobRules("Prague", 1_746_612_311, 6, 9, 5_007_716, False, "EIP-7691, mainnet block 22,431,084"),
+        BlobRules("Osaka", 1_764_798_551, 6, 9, 5_007_716, True, "EIP-7918, mainnet block 23,935,694"),
+        BlobRules("BPO1", 1_765_290_071, 10, 15, 8_346_193, True, "EIP-7892 and EIP-8134, mainnet block 23,975,778"),
+        BlobRules("BPO2", 1_767_747_671, 14, 21, 11_684_671, True, "EIP-8135, mainnet block 24,179,383"),
     )
-)  # fmt: skip
+)
 
 
 class ExcessBranches(NamedTuple):
@@ -286,14 +262,9 @@ def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].upd
     """
     fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
     fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
-    highest = LARGEST_EXPONENT * fraction
-    if fake_exponential.core(MIN_BLOB_BASE_FEE, highest, fraction) < fee:
+    low, high = 0, LARGEST_EXPONENT * fraction
+    if fake_exponential.core(MIN_BLOB_BASE_FEE, high, fraction) < fee:
         raise InvalidInput("blob_base_fee", "expected at most the largest price that a block header can have", fee)
-    # `_taylor` rounds down, so the excess gas is at least fraction · log(fee), and usually slightly more.
-    low = high = min(highest, max(0, math.floor(fraction * math.log(max(fee, 1)) * (1 - 1e-12))))
-    step = 64
-    while fake_exponential.core(MIN_BLOB_BASE_FEE, high, fraction) < fee:
-        low, high, step = high + 1, min(highest, high + step), 2 * step
     while low < high:
         middle = (low + high) // 2
         enough = fake_exponential.core(MIN_BLOB_BASE_FEE, middle, fraction) >= fee

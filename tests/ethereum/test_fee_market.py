@@ -86,12 +86,12 @@ def test_a_schedule_takes_more_rows_and_stays_as_it_is() -> None:
         name="Later", timestamp=1_900_000_000, target=21, maximum=32, update_fraction=20_609_697, reserve=True,
         source="a test",
     )  # fmt: skip
-    longer = MAINNET.with_row(row)
+    longer = Schedule((*MAINNET.rows, row))
     assert longer.at(1_900_000_000) is row
     assert longer.at(1_899_999_999).name == MAINNET.at(1_900_000_000).name == "BPO2"
     assert blob_base_fee(10**8, [1_899_999_999, 1_900_000_000], longer).tolist() == [5209, 128]
     with pytest.raises(InvalidInput, match="increasing timestamps"):
-        longer.with_row(row)
+        Schedule((*longer.rows, row))
 
 
 def test_before_the_first_row_there_are_no_blobs() -> None:
