@@ -139,11 +139,7 @@ def as_mapping(row: Any) -> Mapping[str, Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is `None`, `pandas.NA` or `pandas.NaT`.
-
-    >>> is_missing(None), is_missing(0)
-    (True, False)
-    """
+    """Return whether a value is `None`, `pandas.NA` or `pandas.NaT`."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -187,11 +183,7 @@ def _check_ignored(name: Any, value: Any, call: Mapping[str, Any]) -> None:
 
 
 def read_type(name: str, value: Any, *, maximum: int = SET_CODE) -> int:
-    """Parse the type of a transaction: a quantity, or a name such as "eip1559" or "DynamicFee".
-
-    >>> read_type("type", "0x2"), read_type("type", "eip4844")
-    (2, 3)
-    """
+    """Parse the type of a transaction: a quantity, or a name such as "eip1559" or "DynamicFee"."""
     kind = TYPE_NAMES.get(value.lower().replace("_", "")) if isinstance(value, str) else None
     if kind is None:
         kind = as_integer(name, value)
@@ -255,14 +247,9 @@ def _signature(fields: Mapping[str, Any]) -> Signature | None:
 
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
     """Return an integer from 0 to `maximum`, 2**n - 1, from a Python integer or a hexadecimal quantity."""
-    if isinstance(value, str):
-        number = from_quantity(value, name)
-    elif isinstance(
-        value, (list, tuple, Mapping)
-    ):  # do not convert to an array, which would use the memory of the longest item for each item
+    if isinstance(value, (list, tuple, Mapping)):  # as an array, each item would use the memory of the longest
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
-    else:
-        number = whole_scalar(name, value)
+    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
     if maximum is not None and number > maximum:
         raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
     return number
@@ -274,11 +261,7 @@ def _target(value: Any) -> bytes | None:
 
 
 def read_access_list(name: str, entries: Any) -> AccessList:
-    """Parse an access list of JSON-RPC objects or of pairs (address, storage keys).
-
-    >>> read_access_list("accessList", [{"address": "0x" + "11" * 20, "storageKeys": []}])[0][1]
-    ()
-    """
+    """Parse an access list of JSON-RPC objects or of pairs (address, storage keys)."""
     entries = _listed(entries)
     return tuple(_access(entry, f"{name}[{index}]") for index, entry in enumerate(sequence(name, entries)))
 
@@ -296,12 +279,7 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
 
 
 def read_authorizations(name: str, entries: Any) -> tuple[Authorization, ...]:
-    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`.
-
-    >>> one = {"chainId": "0x1", "address": "0x" + "11" * 20, "nonce": "0x0", "yParity": "0x1", "r": "0x2", "s": "0x3"}
-    >>> read_authorizations("authorizationList", [one])[0].y_parity
-    1
-    """
+    """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`."""
     entries = _listed(entries)
     if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
         raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
@@ -322,11 +300,7 @@ def _authorization(entry: Any, name: str) -> Authorization:
 
 
 def read_blob_hashes(name: str, hashes: Any) -> tuple[bytes, ...]:
-    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid.
-
-    >>> read_blob_hashes("blobVersionedHashes", ["0x01" + "00" * 31])[0][0]
-    1
-    """
+    """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid."""
     hashes = sequence(name, _listed(hashes))
     found = tuple(as_bytes(f"{name}[{index}]", value, size=32) for index, value in enumerate(hashes))
     for index, one in enumerate(found):
@@ -357,13 +331,8 @@ _ACCESS: Schema = {
     "required": ["address"],
     "additionalProperties": False,
 }
-_AUTHORIZATION: Schema = {
-    "type": "object",
-    "properties": {
-        "chainId": UINT256, "address": ADDRESS, "nonce": UINT64, "yParity": QUANTITY, "r": UINT256, "s": UINT256,
-    },
-    "required": ["chainId", "address", "nonce", "yParity", "r", "s"],
-}  # fmt: skip
+_AUTHORIZED = {"chainId": UINT256, "address": ADDRESS, "nonce": UINT64, "yParity": QUANTITY, "r": UINT256, "s": UINT256}
+_AUTHORIZATION: Schema = {"type": "object", "properties": _AUTHORIZED, "required": [*_AUTHORIZED]}
 _TYPE: Schema = {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}
 _SIZES = {"data": None, "address": 20, "32 bytes": 32}  # title of a schema → size [byte]
 _uint64, _uint256 = (
@@ -398,6 +367,7 @@ CALL: Schema = {  # other fields are ignored, as by nodes
     "type": "object",
     "properties": {name: {"anyOf": [kind.schema, {"type": "null"}]} for name, (_, kind) in _CALL.items()},
 }
-_KINDS = dict(_CALL.values()) | dict.fromkeys(("v", "y_parity", "r", "s"), _uint256)
+#: Field that affects the transaction → kind of its value.
+KINDS = dict(_CALL.values()) | dict.fromkeys(("v", "y_parity", "r", "s"), _uint256)
 #: The same for every name that is known. The values of fields that do not affect the transaction are not parsed.
-_FIELDS = _CALL | {name: (field, _KINDS.get(field, Kind(lambda value: value, {}))) for name, field in FIELD_OF.items()}
+_FIELDS = _CALL | {name: (field, KINDS.get(field, Kind(lambda value: value, {}))) for name, field in FIELD_OF.items()}

@@ -21,12 +21,7 @@ from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, whole_sca
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._quantities import address_bytes, as_bytes, to_hex
-from feemodel.ethereum.fee_market import (
-    LOWEST_BASE_FEE,
-    TRANSACTION_GAS,
-    calldata_floor_gas,
-    calldata_gas,
-)
+from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
@@ -41,22 +36,20 @@ CREATION_GAS, INIT_CODE_WORD_GAS = 32_000, 2
 ACCESS_LIST_ADDRESS_GAS, ACCESS_LIST_KEY_GAS = 2_400, 1_900
 AUTHORIZATION_GAS = 25_000
 
-_MAXIMUM = {  # maximum of each numeric field of a transaction
+_MAXIMUM = {  # maximum of each number in a transaction or in an authorization
     **dict.fromkeys(("nonce", "gas_limit"), UINT64_MAX),
-    **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value"), UINT256_MAX),
+    **dict.fromkeys(("chain_id", "gas_price", "max_priority_fee", "max_fee", "value", "r", "s"), UINT256_MAX),
+    "y_parity": 255,
 }
+_NUMBERS = ("nonce", "gas_limit", "chain_id", "gas_price", "max_priority_fee", "max_fee", "value")
 _NO_FEE = "expected type 0, 1 or 2, because no fee for this type is published"
-_AUTHORIZATION = {  # maximum of each field of an authorization; `None` for the address, which is not a number
-    "chain_id": UINT256_MAX, "address": None, "nonce": UINT64_MAX, "y_parity": 255, "r": UINT256_MAX, "s": UINT256_MAX,
-}  # fmt: skip
-_FIELDS = {  # type → fields in the order of the RLP list, without the signature
-    LEGACY: ("nonce", "gas_price", "gas_limit", "to", "value", "data"),
-    ACCESS_LIST: ("chain_id", "nonce", "gas_price", "gas_limit", "to", "value", "data", "access_list"),
-    DYNAMIC_FEE: (
-        "chain_id", "nonce", "max_priority_fee", "max_fee", "gas_limit", "to", "value", "data", "access_list",
-    ),
-}  # fmt: skip
-_FIELDS[SET_CODE] = (*_FIELDS[DYNAMIC_FEE], "authorizations")
+_LISTS = {  # type → fields in the order of the RLP list, without the signature
+    LEGACY: "nonce gas_price gas_limit to value data",
+    ACCESS_LIST: "chain_id nonce gas_price gas_limit to value data access_list",
+    DYNAMIC_FEE: "chain_id nonce max_priority_fee max_fee gas_limit to value data access_list",
+    SET_CODE: "chain_id nonce max_priority_fee max_fee gas_limit to value data access_list authorizations",
+}
+_FIELDS = {kind: tuple(names.split()) for kind, names in _LISTS.items()}
 _VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type → function that returns its `_FIELDS`
 
 
@@ -96,12 +89,12 @@ class Transaction:
             raise InvalidInput("type", "expected 0, 1, 2 or 4", self.type)
         if self.type != LEGACY and self.chain_id is None:
             raise InvalidInput("chain_id", f"expected a chain id in a transaction of type {self.type}", None)
-        for name, highest in _MAXIMUM.items():
+        for name in _NUMBERS:
             number = getattr(self, name)
             if number is None and name != "gas_limit":
                 object.__setattr__(self, name, None if name == "chain_id" else 0)
-            elif type(number) is not int or not 0 <= number <= highest:
-                object.__setattr__(self, name, whole_scalar(name, number, maximum=highest))
+            elif type(number) is not int or not 0 <= number <= _MAXIMUM[name]:
+                object.__setattr__(self, name, whole_scalar(name, number, maximum=_MAXIMUM[name]))
         object.__setattr__(self, "data", as_bytes("data", self.data))
         if self.to is not None:
             object.__setattr__(self, "to", address_bytes(self.to, "to"))
@@ -119,10 +112,10 @@ class Transaction:
             raise InvalidInput("to", "expected an address in a transaction of type 4", None)
         for index, one in enumerate(self.authorizations):
             instance(f"authorizations[{index}]", one, Authorization)
-            for name, highest in _AUTHORIZATION.items():
-                label, value = f"authorizations[{index}].{name}", getattr(one, name)
-                if highest is not None:
-                    whole_scalar(label, value, maximum=highest)
+            for name, value in one._asdict().items():
+                label = f"authorizations[{index}].{name}"
+                if name != "address":
+                    whole_scalar(label, value, maximum=_MAXIMUM[name])
                 elif not _is_bytes(value, 20):
                     raise InvalidInput(label, "expected an address of 20 bytes", value)
 
@@ -183,21 +176,25 @@ def completed(
         kind = LEGACY if call.access_list is None else ACCESS_LIST
         price = base_fee if call.gas_price is None else call.gas_price
     made = Transaction(
-        type=None, chain_id=call.chain_id if kind == LEGACY else chain, from_address=call.from_address,
-        nonce=nonce if call.nonce is None else call.nonce, gas_price=price, max_fee=call.max_fee or 0,
-        max_priority_fee=call.max_priority_fee or 0, gas_limit=gas, to=call.to or creates, value=call.value,
-        data=call.data, access_list=call.access_list or (),
-    )  # fmt: skip
+        type=None,
+        chain_id=call.chain_id if kind == LEGACY else chain,
+        from_address=call.from_address,
+        nonce=nonce if call.nonce is None else call.nonce,
+        gas_price=price,
+        max_fee=call.max_fee or 0,
+        max_priority_fee=call.max_priority_fee or 0,
+        gas_limit=gas,
+        to=call.to or creates,
+        value=call.value,
+        data=call.data,
+        access_list=call.access_list or (),
+    )
     object.__setattr__(made, "type", kind)  # with a type from the start, every field would be checked
     return made
 
 
 def encoded(transaction: Transaction, signature: Signature | None = None) -> bytes:
-    """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed.
-
-    >>> encoded(Transaction(gas_limit=21_000, to=bytes(20))).hex()
-    'dc80808252089400000000000000000000000000000000000000008080'
-    """
+    """Return the EIP-2718 encoding; if no signature is given, return the bytes whose hash is signed."""
     kind = transaction.type or LEGACY
     items = _VALUES[kind](transaction)
     if signature is not None:
@@ -287,25 +284,25 @@ def fill(
     elif kind == LEGACY and call.signature is not None:  # the signature shows whether EIP-155 is used
         chain = (call.signature.v - 35) // 2 if call.signature.v >= 35 else None
     return replace(
-        call, type=kind, sent_type=None, chain_id=chain, nonce=nonce if call.nonce is None else call.nonce,
-        max_fee=max_fee, gas_limit=gas, authorizations=call.authorizations if kind == SET_CODE else (),
-    )  # fmt: skip
+        call,
+        type=kind,
+        sent_type=None,
+        chain_id=chain,
+        nonce=nonce if call.nonce is None else call.nonce,
+        max_fee=max_fee,
+        gas_limit=gas,
+        authorizations=call.authorizations if kind == SET_CODE else (),
+    )
 
 
 def check_no_blobs(call: Transaction) -> None:
-    """Raise `InvalidInput` for a call with a blob fee: only type 3 has a blob fee, and no rollup accepts type 3.
-
-    >>> check_no_blobs(Transaction(type=None, to=bytes(20)))
-    """
+    """Raise `InvalidInput` for a call with a blob fee: only type 3 has a blob fee, and no rollup accepts type 3."""
     if call.max_fee_per_blob_gas is not None:
         raise InvalidInput("call", "expected no blobs, because rollups do not accept transactions of type 3", BLOB)
 
 
 def check_published(transaction: Transaction) -> None:
-    """Raise `InvalidInput` for a transaction of type 4, for which Linea publishes no fee.
-
-    >>> check_published(Transaction(gas_limit=21_000, to=bytes(20)))
-    """
+    """Raise `InvalidInput` for a transaction of type 4, for which Linea publishes no fee."""
     if transaction.type == SET_CODE:
         raise InvalidInput("transaction", _NO_FEE, SET_CODE)
 
@@ -447,7 +444,7 @@ def _field(name: str, item: Any) -> Any:
     if name == "authorizations":
         if not isinstance(item, list) or not all(isinstance(one, list) and len(one) == 6 for one in item):
             raise InvalidInput(where, "expected lists of chain id, address, nonce, y parity, r and s", item)
-        return tuple(Authorization(**_read_fields(tuple(_AUTHORIZATION), one)) for one in item)
+        return tuple(Authorization(**_read_fields(Authorization._fields, one)) for one in item)
     if not isinstance(item, bytes):
         raise InvalidInput(where, "expected a byte string", item)
     if name in ("data", "address"):

@@ -11,44 +11,41 @@ ethereum-etl, docs/schema.md and the BigQuery tables made with it; Dune, ethereu
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from types import MappingProxyType
 from typing import Final
 
 from feemodel.errors import InvalidInput
 
 #: Field name in the tables of this package → other names of the same field. If a file has several names of one field,
 #: the first name is used.
-FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "block_number": ("blockNumber",),
-        "block_hash": ("blockHash",),
-        "transaction_index": ("transactionIndex", "index"),
-        "transaction_hash": ("hash", "transactionHash", "tx_hash"),
-        "timestamp": ("block_timestamp", "block_time", "blockTimestamp"),
-        "transaction_type": ("type", "transactionType", "tx_type", "typeHex"),
-        "chain_id": ("chainId",),
-        "nonce": (),
-        "from_address": ("from", "sender"),
-        "to_address": ("to",),
-        "value": ("value_string", "value_binary", "value_d128", "value_str"),
-        "input": ("data", "calldata"),
-        "gas_limit": ("gas", "gasLimit"),
-        "gas_price": ("gasPrice",),
-        "max_fee_per_gas": ("maxFeePerGas",),
-        "max_priority_fee_per_gas": ("maxPriorityFeePerGas",),
-        "max_fee_per_blob_gas": ("maxFeePerBlobGas",),
-        "access_list": ("accessList",),
-        "authorization_list": ("authorizationList",),
-        "blob_versioned_hashes": ("blobVersionedHashes", "blobHashes"),
-        "v": (),
-        "y_parity": ("yParity",),
-        "r": (),
-        "s": (),
-        "gas_used": ("gasUsed", "receipt_gas_used"),
-        "effective_gas_price": ("effectiveGasPrice", "receipt_effective_gas_price"),
-        "success": ("status", "receipt_status"),
-    }
-)
+FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "block_number": ("blockNumber",),
+    "block_hash": ("blockHash",),
+    "transaction_index": ("transactionIndex", "index"),
+    "transaction_hash": ("hash", "transactionHash", "tx_hash"),
+    "timestamp": ("block_timestamp", "block_time", "blockTimestamp"),
+    "transaction_type": ("type", "transactionType", "tx_type", "typeHex"),
+    "chain_id": ("chainId",),
+    "nonce": (),
+    "from_address": ("from", "sender"),
+    "to_address": ("to",),
+    "value": ("value_string", "value_binary", "value_d128", "value_str"),
+    "input": ("data", "calldata"),
+    "gas_limit": ("gas", "gasLimit"),
+    "gas_price": ("gasPrice",),
+    "max_fee_per_gas": ("maxFeePerGas",),
+    "max_priority_fee_per_gas": ("maxPriorityFeePerGas",),
+    "max_fee_per_blob_gas": ("maxFeePerBlobGas",),
+    "access_list": ("accessList",),
+    "authorization_list": ("authorizationList",),
+    "blob_versioned_hashes": ("blobVersionedHashes", "blobHashes"),
+    "v": (),
+    "y_parity": ("yParity",),
+    "r": (),
+    "s": (),
+    "gas_used": ("gasUsed", "receipt_gas_used"),
+    "effective_gas_price": ("effectiveGasPrice", "receipt_effective_gas_price"),
+    "success": ("status", "receipt_status"),
+}
 
 #: Fields that a sent transaction has but a call lacks: block, index, hash and signature.
 SENT_FIELDS: Final = frozenset(
@@ -77,27 +74,22 @@ IGNORED_NAMES: Final = frozenset(
 #: Names of fields that contain the blobs themselves; a transaction contains only the hashes of its blobs.
 SIDECAR_NAMES: Final = frozenset(("blobs", "commitments", "proofs", "sidecar", "sidecars", "cellProofs", "kzg"))
 
-#: Names of transaction types in libraries and databases.
-TYPE_NAMES: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "legacy": 0, "accesslist": 1, "eip2930": 1, "dynamicfee": 2, "eip1559": 2, "blob": 3, "eip4844": 3,
-        "setcode": 4, "eip7702": 4,
-    }
-)  # fmt: skip
+#: Name of a transaction type in libraries and databases → type.
+TYPE_NAMES: Final = {
+    name: kind
+    for kind, names in enumerate(
+        ("legacy", "accesslist eip2930", "dynamicfee eip1559", "blob eip4844", "setcode eip7702")
+    )
+    for name in names.split()
+}
 
-FIELD_OF: Final[Mapping[str, str]] = MappingProxyType(
-    {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
-)
+FIELD_OF: Final = {name: field for field, others in FIELD_NAMES.items() for name in (field, *others)}
 MISSPELT = 0.85  # minimum similarity at which one name counts as a misspelling of another
 _SHOWN = 60  # maximum number of characters of a name in an error message
 
 
 def misspelt(name: str, absent: Iterable[str], similarity: float = MISSPELT) -> str | None:
-    """Return the name in `absent` of which `name` is probably a misspelling, or `None` if no name is similar.
-
-    >>> misspelt("gas_usd", ["gas_used", "gas_price"]), misspelt("label", ["gas_used"])
-    ('gas_used', None)
-    """
+    """Return the name in `absent` of which `name` is probably a misspelling, or `None` if no name is similar."""
     by_letters = {_letters(one): one for one in absent}
     close = get_close_matches(_letters(name[:_SHOWN]), by_letters, 1, similarity)
     return by_letters[close[0]] if close else None
@@ -108,11 +100,7 @@ def _letters(name: str) -> str:
 
 
 def unknown_field(name: str, value: object) -> InvalidInput:
-    """Return the error for an unknown field name of a call, with the field that is probably meant.
-
-    >>> str(unknown_field("valeu", "0x1"))
-    "call.valeu: unknown field, did you mean value?, got '0x1'"
-    """
+    """Return the error for an unknown field name of a call, with the field that is probably meant."""
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
     meant = misspelt(name, ("strict", *IGNORED_NAMES, *SIDECAR_NAMES, *FIELD_OF), 0.7)
     hint = "unknown field" if meant is None else f"unknown field, did you mean {meant}?"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import as_integer, is_missing, parse_call
+from feemodel.ethereum._call import KINDS, as_integer, is_missing, parse_call
 from feemodel.ethereum._quantities import as_bytes
 from feemodel.ethereum._transaction import (
     LEGACY,
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RAW, UNSIGNED = "raw", "sender_and_unsigned_transaction"
-_READ = (
-    "transaction_type", "chain_id", "nonce", "from_address", "to_address", "value", "input", "gas_limit", "gas_price",
-    "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "access_list", "authorization_list",
-    "blob_versioned_hashes", "v", "y_parity", "r", "s",
-)  # fmt: skip
 _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
 
 
@@ -167,7 +162,7 @@ def rows_of(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
     _check_names(table, columns)
     if missing := [name for name in _NEEDED if name not in columns]:
         raise InvalidInput("transactions", f"expected the columns {', '.join(missing)} too", [*table.columns])
-    names = [name for name in _READ if name in columns]
+    names = [name for name in columns if name in KINDS]
     cells = (table[columns[name]].tolist() for name in names)
     return (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
 

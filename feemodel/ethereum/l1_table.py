@@ -11,23 +11,21 @@ from feemodel.checks import as_array, check_table
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 
-#: Column of a table of L1 fees → its names in files and tables, of nodes, cryo, ethereum-etl, Dune and xatu.
-L1_NAMES = {
-    "block_number": ("block_number", "number", "blockNumber", "execution_payload_block_number"),
-    "timestamp": (
-        "timestamp", "time", "block_timestamp", "block_time", "blockTimestamp", "block_date_time",
-        "slot_start_date_time", "datetime", "date",
-    ),
-    "base_fee": ("base_fee", "base_fee_per_gas", "baseFeePerGas", "execution_payload_base_fee_per_gas"),
-    "excess_blob_gas": ("excess_blob_gas", "excessBlobGas", "execution_payload_excess_blob_gas"),
-    "blob_gas_used": ("blob_gas_used", "blobGasUsed", "blob_count", "execution_payload_blob_gas_used"),
-    "blob_base_fee": ("blob_base_fee", "blob_base_fee_per_gas", "base_fee_per_blob_gas", "baseFeePerBlobGas"),
-    "gas_used": ("gas_used", "gasUsed", "execution_payload_gas_used"),
-    "gas_limit": ("gas_limit", "gasLimit", "execution_payload_gas_limit"),
-    "gas_used_ratio": ("gas_used_ratio", "gasUsedRatio"),
-    "blob_gas_used_ratio": ("blob_gas_used_ratio", "blobGasUsedRatio"),
-    "tip": ("tip", "priority_fee", "priority_fee_per_gas", "max_priority_fee_per_gas"),
-}  # fmt: skip
+_OTHER_NAMES = {  # in files and tables, of nodes, cryo, ethereum-etl, Dune and xatu
+    "block_number": "number blockNumber execution_payload_block_number",
+    "timestamp": "time block_timestamp block_time blockTimestamp block_date_time slot_start_date_time datetime date",
+    "base_fee": "base_fee_per_gas baseFeePerGas execution_payload_base_fee_per_gas",
+    "excess_blob_gas": "excessBlobGas execution_payload_excess_blob_gas",
+    "blob_gas_used": "blobGasUsed blob_count execution_payload_blob_gas_used",
+    "blob_base_fee": "blob_base_fee_per_gas base_fee_per_blob_gas baseFeePerBlobGas",
+    "gas_used": "gasUsed execution_payload_gas_used",
+    "gas_limit": "gasLimit execution_payload_gas_limit",
+    "gas_used_ratio": "gasUsedRatio",
+    "blob_gas_used_ratio": "blobGasUsedRatio",
+    "tip": "priority_fee priority_fee_per_gas max_priority_fee_per_gas",
+}
+#: Column of a table of L1 fees → all its names.
+L1_NAMES = {name: (name, *others.split()) for name, others in _OTHER_NAMES.items()}
 
 
 def l1_table(name: str, table: Any) -> dict[str, Any]:
