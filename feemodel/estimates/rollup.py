@@ -16,11 +16,11 @@ from feemodel.estimates.json_types import CallObject, EstimateOption, Quantity, 
 from feemodel.estimates.prices import Prices
 from feemodel.ethereum._block_id import EIP_1898_FIELDS, BlockId, read_block
 from feemodel.ethereum._transaction import FORMS, ZERO_ADDRESS, Transaction, completed, encoded
-from feemodel.execution._limits import Limits
 from feemodel.linea.pricing_forms import Form
 from feemodel.sizes._codecs import Codec, get_codec
 from feemodel.sizes._lzss import packed_size
 
+MAX_CALL_GAS = 30_000_000  # maximum of the `gas` of a call
 LONG = 8_192  # size of calldata above which it is measured in a thread; some codecs may take seconds [byte]
 
 
@@ -45,8 +45,6 @@ NOTHING = EstimateOptions()
 
 class GasSource(Protocol):
     """Finds gas limits, by executing calls or by asking a node."""
-
-    limits: Limits  #: limits on the gas of a call
 
     async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
         """Return the gas limit that a call needs."""
@@ -156,9 +154,8 @@ class Estimates:
         """Return the gas limit, the base fee and the priority fee that pays for L1."""
         given = stateOverride, overrides, options
         asked = NOTHING if given == (None, None, None) else estimate_options(*given)
-        most = self.source.limits.max_call_gas
-        if call.gas_limit is not None and call.gas_limit > most:
-            raise InvalidInput("call.gas", f"expected at most {most:,}", call.gas_limit)
+        if call.gas_limit is not None and call.gas_limit > MAX_CALL_GAS:
+            raise InvalidInput("call.gas", f"expected at most {MAX_CALL_GAS:,}", call.gas_limit)
         if call.gas_price is not None and call.max_fee_per_blob_gas is not None:
             raise InvalidInput("call.gasPrice", "expected either gasPrice or maxFeePerBlobGas", call.gas_price)
         gas = await self.source.gas(call, asked)

@@ -22,14 +22,12 @@ class Limits:
     gas_cap: int = 50_000_000  #: gas limit of one execution, independent of the block's limit; at most 2**28 [gas]
     total_gas: int = 200_000_000  #: maximum total gas of all executions of one estimate [gas]
     seconds: float = 10.0  #: after this time no further execution of an estimate starts [s]
-    max_call_gas: int = 30_000_000  #: maximum of `gas` in a call of `rollup_estimateGas` [gas]
 
     def __post_init__(self) -> None:
         whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
         whole_scalar("limits.total_gas", self.total_gas, maximum=UINT64_MAX)
         if real_scalar("limits.seconds", self.seconds) > MAX_SECONDS:
             raise InvalidInput("limits.seconds", f"expected at most {MAX_SECONDS:g} s", self.seconds)
-        whole_scalar("limits.max_call_gas", self.max_call_gas)
 
 
 #: Default limits on the reference engine. On a busy processor, a million gas of opcodes takes 4 to 11 s, and of BN254

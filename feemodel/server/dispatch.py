@@ -72,12 +72,9 @@ def _value(raw: bytes | msgspec.Raw) -> Any:
 
 
 class Method:
-    """A function with the types of its parameters, which come from its annotations.
+    """A function, whose parameters have the names of the JSON-RPC parameters, with their types from its annotations.
 
-    Parameters
-    ----------
-    function : plain function or coroutine function; its parameters have the names of the JSON-RPC parameters.
-    typed : true to parse the parameters by their annotations; false for a function that checks JSON values itself.
+    A function that is not `typed` checks JSON values itself.
     """
 
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
@@ -96,15 +93,12 @@ class Method:
         self.parameters = msgspec.structs.fields(self._arguments)
         self._required = [one.name for one in self.parameters if one.required]  # required parameters come first
 
-    def decoded(self, params: msgspec.Raw) -> tuple[Any, ...]:
+    def arguments(self, given: msgspec.Raw) -> tuple[Any, ...]:
         """Return the typed arguments of a call from JSON; raises `InvalidInput` and `CallError`."""
         try:
-            return msgspec.structs.astuple(self._decode(params))
-        except msgspec.ValidationError:
-            return self.arguments(_value(params) or [])  # raises an error that names the parameter
-
-    def arguments(self, params: Any) -> tuple[Any, ...]:
-        """Return the typed arguments of a call; raises `InvalidInput` and `CallError`."""
+            return msgspec.structs.astuple(self._decode(given))
+        except msgspec.ValidationError:  # does not name the parameter, and is raised for null
+            params = _value(given) or []
         if isinstance(params, dict):
             raise CallError(INVALID_PARAMS, "non-array args")
         if len(params) > len(self.parameters):
@@ -153,23 +147,10 @@ def _call_of(body: bytes | msgspec.Raw) -> _Call | None:
 
 
 class Dispatcher:
-    """Answer requests with a table of methods, and count the calls.
+    """Answer requests with a table of methods, and count the calls; `forward` asks a node for any other method."""
 
-    Parameters
-    ----------
-    methods : methods by name.
-    forward : function that forwards a method that is not in `methods` to a node; `None` if there is no node.
-    log_calls : whether each call is logged, without its parameters and result.
-    """
-
-    def __init__(
-        self,
-        methods: Mapping[str, Method],
-        *,
-        forward: Forward | None = None,
-        log_calls: bool = False,
-    ) -> None:
-        self._methods, self._forward, self._log_calls = methods, forward, log_calls
+    def __init__(self, methods: Mapping[str, Method], forward: Forward | None = None) -> None:
+        self._methods, self._forward = methods, forward
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
         self._labels = {*methods}  # and the methods that the node has answered: callers cannot invent one
         self._turn = asyncio.Lock()
@@ -201,10 +182,10 @@ class Dispatcher:
                 result = await self._forward(call.method, _value(call.params) or [])
                 label = call.method
                 self._labels.add(label)
-            elif method.is_async:
-                result = await method.function(*method.decoded(call.params))
             else:
-                result = method.function(*method.decoded(call.params))
+                result = method.function(*method.arguments(call.params))
+                if method.is_async:
+                    result = await result
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
             if type(error) in (msgspec.DecodeError, UnicodeDecodeError):  # the parameters are not JSON
@@ -213,7 +194,7 @@ class Dispatcher:
             ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
         seconds = perf_counter() - began
         SECONDS.labels(label).observe(seconds)
-        if self._log_calls:
+        if _request_log.isEnabledFor(logging.INFO):
             fields = {"method": label, "code": code, "milliseconds": round(seconds * 1_000, 3)}
             _request_log.info("call", extra={"fields": fields})
         return None if call.id is msgspec.UNSET else response
@@ -260,12 +241,7 @@ def _refused(error: CallError) -> bytes:
 
 
 def document(methods: Mapping[str, Method]) -> bytes:
-    """Return the OpenRPC document that describes the methods, as JSON.
-
-    >>> from feemodel.server.chain_methods import client_version
-    >>> msgspec.json.decode(document({"web3_clientVersion": Method(client_version)}))["methods"][0]["result"]["schema"]
-    {'type': 'string'}
-    """
+    """Return the OpenRPC document that describes the methods, as JSON."""
     named = sorted(methods.items())
     kinds = [kind for _, method in named for kind in (*(one.type for one in method.parameters), method.result)]
     found, components = schemas(kinds)

@@ -40,13 +40,7 @@ TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
 INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of calldata and overrides of a call in the event loop [byte]
-INTACT = node_named("intact")
-
-
-def limits_of(settings: Settings) -> Limits:
-    """Return the limits on gas and time of one estimate, which are lower on the reference engine."""
-    gas_cap = settings.gas_cap if is_native(settings.engine) else min(settings.gas_cap, REFERENCE_LIMITS.gas_cap)
-    return Limits(gas_cap=gas_cap, total_gas=TOTAL_GAS, seconds=settings.seconds)
+BESU, INTACT = node_named("besu"), node_named("intact")
 
 
 async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
@@ -59,19 +53,15 @@ async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
 class Executor:
     """The source of gas that executes calls on one chain; what may take long runs in threads.
 
-    Parameters
-    ----------
-    chain : chain on whose state calls are executed.
-    settings : settings that select the engine, the limits, and the number of waiting calls.
-
     An executor must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
 
     def __init__(self, chain: ChainState, settings: Settings) -> None:
-        self.chain, self.settings, self.limits = chain, settings, limits_of(settings)
-        self.node, self._pending = node_named("intact" if settings.intact else "besu"), 0
         native = is_native(settings.engine)
-        self.engine: Engine = Native(self.limits.seconds) if native else engine_named(settings.engine)
+        gas_cap = settings.gas_cap if native else min(settings.gas_cap, REFERENCE_LIMITS.gas_cap)
+        self.chain, self.settings, self._pending = chain, settings, 0
+        self.limits = Limits(gas_cap=gas_cap, total_gas=TOTAL_GAS, seconds=settings.seconds)
+        self.engine: Engine = Native(settings.seconds) if native else engine_named(settings.engine)
         if settings.intact and not native:
             raise InvalidInput("intact", "expected the native engine, which records every frame", self.engine.name)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="execution")
@@ -82,15 +72,15 @@ class Executor:
         call_state = self.chain.call_state
         return call_state if asked.overrides is None else call_state.with_overrides(asked.overrides.accounts)
 
-    async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient | None = None) -> Gas:
-        """Return the gas limit that a call needs; `node` selects the search (default: that of the settings).
+    async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient = BESU) -> Gas:
+        """Return the gas limit that a call needs, by the search of a node, or so that every inner call stays intact.
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit, and `LimitExceeded`.
         """
         base = self.chain.call_state
         call_state = base if asked is NOTHING else self.state(asked)
-        node = INTACT if asked.intact or self.settings.intact else node or self.node
-        message, search = node.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
+        searched = INTACT if asked.intact or self.settings.intact else node
+        message, search = searched.prepare(call, call_state, tolerance=self.settings.tolerance, limits=self.limits)
         found = await self.run("search", call_state, message, search)
         if isinstance(found, Outcome):
             raise failure(found, search.upper, estimating=True)

@@ -14,9 +14,7 @@ from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import GETH_NODE
 from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
-from feemodel.io.node import NodeError
 from feemodel.io.polled import quantity_in
-from feemodel.server.errors import METHOD_NOT_FOUND
 from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
@@ -130,12 +128,7 @@ class NodeMethods:
 
     async def eth_maxPriorityFeePerGas(self) -> Quantity:
         """Return the node's priority fee, but at least the rollup's for a typical transaction."""
-        try:
-            tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
-        except NodeError as error:
-            if error.code != METHOD_NOT_FOUND:
-                raise
-            tip = 0
+        tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
         return to_quantity(max(tip, reward(self._pricing.now, self._size)))
 
     async def eth_feeHistory(

@@ -13,7 +13,6 @@ from feemodel.io.node import AsyncNode, Call, NodeError
 from feemodel.io.polled import ChainId, Head, Polled, check_block_hash, quantity_in
 from feemodel.ledger.store import StoredBlock
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
-from feemodel.server.execute import limits_of
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])
@@ -35,9 +34,7 @@ REFUSED = frozenset((
 
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
     """Return a client for a node, with the limits in the settings; `called` is its name in errors."""
-    return AsyncNode(
-        url, timeout=settings.node_timeout, queue=QUEUE, max_bytes=ANSWER_BYTES, called=called
-    )  # fmt: skip
+    return AsyncNode(url, timeout=settings.node_timeout, queue=QUEUE, max_bytes=ANSWER_BYTES, called=called)
 
 
 def call_object(call: Transaction) -> dict[str, Any]:
@@ -82,17 +79,11 @@ def in_hex(value: Any) -> Any:
 class Upstream:
     """The node that estimates gas, and to which the server forwards the methods that it does not have.
 
-    Parameters
-    ----------
-    settings : settings with the limits on polls.
-    url : address of the node.
-    chain_id : chain id that the node must have; `None` if it is not known.
-    held : newest block of the ledger; the node's block with this number must have the same hash.
+    The node must have the chain id, and for the number of the ledger's newest block, `held`, the hash of this block.
     """
 
     def __init__(self, settings: Settings, url: str, chain_id: int | None, held: StoredBlock | None) -> None:
         self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, url)
-        self.limits = limits_of(settings)
         self.head = Polled(
             "the newest block", self._fetch_head, node=self.node, every=settings.poll_seconds, max_age=settings.max_age
         )

@@ -69,7 +69,7 @@ class Service:
     def dispatcher(self) -> Dispatcher:
         """Return the dispatcher of the methods."""
         forward = None if self.upstream is None else self.upstream.forward
-        return Dispatcher(self.methods, forward=forward, log_calls=self.settings.log == "requests")
+        return Dispatcher(self.methods, forward)
 
     def chain_id(self) -> int:
         """Return the id of the served chain, or Linea's until the node has reported its own."""
