@@ -4,8 +4,6 @@ A server without configuration uses the development genesis, which has funded ac
 package includes the ledger of the development genesis, which `scripts/build-ledger` writes.
 """
 
-import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.checks import UINT256_MAX
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import ExecutionFailed, InvalidInput, UnreadableFile
+from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import as_bytes, from_hex, from_number, to_hex, to_quantity
 from feemodel.ethereum._transaction import rlp_encoded
@@ -34,7 +33,6 @@ _ACTIVATIONS = (
 )  # fmt: skip
 INITIAL_BASE_FEE = 1_000_000_000  # EIP-1559 [wei / gas]
 EMPTY_TRIE, EMPTY_UNCLES, EMPTY_REQUESTS = keccak256(rlp_encoded(b"")), keccak256(rlp_encoded([])), sha256(b"").digest()
-BLOOM_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,19 @@ class ChainState:
         if block.gas_limit < ELASTICITY:  # avoid a division by a gas target of 0
             return block.base_fee
         return int(next_base_fee(block.base_fee, 0, block.gas_limit))
+
+    def is_newest(self, block: BlockId) -> bool:
+        """Return whether a block parameter names the block."""
+        number = self.call_state.block.number
+        if block.hash is not None:
+            return block.hash == self.hash
+        return block.number == number if block.tag is None else block.tag != "earliest" or number == 0
+
+    def check(self, block: BlockId | None) -> None:
+        """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
+        if block is not None and not self.is_newest(block):
+            number = self.call_state.block.number
+            raise ExecutionFailed(f"header not found: {block.given!s:.100}, the newest block is {number:#x}")
 
     def block(self) -> dict[str, Any]:
         """Return the block as `eth_getBlockByNumber` does, with an empty list of transactions."""
@@ -73,24 +84,10 @@ class ChainState:
 
 
 def genesis_chain(genesis: Mapping[str, Any], *, state_root: bytes | None = None) -> ChainState:
-    """Return the chain whose only block is a geth genesis.
+    """Return the chain whose only block is a geth genesis, in which London must be active.
 
-    Parameters
-    ----------
-    genesis : the genesis as a JSON object. Required fields: `alloc`, `gasLimit`, and `config` with `chainId` and the
-        activation blocks or times of the forks, of which London must be active. Optional fields: `timestamp`,
-        `baseFeePerGas`, `extraData`, `coinbase`, `mixHash`, `difficulty`, `number`. As in geth, the default base fee is
-        1 gwei.
-    state_root : root of the ledger's Merkle tree for the allocation in `genesis`. Geth uses another kind of state tree,
-        so geth's block hash of the same genesis is different.
-
-    Returns
-    -------
-    Chain : the genesis block and the state of its allocation.
-
-    Raises
-    ------
-    InvalidInput : a field of the genesis is missing or not valid; the error names the field.
+    `state_root` is the root of the ledger's Merkle tree for the allocation. Geth uses another kind of state tree, so
+    its block hash of the same genesis is different. Raises `InvalidInput`, naming the field.
     """
     config = genesis.get("config") if isinstance(genesis, Mapping) else None
     if not isinstance(config, Mapping) or "chainId" not in config:
@@ -137,7 +134,7 @@ def _header(chain: ChainState) -> dict[str, bytes | int]:
         "stateRoot": chain.state_root or bytes(32),
         "transactionsRoot": EMPTY_TRIE,
         "receiptsRoot": EMPTY_TRIE,
-        "logsBloom": bytes(BLOOM_BYTES),
+        "logsBloom": bytes(256),
         "difficulty": block.difficulty,
         "number": block.number,
         "gasLimit": block.gas_limit,
@@ -183,12 +180,12 @@ def _sized(document: Mapping[str, Any], name: str, size: int) -> bytes:
 
 def development_genesis() -> dict[str, Any]:
     """Return the development genesis; `data/development/README.md` lists its accounts and contracts."""
-    return dict(json.loads(shipped_path(GENESIS).read_bytes()))
+    return read_genesis_document(shipped_path(GENESIS))
 
 
 def copy_development_ledger(path: str | Path) -> None:
     """Write the ledger of the development genesis to a new file; the ledger's only block is finalized."""
-    shutil.copyfile(shipped_path(LEDGER), path)
+    Path(path).write_bytes(shipped_path(LEDGER).read_bytes())
 
 
 def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:

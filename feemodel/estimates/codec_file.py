@@ -8,16 +8,10 @@ from feemodel.sizes._codecs import Codec, Zstd, get_codec
 
 
 def read_codec(name: str, dictionary: str | os.PathLike[str] | None = None) -> Codec:
-    """Return a codec by name, with a dictionary that is read from a file.
+    """Return a codec by name, with a dictionary from a file: required for lzss, optional for zstd (may be gzipped).
 
-    Parameters
-    ----------
-    name : "lzss" or a name that `feemodel.sizes.get_codec` accepts.
-    dictionary : path of the dictionary; required for lzss, optional for zstd (may be gzipped), not valid for other
-        codecs.
-
-    Raises `InvalidInput` for an unknown name or dictionary, and `UnreadableFile` if the file cannot be read. Warns with
-    `feemodel.sizes._lzss.UnknownDictionary` if the dictionary of lzss is not a published dictionary.
+    Raises `InvalidInput` for an unknown name, and `UnreadableFile`. Warns with `UnknownDictionary` if the dictionary of
+    lzss is not a published one.
 
     >>> read_codec("fastlz").size(bytes(100))
     12

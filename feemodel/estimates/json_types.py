@@ -30,7 +30,7 @@ from feemodel.ethereum._call import (
     decoded,
     parse_call,
 )
-from feemodel.ethereum._quantities import address_bytes
+from feemodel.ethereum._quantities import address_bytes, to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction
 from feemodel.execution._state import Override, parse_overrides
 
@@ -113,8 +113,6 @@ HexData: TypeAlias = Annotated[str, msgspec.Meta(title="data", pattern=DATA["pat
 def parse(name: str, value: Any, kind: Any) -> Any:
     """Convert a parameter to a value of its type; raises `InvalidInput` with the name of the field.
 
-    >>> parse("call", {"to": "0x" + "11" * 20, "customData": 5}, CallObject).to.hex()[:4]
-    '1111'
     >>> parse("call", {"gas": "0x"}, CallObject)
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: call.gas: expected a quantity such as "0x5208", got '0x'
@@ -130,13 +128,7 @@ _AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
 def _explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidInput:
-    """Return the error for a parameter that is not valid; the message names the field and shows its value.
-
-    Parameters
-    ----------
-    name, value : name and value of the parameter.
-    error : error raised by msgspec, whose message ends with the path to the field (no type has mappings of values).
-    """
+    """Return an error that names the field, to which msgspec's message has the path, and shows its value."""
     found: Any = _AT.match(str(error))  # matches every text
     path = found["path"] or ""
     cause = error.__cause__
@@ -157,3 +149,38 @@ def schemas(kinds: list[Any]) -> tuple[list[Schema], Schema]:
         kinds, schema_hook=attrgetter("schema"), ref_template="#/components/schemas/{name}"
     )
     return list(found), components
+
+
+def call_object(call: Transaction) -> dict[str, Any]:
+    """Return a parsed call as a JSON-RPC call object for a node."""
+    fields = {
+        "from": call.from_address, "to": call.to, "gas": call.gas_limit,
+        "gasPrice": call.gas_price, "maxFeePerGas": call.max_fee, "maxPriorityFeePerGas": call.max_priority_fee,
+        "maxFeePerBlobGas": call.max_fee_per_blob_gas,
+        "value": call.value or None, "nonce": call.nonce, "chainId": call.chain_id, "data": call.data or None,
+        "blobVersionedHashes": call.blob_hashes or None,
+        "accessList": call.access_list and [
+            {"address": address, "storageKeys": keys} for address, keys in call.access_list
+        ],
+        "authorizationList": [
+            {"chainId": one.chain_id, "address": one.address, "nonce": one.nonce, "yParity": one.y_parity,
+             "r": one.r, "s": one.s} for one in call.authorizations
+        ] or None,
+    }  # fmt: skip
+    found: dict[str, Any] = in_hex({name: value for name, value in fields.items() if value is not None})
+    return found
+
+
+def in_hex(value: Any) -> Any:
+    """Return a JSON value with integers and bytes as hexadecimal text, because nodes do not accept JSON integers.
+
+    >>> in_hex({"keys": [5, b"ab", True]})
+    {'keys': ['0x5', '0x6162', True]}
+    """
+    if isinstance(value, bytes):
+        return to_hex(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return to_quantity(value)
+    if isinstance(value, Mapping):
+        return {name: in_hex(part) for name, part in value.items()}
+    return [in_hex(part) for part in value] if isinstance(value, list | tuple) else value

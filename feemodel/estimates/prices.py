@@ -41,17 +41,10 @@ def prices_of(
     *,
     record: bytes | None = None,
 ) -> Prices:
-    """Return the prices of a preset, with some of the costs replaced.
+    """Return the prices of a preset, with the costs of a block's pricing record, and then those in `costs`, replaced.
 
-    Parameters
-    ----------
-    pricing : "cost-per-byte" or "verification-cost".
-    preset : preset with the margins, and with the costs that `costs` does not replace.
-    costs : cost for each field of a pricing form; values of `None` and other names are ignored.
-    margin : margin of estimates; `None` for the preset's margin [1].
-    record : extra data of a block, whose pricing record replaces the preset's costs; `None` keeps the preset's costs.
-
-    Raises `InvalidInput` for costs of the other form, or that give no valid fee, and for extra data without a record.
+    In `costs`, values of `None` and names that are no cost are ignored. Raises `InvalidInput` for costs of the other
+    form or that give no valid fee, and for extra data without a record.
 
     >>> from feemodel.linea.parameters import linea_preset
     >>> prices_of("cost-per-byte", linea_preset("linea-mainnet-2026-01"), {"variable_cost": 5}).form

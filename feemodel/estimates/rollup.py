@@ -1,7 +1,4 @@
-"""`rollup_estimateGas`: a call's gas limit, then its measured size, then the fee at the current prices.
-
-The gas limit is found by executing the call here, or by asking a node.
-"""
+"""`rollup_estimateGas`: a call's gas limit, then its measured size, then the fee at the current prices."""
 
 import asyncio
 from collections.abc import Mapping
@@ -115,14 +112,7 @@ class Measuring:
         self.codec, self.form, self.packed = get_codec(codec), choice("form", form, FORMS), flag("packed", packed)
 
     def priced(self, call: Transaction, gas: Gas, *, form: Form, margin: float) -> RollupEstimate:
-        """Return the estimate of a call whose gas limit is known: its measured size, and the fee for this size.
-
-        Parameters
-        ----------
-        call, gas : the call, and its gas limit, nonce and chain id; not checked.
-        form : pricing form with its costs and the base fee.
-        margin : factor by which the priority fee of an estimate is multiplied; not checked [1].
-        """
+        """Return the estimate of a call whose gas limit is known; its priority fee is multiplied by `margin`."""
         transaction = completed(
             call, gas=gas.limit, nonce=gas.nonce, base_fee=form.base_fee, chain_id=gas.chain_id,
             creates=ZERO_ADDRESS if self.form == "sender_unsigned" else None,

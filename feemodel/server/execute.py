@@ -18,7 +18,6 @@ from starlette.types import Receive
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates.chain import ChainState
 from feemodel.estimates.rollup import NOTHING, EstimateOptions, Gas
-from feemodel.ethereum._block_id import BlockId
 from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution._clients import NodeClient, node_named
@@ -30,7 +29,6 @@ from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Unproven
 from feemodel.execution._state import EMPTY, SLOT_BYTES, CallState
 from feemodel.execution.native import Native
-from feemodel.server.errors import SERVER_ERROR, CallError
 from feemodel.server.settings import Settings
 
 #: ASGI's function that waits for the next event of the current request's connection; `None` outside of a request.
@@ -68,7 +66,7 @@ class Executor:
 
     def state(self, asked: EstimateOptions) -> CallState:
         """Return the state of a block with overrides; for an unknown block, raises the same error as a node."""
-        self.check_block(asked.block)
+        self.chain.check(asked.block)
         call_state = self.chain.call_state
         return call_state if asked.overrides is None else call_state.with_overrides(asked.overrides.accounts)
 
@@ -102,21 +100,6 @@ class Executor:
             except Unproven:
                 pass
         return await self.run_whole(method, call_state, message, how)
-
-    def check_block(self, block: BlockId | None) -> None:
-        """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
-        if block is not None and not self.is_newest(block):
-            newest = self.chain.call_state.block.number
-            raise CallError(SERVER_ERROR, f"header not found: {block.given!s:.100}, the newest block is {newest:#x}")
-
-    def is_newest(self, block: BlockId) -> bool:
-        """Return whether a block parameter names the newest block."""
-        if block.hash is not None:
-            return block.hash == self.chain.hash
-        number = self.chain.call_state.block.number
-        if block.tag is not None:
-            return block.tag != "earliest" or number == 0
-        return block.number == number
 
     async def run_whole(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
         """Call a method of the engine in a thread; if the caller goes away, it is not called, or the engine stops."""

@@ -46,21 +46,21 @@ class ChainMethods:
 
     def eth_getBlockByNumber(self, block: Block, full: bool = False) -> dict[str, Any] | None:
         """Return a block's header; the chain stores no transactions."""
-        return self._block if self._executor.is_newest(block) else None
+        return self._block if self._chain.is_newest(block) else None
 
     def eth_getTransactionCount(self, address: Address, block: Block | None = None) -> Quantity:
         """Return an account's nonce."""
-        self._executor.check_block(block)
+        self._chain.check(block)
         return to_quantity(self._chain.call_state.account(address).nonce)
 
     def eth_getBalance(self, address: Address, block: Block | None = None) -> Quantity:
         """Return an account's balance in wei."""
-        self._executor.check_block(block)
+        self._chain.check(block)
         return to_quantity(self._chain.call_state.account(address).balance)
 
     def eth_getCode(self, address: Address, block: Block | None = None) -> HexData:
         """Return an account's code."""
-        self._executor.check_block(block)
+        self._chain.check(block)
         return to_hex(self._chain.call_state.account(address).code)
 
     async def eth_call(
@@ -97,7 +97,7 @@ class ChainMethods:
         """Return the base fees of the newest block, with the suggested priority fee as every reward."""
         if not 0 < blockCount <= MAX_HISTORY:
             raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
-        self._executor.check_block(newestBlock)
+        self._chain.check(newestBlock)
         call_state, prices = self._chain.call_state, self._pricing.now
         has_blobs = call_state.fork.blob_update_fraction is not None
         blob_fee = to_quantity(blob_base_fee(call_state) if has_blobs else MIN_BLOB_BASE_FEE)

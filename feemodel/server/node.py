@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.estimates.json_types import call_object, in_hex
 from feemodel.estimates.rollup import EstimateOptions, Gas
 from feemodel.ethereum._quantities import to_hex, to_quantity
 from feemodel.ethereum._transaction import Transaction
@@ -35,45 +36,6 @@ REFUSED = frozenset((
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
     """Return a client for a node, with the limits in the settings; `called` is its name in errors."""
     return AsyncNode(url, timeout=settings.node_timeout, queue=QUEUE, max_bytes=ANSWER_BYTES, called=called)
-
-
-def call_object(call: Transaction) -> dict[str, Any]:
-    """Return a parsed call as a JSON-RPC call object for a node.
-
-    >>> call_object(Transaction(type=None, to=bytes.fromhex("11" * 20), value=1))["value"]
-    '0x1'
-    """
-    fields = {
-        "from": call.from_address, "to": call.to, "gas": call.gas_limit,
-        "gasPrice": call.gas_price, "maxFeePerGas": call.max_fee, "maxPriorityFeePerGas": call.max_priority_fee,
-        "maxFeePerBlobGas": call.max_fee_per_blob_gas,
-        "value": call.value or None, "nonce": call.nonce, "chainId": call.chain_id, "data": call.data or None,
-        "blobVersionedHashes": call.blob_hashes or None,
-        "accessList": call.access_list and [
-            {"address": address, "storageKeys": keys} for address, keys in call.access_list
-        ],
-        "authorizationList": [
-            {"chainId": one.chain_id, "address": one.address, "nonce": one.nonce, "yParity": one.y_parity,
-             "r": one.r, "s": one.s} for one in call.authorizations
-        ] or None,
-    }  # fmt: skip
-    found: dict[str, Any] = in_hex({name: value for name, value in fields.items() if value is not None})
-    return found
-
-
-def in_hex(value: Any) -> Any:
-    """Return a JSON value with integers and bytes as hexadecimal text, because nodes do not accept JSON integers.
-
-    >>> in_hex({"keys": [5, b"ab", True]})
-    {'keys': ['0x5', '0x6162', True]}
-    """
-    if isinstance(value, bytes):
-        return to_hex(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return to_quantity(value)
-    if isinstance(value, Mapping):
-        return {name: in_hex(part) for name, part in value.items()}
-    return [in_hex(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 class Upstream:

@@ -9,6 +9,7 @@ import msgspec
 
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.chain import ChainState
+from feemodel.estimates.json_types import in_hex
 from feemodel.estimates.prices import Prices, prices_of, suggested_tip
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
@@ -18,7 +19,7 @@ from feemodel.linea.coordinator import average_fees, sample_gas_price
 from feemodel.linea.from_l1 import recorded_variable_cost
 from feemodel.linea.parameters import linea_preset
 from feemodel.linea.pricing_forms import VerificationCost
-from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, in_hex, opened_node
+from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, opened_node
 from feemodel.server.settings import Settings
 
 L1_BLOCKS = 50  # number of L1 blocks over which fees are averaged

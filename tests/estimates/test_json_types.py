@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.estimates import json_types
-from feemodel.estimates.json_types import CallObject, parse
-from feemodel.server.node import call_object
+from feemodel.estimates.json_types import CallObject, call_object, parse
 from tests.server.wire import ANNA, AUTHORIZATION, BERT, BLOB, EMPTY
 
 WIRES = {name: getattr(json_types, name) for name in ("Address", "Uint64")}
