@@ -89,9 +89,9 @@ def commands_page() -> str:
 
 def methods_page() -> str:
     """The JSON-RPC methods, as the server describes them."""
-    from feemodel.server.loaded import load
-    from feemodel.server.service import Service
+    from feemodel.server.app import Service
     from feemodel.server.settings import Settings
+    from feemodel.server.workers import load
 
     async def methods() -> Mapping[str, Any]:
         return Service(load(Settings(), None)).methods

@@ -44,25 +44,25 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_707,
-    "estimates": 680,
+    "cli": 2_706,
+    "estimates": 678,
     "ethereum": 1_989,
-    "execution": 1_695,
+    "execution": 1_693,
     "explorer": 768,
     "io": 2_434,
     "ledger": 2_996,
     "linea": 1_944,
     "plots": 620,
     "rollups": 4_169,
-    "server": 1_786,
+    "server": 1_604,
     "simulation": 6_496,
     "sizes": 800,
     "top level": 1_617,
-    "package": 30_701,
-    "tests": 36_919,
+    "package": 30_514,
+    "tests": 36_916,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 200,
+    "modules": 197,
     "exported names": 182,
 }
 SLACK = 100  # a ceiling follows every reduction down

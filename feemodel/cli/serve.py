@@ -17,8 +17,8 @@ from feemodel.errors import InvalidInput
 from feemodel.server.settings import DEFAULTS, HELP, SECRET, load_settings
 
 if TYPE_CHECKING:
-    from feemodel.server.loaded import Loaded
     from feemodel.server.settings import Settings
+    from feemodel.server.workers import Loaded
 
 
 def serve(
@@ -38,12 +38,11 @@ def serve(
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)
     chosen = load_settings(file=file, environment=os.environ, flags=settings)
     from feemodel.server import workers
-    from feemodel.server.loaded import load
-    from feemodel.server.service import Service
+    from feemodel.server.app import Service
 
     is_new = chosen.store is None and chosen.node is None
     with tempfile.TemporaryDirectory(prefix="feemodel-") if is_new else nullcontext() as folder:
-        loaded = load(chosen, _store(chosen, folder))
+        loaded = workers.load(chosen, _store(chosen, folder))
         service = Service(loaded)  # errors appear before workers start
         if check:
             return _description(loaded, sorted(service.methods))

@@ -1,4 +1,4 @@
-"""ASGI application that each worker process runs.
+"""ASGI application that each worker process runs, and the methods that it serves.
 
 POST /                  JSON-RPC 2.0
 GET  /                  the explorer's page
@@ -9,23 +9,174 @@ GET  /metrics           Prometheus metrics of all workers
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from types import SimpleNamespace
 from typing import Any
 
-import msgspec
+from prometheus_client.core import Metric
 from starlette.applications import Starlette
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from feemodel.server import explorer, metrics
-from feemodel.server.dispatch import document
-from feemodel.server.execute import RECEIVE
-from feemodel.server.service import Service
+from feemodel.errors import UpstreamError
+from feemodel.estimates.prices import suggested_tip
+from feemodel.estimates.rollup import Estimates, GasSource, Measuring
+from feemodel.ethereum._transaction import LINEA_CHAIN_ID
+from feemodel.explorer import POLICY, STATIC, explorer_methods
+from feemodel.io.polled import Polled
+from feemodel.server import metrics
+from feemodel.server.dispatch import Dispatcher, Method, document, methods_of
+from feemodel.server.errors import as_call_error
+from feemodel.server.execute import RECEIVE, Executor
+from feemodel.server.methods import ChainMethods, NodeMethods, accounts, client_version
+from feemodel.server.metrics import gauge
+from feemodel.server.node import Upstream
+from feemodel.server.prices import CurrentPrices, configured_prices, polled_l1_prices
+from feemodel.server.proofs import Ledger
 from feemodel.server.settings import LOOPBACK
+from feemodel.server.workers import Loaded
 
 JSON_TYPES = frozenset(("application/json", "application/json-rpc", "application/jsonrequest"))
+PAGE_HEADERS = {
+    "content-security-policy": POLICY, "referrer-policy": "no-referrer", "x-content-type-options": "nosniff",
+    "cache-control": "no-cache",
+}  # fmt: skip
+# Methods of the rollup; existing clients of Linea use the prefix `linea_`.
+ESTIMATES, PROOFS = (("rollup_" + name, "linea_" + name) for name in ("estimateGas", "getProof"))
+
+
+class Service:
+    """The methods of one worker, with the chain, ledger, node and prices that they use.
+
+    A service must be created within an event loop; `lifespan` starts and stops the service.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.settings = settings = loaded.settings
+        self.chain = loaded.chain
+        self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
+        loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
+        node, l1_node = settings.node, settings.l1_node
+        self.upstream = None if node is None else Upstream(settings, node, loaded.chain_id, loaded.held)
+        self.head = None if self.upstream is None else self.upstream.head
+        self._l1 = None if l1_node is None else polled_l1_prices(settings, l1_node)
+        self._polled: list[Polled[Any]] = [one for one in (self.head, self._l1) if one is not None]
+        self.ledger = None if loaded.store is None else Ledger(str(loaded.store), self.head)
+        self.pricing = CurrentPrices(settings, self.chain, self.head, self._l1)
+        self._executor = None if self.chain is None else Executor(self.chain, settings)
+        self.gas: GasSource | None = self._executor or self.upstream
+        self._is_warm = False
+        self.methods = self._methods()
+
+    def _methods(self) -> dict[str, Method]:
+        methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
+        if self.upstream is not None:
+            methods |= methods_of(NodeMethods(self.upstream, self.pricing))
+        if self._executor is not None:
+            methods |= methods_of(ChainMethods(self._executor, self.pricing))
+        if self.gas is not None:
+            # Without polls the prices are constant, and computed and checked once.
+            prices = self.pricing if self._polled else SimpleNamespace(now=self.pricing.now)
+            estimates = Estimates(self.gas, prices, self.measuring)
+            methods |= dict.fromkeys(ESTIMATES, Method(estimates.estimate))
+        if self.ledger is not None:
+            methods |= dict.fromkeys(PROOFS, Method(self.ledger.proof))
+        methods["feemodel_pricing"] = Method(self.pricing.describe)
+        explorer = explorer_methods(
+            own_form=lambda: self.pricing.now.form,
+            preset=configured_prices(self.settings).preset,
+            chain_id=self.chain_id,
+            measuring=self.measuring,
+            ask_node=None if self.upstream is None else self.upstream.ask,
+            source=self.gas,
+        )
+        return methods | {name: Method(function, typed=False) for name, function in explorer.items()}
+
+    def dispatcher(self) -> Dispatcher:
+        """Return the dispatcher of the methods."""
+        forward = None if self.upstream is None else self.upstream.forward
+        return Dispatcher(self.methods, forward)
+
+    def chain_id(self) -> int:
+        """Return the id of the served chain, or Linea's until the node has reported its own."""
+        if self.chain is not None:
+            return self.chain.call_state.chain_id
+        known = None if self.upstream is None else self.upstream.chain_id.known
+        return LINEA_CHAIN_ID if known is None else known
+
+    @asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Poll the nodes while the context is open, then close all connections and files."""
+        first = [asyncio.create_task(one.refresh()) for one in self._polled]
+        first.append(asyncio.create_task(self._warm_up()))
+        await asyncio.wait(first, timeout=self.settings.node_timeout)  # a slow node does not delay the start for longer
+        tasks = [*first, *(asyncio.create_task(one.keep()) for one in self._polled)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.close()
+
+    async def _warm_up(self) -> None:
+        """Open the ledger and load the engine, so that the first calls do not have to wait."""
+        if self.ledger is not None:
+            self.ledger.store()
+        if self._executor is not None:
+            await self._executor.warm_up()
+        self._is_warm = True
+
+    async def close(self) -> None:
+        """Close all connections, files and threads."""
+        if self._executor is not None:
+            self._executor.close()
+        for one in self._polled:
+            await one.node.close()
+        if self.ledger is not None:
+            self.ledger.close()
+
+    def unready(self) -> list[str]:
+        """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""
+        refused = [] if self._is_warm else ["the engine and the ledger are loaded"]
+        for check in (self.pricing.describe, *([] if self.ledger is None else [self.ledger.store])):
+            try:
+                check()
+            except Exception as error:
+                refused.append(as_call_error(error).message)
+        return refused
+
+    def warnings(self) -> list[str]:
+        """Return the polls that failed last, although values that they gave before may still be used."""
+        return [f"{one.what}: {one.error}" for one in self._polled if one.error is not None]
+
+    def gauges(self) -> list[Metric]:
+        """Return the metrics of this moment; unknown values are left out."""
+        node, costs, l1 = self.head, self.pricing.polled, self._l1
+        engine = None if self._executor is None else self._executor.engine
+        is_up = None if node is None else float(node.error is None and node.last is not None)
+        try:
+            now = self.pricing.now
+            prices = asdict(now.form) | {"suggested_tip": suggested_tip(now)}
+        except UpstreamError:
+            prices = {}
+        return [
+            gauge("pricing_age_seconds", "Age of the block that the polled costs come from", costs and costs.age),
+            gauge("pricing_poll_age_seconds", "Time since the costs were last polled", costs and costs.poll_age),
+            gauge("node_block_age_seconds", "Age of the newest block of the node", node and node.age),
+            gauge("node_poll_age_seconds", "Time since the node was last polled", node and node.poll_age),
+            gauge("node_up", "Whether the last poll of the node succeeded", is_up),
+            gauge("ready", "Whether estimates and proofs are answered", float(not self.unready())),
+            gauge("price", "Current price, in wei, or a ratio", prices),
+            gauge("l1_fee", "Newest fee of L1, in wei per gas", l1.last.l1_fees if l1 and l1.last else {}),
+            gauge("engine", "The engine that executes calls", {} if engine is None else {engine.name: 1.0}),
+        ]
 
 
 def application(service: Service) -> ASGIApp:
@@ -39,7 +190,7 @@ def application(service: Service) -> ASGIApp:
         """Answer a JSON-RPC request, whose content type no browser sends without a CORS preflight."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in JSON_TYPES:
-            return _json({"error": f"expected content-type application/json, got {kind[:100]!r}"}, 415)
+            return JSONResponse({"error": f"expected content-type application/json, got {kind[:100]!r}"}, 415)
         RECEIVE.set(request.receive)
         try:
             answer = await dispatcher.answer(await request.body())
@@ -48,12 +199,12 @@ def application(service: Service) -> ASGIApp:
         return Response(answer, 204 if answer is None else 200, media_type="application/json")
 
     async def health(request: Request) -> Response:
-        return _json({"status": "ok"})
+        return JSONResponse({"status": "ok"})
 
     async def ready(request: Request) -> Response:
         reasons = service.unready()
         state = {"ready": not reasons, "reasons": reasons, "warnings": service.warnings()}
-        return _json(state, 503 if reasons else 200)
+        return JSONResponse(state, 503 if reasons else 200)
 
     async def measured(request: Request) -> Response:
         found = await asyncio.to_thread(metrics.text, service.gauges())
@@ -62,13 +213,19 @@ def application(service: Service) -> ASGIApp:
     async def openrpc(request: Request) -> Response:
         return Response(document(service.methods), media_type="application/json")
 
-    hosts = ["*"] if service.settings.behind_proxy else [*LOOPBACK, "[::1]"]
+    async def page(request: Request) -> Response:
+        response = await files.get_response(request.path_params.get("path", "index.html"), request.scope)
+        response.headers.update(PAGE_HEADERS)
+        return response
+
+    files, hosts = StaticFiles(directory=STATIC), ["*"] if service.settings.behind_proxy else [*LOOPBACK, "[::1]"]
     routes = [
         Route("/health", health),
         Route("/ready", ready),
         Route("/metrics", measured),
         Route("/openrpc.json", openrpc),
-        *explorer.ROUTES,
+        Route("/", page),
+        Route("/static/{path:path}", page),
     ]
     others = Starlette(routes=routes, lifespan=service.lifespan)
 
@@ -81,7 +238,3 @@ def application(service: Service) -> ASGIApp:
             await others(scope, receive, send)
 
     return TrustedHostMiddleware(answer, allowed_hosts=hosts, www_redirect=False)
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import zip_longest
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
@@ -74,11 +75,13 @@ def _value(raw: bytes | msgspec.Raw) -> Any:
 class Method:
     """A function, whose parameters have the names of the JSON-RPC parameters, with their types from its annotations.
 
-    A function that is not `typed` checks JSON values itself.
+    A function that is not `typed` checks JSON values itself, and runs in a thread if it is not a coroutine function.
     """
 
     def __init__(self, function: Callable[..., Any], *, typed: bool = True) -> None:
-        self.function, self.is_async = function, inspect.iscoroutinefunction(function)
+        in_loop = typed or inspect.iscoroutinefunction(function)
+        self.function = function if in_loop else partial(asyncio.to_thread, function)
+        self.is_async = not typed or inspect.iscoroutinefunction(function)
         hints = get_type_hints(function, include_extras=True) if typed else {}
         self.result = hints.get("return", Any)  #: type of the result
         lines = (inspect.getdoc(function) or "").splitlines()

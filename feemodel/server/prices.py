@@ -88,17 +88,6 @@ class CurrentPrices:
         }
 
 
-class FixedPrices(CurrentPrices):
-    """Prices of the settings on a chain without new blocks, computed once; `now` is an attribute."""
-
-    __slots__ = ("now",)
-    now: Prices
-
-    def __init__(self, *sources: Any) -> None:
-        super().__init__(*sources)
-        self.now = super().now
-
-
 def configured_prices(settings: Settings, record: bytes | None = None) -> Prices:
     """Return the prices in the settings; missing prices are taken from a pricing record or the preset.
 

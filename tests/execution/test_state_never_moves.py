@@ -24,7 +24,7 @@ from feemodel.execution import native as native_module
 from feemodel.execution._forks import fork_named
 from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
-from feemodel.server.service import Service
+from feemodel.server.app import Service
 from feemodel.server.settings import Settings
 from tests.fuzz.methods import real_service
 from tests.helpers import engine_differences as programs

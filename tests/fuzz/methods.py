@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from feemodel.estimates.chain import copy_development_ledger
-from feemodel.server.loaded import load
-from feemodel.server.service import Service
+from feemodel.server.app import Service
 from feemodel.server.settings import Settings
+from feemodel.server.workers import load
 
 #: Small, so that what a good request costs does not keep the bad ones waiting.
 SETTINGS = Settings(gas_cap=100_000, seconds=5.0)

@@ -13,12 +13,10 @@ from typing import Any
 from uvicorn import Config, Server
 
 from feemodel.estimates.chain import ChainState
-from feemodel.server.app import application
+from feemodel.server.app import Service, application
 from feemodel.server.dispatch import Method
-from feemodel.server.loaded import Loaded, load
-from feemodel.server.service import Service
 from feemodel.server.settings import Settings
-from feemodel.server.workers import listening
+from feemodel.server.workers import Loaded, listening, load
 from feemodel.sizes._codecs import Zstd
 from tests.helpers import node_server
 

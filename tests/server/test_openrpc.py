@@ -6,8 +6,8 @@ from jsonschema import Draft202012Validator
 from feemodel.estimates.chain import LEDGER
 from feemodel.io.shipped import shipped_path
 from feemodel.server.errors import FAILURES
-from feemodel.server.loaded import load
 from feemodel.server.settings import Settings
+from feemodel.server.workers import load
 from tests.server.parts import serving
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 

@@ -16,8 +16,8 @@ FIRST_ESTIMATE = """
 import asyncio, sys
 from pathlib import Path
 from feemodel.estimates.chain import copy_development_ledger
-from feemodel.server.loaded import load
-from feemodel.server.service import Service
+from feemodel.server.workers import load
+from feemodel.server.app import Service
 from feemodel.server.settings import Settings
 
 async def estimate():
@@ -44,8 +44,8 @@ WITHOUT_PANDAS = """
 import asyncio, sys
 for name in ("pandas", "pyarrow", "numba", "scipy", "xarray", "h5netcdf", "tqdm"):
     sys.modules[name] = None  # as where only the extra `serve` is installed
-from feemodel.server.loaded import load
-from feemodel.server.service import Service
+from feemodel.server.workers import load
+from feemodel.server.app import Service
 from feemodel.server.settings import Settings
 
 async def estimate():
