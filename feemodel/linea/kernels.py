@@ -31,7 +31,8 @@ PRODUCT_LIMIT = 2.0**62  # if a product in doubles is below 2**62, the exact pro
 
 
 @cached_njit(inline="always", error_model="numpy")  # a zero divisor makes `proven` false and raises no error
-def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-untyped-def]
+def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
+    """Return the priority fee of one transaction [wei / gas], and whether the inputs are in the proven range."""
     # Processors have no vector instruction for 64-bit integer division. If the quotient is below 2**52, division in
     # doubles is wrong by at most 1, and the integer remainder corrects the quotient.
     product = variable_cost * size
@@ -39,6 +40,7 @@ def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-unt
     remainder = product - quotient * gas
     quotient += np.int64(remainder >= gas) - np.int64(remainder < 0)
     before_margin = quotient + fixed_cost
+    fee = margin * np.float64(before_margin)
     proven = (
         (size >= 0)
         & (gas >= 1)
@@ -47,16 +49,10 @@ def _before_margin(size, gas, variable_cost, fixed_cost):  # type: ignore[no-unt
         & (fixed_cost >= 0)
         & (fixed_cost < PROVEN)
         & (before_margin < PROVEN)
+        & (margin >= 0.0)
+        & (fee < PROVEN)
     )
-    return before_margin, proven
-
-
-@cached_njit(inline="always", error_model="numpy")
-def fee_per_gas(size, gas, variable_cost, fixed_cost, margin):  # type: ignore[no-untyped-def]
-    """Return the priority fee of one transaction [wei / gas], and whether the inputs are in the proven range."""
-    before_margin, proven = _before_margin(size, gas, variable_cost, fixed_cost)
-    fee = margin * np.float64(before_margin)
-    return np.int64(fee), proven & (margin >= 0.0) & (fee < PROVEN)
+    return np.int64(fee), proven
 
 
 @cached_njit(inline="always")
@@ -87,16 +83,6 @@ def _fees_of_points(size, gas, variable_cost, fixed_cost, margin, out):  # type:
     for i in range(out.size):
         fee, proven = fee_per_gas(size[i], gas[i], variable_cost[i], fixed_cost[i], margin[i])
         out[i] = fee
-        all_proven &= proven
-    return all_proven
-
-
-@cached_njit(nogil=True, error_model="numpy")
-def _sums_before_margin(size, gas, variable_cost, fixed_cost, out):  # type: ignore[no-untyped-def]
-    all_proven = True
-    for i in range(out.size):
-        before_margin, proven = _before_margin(size[i], gas[i], variable_cost[i], fixed_cost[i])
-        out[i] = before_margin
         all_proven &= proven
     return all_proven
 
@@ -154,17 +140,16 @@ def priority_fees(inputs: Mapping[str, Any], out: WholeArray) -> bool:
     >>> priority_fees({"compressed_size": np.array([128]), "gas": np.array([0]), **costs}, fees)
     False
     """
-    names = ("compressed_size", "gas", "variable_cost", "fixed_cost")
-    whole_inputs, margin = [inputs.get(name, 0) for name in names], inputs.get("margin", 1.0)
-    if not all(_is_whole(value) for value in whole_inputs):
+    whole_inputs = [inputs.get(name, 0) for name in ("compressed_size", "gas", "variable_cost", "fixed_cost")]
+    if not all(map(_is_whole, whole_inputs)):
         return False
-    shape = np.broadcast_shapes(*map(np.shape, whole_inputs))
+    margin, arrays = inputs.get("margin", 1.0), [_as_array(value, out.ndim, np.int64) for value in whole_inputs]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if prod(shape) * SMALL <= out.size:
-        before = np.empty(shape, dtype=np.int64)
-        proven = _in_runs(_sums_before_margin, [np.asarray(value, np.int64) for value in whole_inputs], before)
-        return proven and _scaled(before, margin, out)
-    size, gas, *costs = (_as_array(value, out.ndim, np.int64) for value in whole_inputs)
-    costs.append(_as_array(margin, out.ndim, np.float64))
+        before_margin = np.empty(shape, dtype=np.int64)  # the fee at a margin of 1
+        proven = _in_runs(_fees_of_points, [*arrays, np.ones(1)], before_margin)
+        return proven and _scaled(before_margin, margin, out)
+    size, gas, *costs = *arrays, _as_array(margin, out.ndim, np.float64)
     if any(cost.shape[-1] > 1 for cost in costs):
         return _in_runs(_fees_of_points, [size, gas, *costs], out)
     return _fees_by_rows(size, gas, costs, out)
