@@ -213,8 +213,6 @@ def usage_weighted_gas_price(
     gas = above_zero("execution_gas", execution_gas, unit="gas")
     fees = [base * base_fee_coefficient + tip * priority_fee_coefficient for base, tip in zip(bases, tips, strict=True)]
     price = _weighted(fees, ratios)
-    if not blob_ratios:
-        return price
     fee_sum, weight = _weighted_sum(blob_fees, blob_ratios)
     return price + fee_sum * blob_base_fee_coefficient * real_scalar("blob_gas", blob_gas, unit="gas") / (weight * gas)
 
@@ -410,17 +408,15 @@ def _of_blocks(name: str, values: Sequence[float], ratios: list[float]) -> list[
 
 
 def _weighted(fees: list[float], ratios: list[float]) -> float:
-    if not ratios:
-        return 0.0
     total, weight = _weighted_sum(fees, ratios)
     return total / weight
 
 
 def _weighted_sum(fees: list[float], ratios: list[float]) -> tuple[float, float]:
-    """Return the sum of fees, each multiplied by its ratio, and the sum of the ratios; if all are 0, they are 1."""
+    """Return Σ fee · ratio and Σ ratio; if all ratios are 0, they are 1. Without blocks, the sums are 0 and 1."""
     if _ordered_sum(ratios) == 0.0:
         ratios = [1.0] * len(ratios)
-    return _ordered_sum([fee * ratio for fee, ratio in zip(fees, ratios, strict=True)]), _ordered_sum(ratios)
+    return _ordered_sum([fee * ratio for fee, ratio in zip(fees, ratios, strict=True)]), _ordered_sum(ratios) or 1.0
 
 
 def _ordered_sum(values: Sequence[float]) -> float:

@@ -79,13 +79,6 @@ def priority_fee_from_l1(
     ... )
     30540214
     """
-    cost = recorded_variable_cost.core(
-        base_fee,
-        blob_base_fee,
-        tip=tip,
-        execution_gas=execution_gas,
-        blob_gas=blob_gas,
-        bytes_per_submission=bytes_per_submission,
-        cost_margin=cost_margin,
-    )
+    submission = {"execution_gas": execution_gas, "blob_gas": blob_gas, "bytes_per_submission": bytes_per_submission}
+    cost = recorded_variable_cost.core(base_fee, blob_base_fee, tip=tip, cost_margin=cost_margin, **submission)
     return priority_fee.core(compressed_size, gas, variable_cost=cost, fixed_cost=fixed_cost, margin=margin)

@@ -42,12 +42,10 @@ from feemodel.quantities import (
     PositiveMinGasPrice,
     PriorityFee,
     Ratio,
-    Real,
     Truth,
     VariableCost,
     VerificationGas,
     VerifiedBytes,
-    Whole,
 )
 
 
@@ -91,13 +89,8 @@ def priority_fee(
     >>> priority_fee(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     43314285
     """
-    return _size_and_fee(compressed_size, gas, variable_cost, fixed_cost, margin)[1]
-
-
-def _size_and_fee(compressed_size: Whole, gas: Whole, variable_cost: Whole, fixed_cost: Whole, margin: Real) -> Any:
     size_part = long("variable_cost · compressed_size", variable_cost * compressed_size) // gas
-    before_margin = long("size part + fixed_cost", size_part + fixed_cost)
-    return size_part, truncated_decimal("fee", margin * double(before_margin))
+    return truncated_decimal("fee", margin * double(long("size part + fixed_cost", size_part + fixed_cost)))
 
 
 @formula
@@ -116,7 +109,8 @@ def breakdown(
     >>> breakdown(128, 21_000, variable_cost=1_000_000_000, fixed_cost=30_000_000, margin=1.2)
     Breakdown(fixed=30000000, size=6095238, margin=7219047, floor=0)
     """
-    size, fee = _size_and_fee(compressed_size, gas, variable_cost, fixed_cost, margin)
+    size = variable_cost * compressed_size // gas
+    fee = priority_fee.core(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
     return Breakdown(fixed=fixed_cost, size=size, margin=fee - size - fixed_cost)
 
 
