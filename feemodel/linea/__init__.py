@@ -8,7 +8,7 @@ recorded_variable_cost, priority_fee_from_l1 : variable cost of a pricing record
 PricingRecord : the costs in a block's extraData, in whole kwei
 fee_bytes : bytes that a node measures for a call or transaction
 fee_size, fee_sizes : compressed sizes of the bytes that a node measures
-node_checks, verdicts, offered_price, pool_checks : a node's checks of a price against the fee
+node_checks, verdicts, offered_price : a node's checks of a price against the fee
 explain : size, fee, wallet fees and checks of one transaction
 parameters : every parameter with source and date; linea_preset : costs read from a real block
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from feemodel.linea._node import Verdict as Verdict
     from feemodel.linea._node import node_checks as node_checks
     from feemodel.linea._node import offered_price as offered_price
-    from feemodel.linea._node import pool_checks as pool_checks
     from feemodel.linea._node import verdicts as verdicts
     from feemodel.linea.coordinator import average_fees as average_fees
     from feemodel.linea.coordinator import bounded as bounded

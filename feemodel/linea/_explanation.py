@@ -23,8 +23,7 @@ class Wallet(NamedTuple):
     def fees(self, priority_fee: int, base_fee: int = NODE.base_fee) -> tuple[int, int]:
         """Return the max priority fee and the max fee that the wallet sets in a transaction [wei / gas].
 
-        Both fees of an estimate are multiplied by a factor and truncated. The products are 1.05 · 37,594,352 =
-        39,474,069.6 for the priority fee and 1.35 · 7 = 9.45 for the base fee:
+        Both products are truncated, here 1.05 · 37,594,352 = 39,474,069.6 and 1.35 · 7 = 9.45:
 
         >>> WALLETS[2].fees(37_594_352)  # Linea mainnet block 28,279,135, transaction 2
         (39474069, 39474078)
@@ -76,13 +75,11 @@ def explain(
     ------
     InvalidInput : a subject, codec or encoding that is not valid, or zero gas.
 
-    >>> from feemodel.linea.pricing_forms import form_of
-    >>> from feemodel.linea.parameters import linea_preset
-    >>> from feemodel.linea._node import node_checks
+    >>> from feemodel.linea import CostPerByte, linea_preset, node_checks
     >>> answer = explain(
     ...     Transaction(type=None, to=bytes(20), value=1),
     ...     {"estimated": 21_000, "limit": 21_000},
-    ...     form=form_of("cost-per-byte", linea_preset()),
+    ...     form=CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000),
     ...     checks=node_checks(linea_preset()),
     ... )
     >>> answer["compressedSize"], answer["priorityFeePerGas"], answer["stages"][0]["outcome"]

@@ -61,18 +61,9 @@ def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
 
 
 def pool_checks(*, local: bool, api_check: bool = True, p2p_check: bool = False, has_priority: bool = False) -> bool:
-    """Return whether the transaction pool checks that a transaction offers the required price.
+    """Return whether the pool checks the price of a transaction from the node's own JSON-RPC (`local`) or from a peer.
 
-    Parameters
-    ----------
-    local : whether the transaction arrived through the node's own JSON-RPC rather than from a peer.
-    api_check : whether the node is configured to check transactions from JSON-RPC.
-    p2p_check : whether the node is configured to check transactions from peers.
-    has_priority : whether the transaction's sender is exempt from every check.
-
-    Returns
-    -------
-    bool.
+    A node is configured to check either kind; some senders are exempt from every check (`has_priority`).
 
     >>> pool_checks(local=False)
     False
@@ -135,11 +126,9 @@ def verdicts(
     InvalidInput : zero gas, or a value that is negative or not an integer.
     Int64Overflow : a product that would wrap in a node.
 
-    >>> from feemodel.linea.pricing_forms import form_of
-    >>> from feemodel.linea.parameters import linea_preset
-    >>> gas = {"estimated": 21_000, "limit": 21_000, "used": 21_000}
-    >>> form, checks = form_of("cost-per-byte", linea_preset()), node_checks(linea_preset())
-    >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=checks)
+    >>> from feemodel.linea import CostPerByte, linea_preset
+    >>> form, gas = CostPerByte(10**9, fixed_cost=30_000_000), {"estimated": 21_000, "limit": 21_000, "used": 21_000}
+    >>> answers = verdicts(30_000_000, 128, gas, form=form, checks=node_checks(linea_preset()))
     >>> [(answer.required_price, answer.accepted) for answer in answers]
     [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
     """
