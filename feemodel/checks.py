@@ -8,7 +8,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType, UnionType
-from typing import Any, NoReturn, TypeAlias, TypeVar, get_args
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ MAPPINGS = (dict, Mapping)  # `isinstance` is faster for a dict if `dict` is lis
 
 WholeArray: TypeAlias = NDArray[np.int64]
 RealArray: TypeAlias = NDArray[np.float64]
+EXPECTED = {str: "text", bool: "true or false"}
 Kind = TypeVar("Kind")
 
 
@@ -32,24 +33,13 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
     (21000, array([1, 2]))
     """
     expected = f"expected whole {unit}" if unit else "expected an integer"
-    if isinstance(value, NO_NUMBERS):
-        raise InvalidInput(name, expected, value)
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS):
         number = int(value)
-        if minimum is not None and number < minimum:
-            raise InvalidInput(name, f"{expected} of at least {minimum:,}", number)
-        return number
-    array = as_array(name, value, expected)
-    if array.dtype == object or isinstance(value, (list, tuple)):
-        array = _from_objects(name, value, expected, np.int64)
-    elif array.dtype.kind not in "iu":
-        _raise_dtype(name, expected, array)
-    elif array.dtype == np.uint64 and array.size and array.max() > INT64_MAX:
-        raise_first(name, f"{expected} of at most 2**63 - 1", array, array > INT64_MAX, Int64Overflow)
-    if minimum is not None and array.size and array.min() < minimum:
-        raise_first(name, f"{expected} of at least {minimum:,}", array, array < minimum)
-    array = array.astype(np.int64, copy=False)
-    return int(array) if array.ndim == 0 else array
+    else:
+        number = _as_numbers(name, value, expected, np.int64)
+    if minimum is not None:
+        require(name, f"{expected} of at least {minimum:,}", number, number >= minimum)
+    return number
 
 
 def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") -> float | RealArray:
@@ -59,30 +49,18 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
     (1.0, array([1., 2.]))
     """
     expected = f"expected a finite number{f' of {unit}' if unit else ''}"
-    if isinstance(value, (*NO_NUMBERS, complex)):
-        raise InvalidInput(name, expected, value)
-    if isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, NO_NUMBERS):
         try:
             number = float(value)
         except OverflowError:
             raise InvalidInput(name, expected, value) from None
-        if not math.isfinite(number):
-            raise InvalidInput(name, expected, number)
-        if minimum is not None and number < minimum:
-            raise InvalidInput(name, f"{expected}, at least {minimum:g}", number)
-        return number
-    array = as_array(name, value, expected)
-    if array.dtype == object or isinstance(value, (list, tuple)):
-        array = _from_objects(name, value, expected, np.float64)
-    elif array.dtype.kind not in "iuf":
-        _raise_dtype(name, expected, array)
-    array = array.astype(np.float64, copy=False)
-    if array.size:
-        if not np.isfinite(array).all():
-            raise_first(name, expected, array, ~np.isfinite(array))
-        if minimum is not None and array.min() < minimum:
-            raise_first(name, f"{expected}, at least {minimum:g}", array, array < minimum)
-    return float(array) if array.ndim == 0 else array
+        require(name, expected, number, math.isfinite(number))
+    else:
+        number = _as_numbers(name, value, expected, np.float64)
+        require(name, expected, number, np.isfinite(number))
+    if minimum is not None:
+        require(name, f"{expected}, at least {minimum:g}", number, number >= minimum)
+    return number
 
 
 def whole_scalar(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None, unit: str = "") -> int:
@@ -121,10 +99,10 @@ def above_zero(name: str, value: Any, *, unit: str = "") -> float:
 
 def instance(name: str, value: Any, kind: type[Kind]) -> Kind:
     """Check and return a value that must be an instance of `kind`."""
-    if not isinstance(value, kind):
+    if not isinstance(value, (bool, np.bool_) if kind is bool else kind):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
-        raise InvalidInput(name, f"expected {article} {kind.__name__}", value)
-    return value
+        raise InvalidInput(name, f"expected {EXPECTED.get(kind, f'{article} {kind.__name__}')}", value)
+    return cast(Kind, value)
 
 
 def choice(name: str, value: Any, choices: Collection[str]) -> str:
@@ -136,20 +114,6 @@ def choice(name: str, value: Any, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InvalidInput(name, f"expected one of {', '.join(choices)}", value)
     return value
-
-
-def text(name: str, value: Any) -> str:
-    """Check and return text."""
-    if not isinstance(value, str):
-        raise InvalidInput(name, "expected text", value)
-    return value
-
-
-def flag(name: str, value: Any) -> bool:
-    """Check and return a bool."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise InvalidInput(name, "expected true or false", value)
-    return bool(value)
 
 
 def sequence(name: str, value: Any, of: str = "") -> tuple[Any, ...]:
@@ -255,9 +219,8 @@ def check_fields(
         kinds = get_args(field.type) if isinstance(field.type, UnionType) else (field.type,)
         if name in unchecked or (value is None and type(None) in kinds):
             continue
-        for kind, check in ((bool, flag), (str, text)):
-            if kind in kinds:
-                check(name, value)
+        for kind in {bool, str}.intersection(kinds):
+            instance(name, value, kind)
         if int not in kinds and float not in kinds:
             continue
         number: Any = whole_scalar if int in kinds else real_scalar
@@ -270,10 +233,23 @@ def check_fields(
             raise InvalidInput(name, f"expected at most {maximum[name]:,}", value)
 
 
-def raise_first(
+def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidInput] = InvalidInput) -> None:
+    """Raise `error` for the first element of `value` at which a condition is false.
+
+    >>> require("gas_used", "expected at most the gas limit", 5, 5 <= 7)
+    """
+    if holds is True:
+        return
+    if isinstance(holds, (bool, np.bool_)):
+        if not holds:
+            raise error(name, reason, value)
+    elif not holds.all():
+        _raise_first(name, reason, value, ~holds, error)
+
+
+def _raise_first(
     name: str, reason: str, value: Any, bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
 ) -> NoReturn:
-    """Raise `error` for the first element at which `bad` is true; the error contains the index of this element."""
     first = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
     element = np.broadcast_to(value, bad.shape).flat[first : first + 1].tolist()[0]
@@ -282,7 +258,7 @@ def raise_first(
 
 def as_array(name: str, value: Any, expected: str) -> NDArray[Any]:
     """Return a value as a rectangular array without masked values, or raise `InvalidInput`."""
-    if isinstance(value, (str, bytes, bytearray, dict)) or value is None:
+    if isinstance(value, (str, bytes, bytearray, dict, complex, *NO_NUMBERS)) or value is None:
         raise InvalidInput(name, expected, value)
     try:
         array = np.asarray(value)
@@ -290,10 +266,21 @@ def as_array(name: str, value: Any, expected: str) -> NDArray[Any]:
         raise InvalidInput(name, f"{expected}, or a rectangular array of them", value) from None
     except (TypeError, OverflowError, RuntimeError):  # the value is not array-like, or an integer is too large
         raise InvalidInput(name, expected, value) from None
-    masked = np.ma.getmaskarray(value) if isinstance(value, np.ndarray) and hasattr(value, "mask") else None
-    if masked is not None and masked.any():
-        raise_first(name, f"{expected} that is not masked", array, masked)
+    if isinstance(value, np.ma.MaskedArray):
+        require(name, f"{expected} that is not masked", array, ~np.ma.getmaskarray(value))
     return array
+
+
+def _as_numbers(name: str, value: Any, expected: str, kind: type[Any]) -> Any:
+    """Return what is array-like as an array of int64 or float64, or as a Python number if it has no dimensions."""
+    array = as_array(name, value, expected)
+    if array.dtype == object or isinstance(value, (list, tuple)):
+        array = _from_objects(name, value, expected, kind)
+    elif array.dtype.kind not in ("iu" if kind is np.int64 else "iuf"):
+        _raise_dtype(name, expected, array)
+    elif array.dtype == np.uint64 and kind is np.int64:
+        require(name, f"{expected} of at most 2**63 - 1", array, array <= INT64_MAX, Int64Overflow)
+    return array.astype(kind, copy=False) if array.ndim else kind(array).item()
 
 
 def _from_objects(name: str, value: Any, expected: str, kind: type[Any]) -> NDArray[Any]:
@@ -316,4 +303,4 @@ def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
         raise InvalidInput(name, reason, str(array.dtype))
     # pandas stores integers as doubles if a value is missing, so the error shows the first element that is not whole.
     real = array if array.dtype.kind == "f" else np.zeros(array.shape)
-    raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))
+    _raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, UINT64_MAX, raise_first
+from feemodel.checks import INT64_MAX, UINT64_MAX, require
 from feemodel.errors import Int64Overflow, InvalidInput
 
 INT64_MIN = -(2**63)
@@ -57,7 +57,7 @@ class Exact:
         """Bound of the error of the doubles."""
         return _rounding(self.low, self.high) if self.narrow else self._error
 
-    def integers(self) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return the elements as Python ints."""
         upper = 0 if self.narrow else np.rint((self.double - self.word) / 2.0**64).astype(np.int64).astype(object)
         return np.asarray(upper * 2**64 + self.word.astype(object))
@@ -224,20 +224,6 @@ def long(name: str, value: Any) -> Any:
     return value
 
 
-def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidInput] = InvalidInput) -> None:
-    """Raise `error` for the first element of `value` at which a condition is false.
-
-    >>> require("gas_used", "expected at most the gas limit", 5, 5 <= 7)
-    """
-    if holds is True:
-        return
-    if isinstance(holds, (bool, np.bool_)):
-        if not holds:
-            raise error(name, reason, value)
-    elif not holds.all():
-        raise_first(name, reason, value.integers() if isinstance(value, Exact) else value, ~holds, error)
-
-
 def some(value: Any) -> bool:
     """Return whether any element is not 0."""
     return value != 0 if type(value) is int else bool((value != 0).any())
@@ -293,7 +279,7 @@ def _less(one: Exact, other: Exact) -> Any:
     if one.narrow and other.narrow:
         return one.word < other.word
     if one.high < other.low or one.low >= other.high:  # the bounds alone decide
-        return np.bool_(one.high < other.low)
+        return np.broadcast_to(one.high < other.low, np.broadcast(one.word, other.word).shape)
     if max(one.error, other.error) >= LIMIT:
         raise Beyond
     difference = one.double - other.double

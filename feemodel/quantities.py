@@ -7,8 +7,7 @@ page "quantities" read the annotation; a unit is written nowhere else.
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, get_args
 
-from feemodel.checks import real, whole
-from feemodel.exact import require
+from feemodel.checks import real, require, whole
 
 #: A Python int, an array of integers, a Series or a DataArray. `Real` is the same of doubles.
 Whole: TypeAlias = Any

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from feemodel.checks import choice, flag
+from feemodel.checks import choice, instance
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import CallObject, EstimateOption, Quantity, StateOverride
 from feemodel.estimates.prices import Prices
@@ -109,7 +109,8 @@ class Measuring:
     """
 
     def __init__(self, codec: str | Codec = "zstd", form: str = "sender_unsigned", packed: bool = False) -> None:
-        self.codec, self.form, self.packed = get_codec(codec), choice("form", form, FORMS), flag("packed", packed)
+        self.codec, self.form = get_codec(codec), choice("form", form, FORMS)
+        self.packed = instance("packed", packed, bool)
 
     def priced(self, call: Transaction, gas: Gas, *, form: Form, margin: float) -> RollupEstimate:
         """Return the estimate of a call whose gas limit is known; its priority fee is multiplied by `margin`."""
@@ -122,10 +123,7 @@ class Measuring:
             measured = (call.from_address or ZERO_ADDRESS) + measured
         size = self.codec.size(measured)
         size = int(packed_size(size)) if self.packed else size
-        return RollupEstimate(
-            gas_limit=gas.limit, base_fee=form.base_fee, priority_fee=form.fee(size, gas.limit, margin),
-            compressed_size=size,
-        )  # fmt: skip
+        return RollupEstimate(gas.limit, form.base_fee, form.fee(size, gas.limit, margin), size)
 
 
 class Estimates:

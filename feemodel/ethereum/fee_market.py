@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import UINT64_MAX, flag, instance, sequence, text, whole_scalar
+from feemodel.checks import UINT64_MAX, instance, require, sequence, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.exact import Exact, exact, maximum, require, some, where
+from feemodel.exact import Exact, exact, maximum, some, where
 from feemodel.formula import formula
 from feemodel.quantities import (
     BaseFee,
@@ -78,8 +78,8 @@ class BlobRules:
     source: str
 
     def __post_init__(self) -> None:
-        text("name", self.name)
-        flag("reserve", self.reserve)
+        instance("name", self.name, str)
+        instance("reserve", self.reserve, bool)
         for field in ("timestamp", "target", "maximum", "update_fraction"):
             whole_scalar(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
         if self.maximum < self.target:

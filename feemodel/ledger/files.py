@@ -30,7 +30,7 @@ from typing import Any
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import UINT256_MAX, flag
+from feemodel.checks import UINT256_MAX, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import (
@@ -203,7 +203,7 @@ def _account(text: str, change: Any) -> AccountChange:
         before=_fields(f"{text} before", change.get("before")),
         after=_fields(f"{text} after", change.get("after")),
         same="before" not in change,
-        cleared=flag(f"{text} cleared", change.get("cleared", False)),
+        cleared=instance(f"{text} cleared", change.get("cleared", False), bool),
         code=from_hex(change["code"], f"{text} code") if "code" in change else None,
         storage=_slots(f"{text} storage", change.get("storage", {})),
     )

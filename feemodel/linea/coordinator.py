@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel.checks import above_zero, real, real_scalar, whole_scalar
+from feemodel.checks import above_zero, real, real_scalar, require, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.exact import double, maximum, minimum, require, truncated
+from feemodel.exact import double, maximum, minimum, truncated
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import (

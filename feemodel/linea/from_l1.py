@@ -4,7 +4,7 @@ from __future__ import annotations  # so that `help` shows the names of quantiti
 
 import sys
 
-from feemodel.exact import require
+from feemodel.checks import require
 from feemodel.formula import compiled, formula
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import whole_scalar
-from feemodel.exact import double, long, maximum, require, truncated_decimal
+from feemodel.checks import require, whole_scalar
+from feemodel.exact import double, long, maximum, truncated_decimal
 from feemodel.formula import compiled, formula
 from feemodel.linea.parameters import NODE, VERIFICATION
 from feemodel.quantities import (

@@ -30,9 +30,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, UINT64_MAX, choice, flag, instance, mapping, sequence, whole, whole_scalar
+from feemodel.checks import INT64_MAX, UINT64_MAX, choice, instance, mapping, require, sequence, whole, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.exact import maximum, minimum, require, where
+from feemodel.exact import maximum, minimum, where
 from feemodel.formula import formula
 from feemodel.quantities import BaseFee, Gas, GasPerSecond, Quantity, Seconds, Whole
 from feemodel.rollups.arbitrum import BIPS, version
@@ -321,7 +321,7 @@ def change_multi_gas_backlog(
     30
     """
     amounts, constraint = _by_kind("amounts", amounts), instance("constraint", constraint, MultiGasConstraint)
-    shrinks = flag("shrink", shrink)
+    shrinks = instance("shrink", shrink, bool)
     changed = whole_scalar("backlog", backlog, unit="gas")
     for kind in RESOURCE_KINDS:
         product = _saturated_product(

@@ -30,8 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import EMPTY, choice, mapping, whole_scalar
-from feemodel.checks import text as checked_text
+from feemodel.checks import EMPTY, choice, instance, mapping, whole_scalar
 from feemodel.errors import InvalidInput, UnknownParameter
 
 FOLDER = Path(__file__).with_name("chains")
@@ -403,7 +402,7 @@ def parse_parameter(name: str, text: str) -> Value:
     kind = schema()[choice("parameter", name, schema())]["type"]
     read: Mapping[str, Callable[[str], Any]] = {"integer": int, "number": float, "text": str, "flag": FLAGS.__getitem__}
     try:
-        value = read[kind](checked_text("value", text))
+        value = read[kind](instance("value", text, str))
     except (ValueError, KeyError):
         raise InvalidInput(name, f"expected {'an' if kind == 'integer' else 'a'} {kind}", text) from None
     return check_parameter(name, value)

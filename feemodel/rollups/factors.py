@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from feemodel.checks import UINT64_MAX, instance
+from feemodel.checks import UINT64_MAX, instance, require
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.exact import double, minimum, require, truncated
+from feemodel.exact import double, minimum, truncated
 from feemodel.formula import computed
 from feemodel.quantities import BaseFee, Quantity, Whole, quantity_of
 from feemodel.rollups.chains import Parameters

@@ -1,8 +1,8 @@
 """Linea's rule: the formulas of `feemodel.linea` at the variable cost that Linea's coordinator would publish."""
 
-from feemodel.checks import instance
+from feemodel.checks import instance, require
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, ELASTICITY, base_fee_bound
-from feemodel.exact import double, long, require
+from feemodel.exact import double, long
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.quantities import Whole

@@ -14,14 +14,9 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from feemodel.checks import (
-    instance,
-    mapping,
-    sequence,
-    whole_scalar,
-)
+from feemodel.checks import instance, mapping, require, sequence, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.exact import maximum, minimum, require, where
+from feemodel.exact import maximum, minimum, where
 from feemodel.formula import formula
 from feemodel.quantities import (
     BaseFee,

@@ -5,9 +5,9 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 
 from typing import Annotated
 
-from feemodel.checks import instance
+from feemodel.checks import instance, require
 from feemodel.ethereum.fee_market import moved_base_fee
-from feemodel.exact import maximum, minimum, require
+from feemodel.exact import maximum, minimum
 from feemodel.formula import formula
 from feemodel.quantities import BaseFee, Gas, GasUsed, Quantity, Seconds, Whole
 from feemodel.rollups.chains import Parameters

@@ -18,11 +18,11 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from feemodel.checks import UINT64_MAX, check_fields, choice, flag, instance, whole_scalar
+from feemodel.checks import UINT64_MAX, check_fields, choice, instance, require, whole_scalar
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.fee_market import excess_behind as excess_behind
-from feemodel.exact import double, maximum, minimum, require, truncated
+from feemodel.exact import double, maximum, minimum, truncated
 from feemodel.formula import formula
 from feemodel.quantities import (
     BlobBaseFee,
@@ -110,7 +110,7 @@ def batch_fee_input(
     gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
     pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
     fair_gas, fair_pubdata = model.minimal_l2_gas_price + gas_overhead, pubdata_price + pubdata_overhead
-    if flag("clip", clip):
+    if instance("clip", clip, bool):
         fair_gas, fair_pubdata = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE), minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple
 
-from feemodel.checks import UINT256_MAX, choice, flag, instance, whole_scalar
+from feemodel.checks import UINT256_MAX, choice, instance, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum
 from feemodel.formula import formula
@@ -103,7 +103,7 @@ def block_prices(
     base_fee = _overridden("base_fee_override", base_fee_override, base_fee)
 
     price = math.ceil(whole_scalar("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
-    if flag("blobs", blobs):
+    if instance("blobs", blobs, bool):
         ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
         price = blob_pubdata_price.core(price, native_price=native, fill_ratio=ratio)
     if previous is not None:

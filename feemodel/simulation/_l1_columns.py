@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, check_table, choice, raise_first, real
+from feemodel.checks import RealArray, check_table, choice, real, require
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import SCALES, implausible
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
@@ -64,8 +64,8 @@ def l1_columns(table: Any, unit: str | None = None) -> L1Columns:
     fees = {name: _column(name, known[name]) for name in ("base_fee", *RATIOS, TIP) if name in known}
     fees |= {name: in_wei(fees[name], scale) for name in ("base_fee", TIP) if name in fees}
     for name in RATIOS:
-        if name in fees and (above := fees[name] > 1.0).any():
-            raise_first(name, "expected at most 1, a share of the limit", fees[name], above)
+        if name in fees:
+            require(name, "expected at most 1, a share of the limit", fees[name], fees[name] <= 1.0)
     seconds, timed = _seconds(known)
     if any(len(values) != len(seconds) for values in fees.values()):
         raise InvalidInput("table", "expected columns of equal length", {name: len(v) for name, v in fees.items()})
@@ -140,8 +140,7 @@ def _blob_base_fee(known: Mapping[str, Any], seconds: RealArray, scale: int) -> 
     if "blob_base_fee" in known:
         return in_wei(_column("blob_base_fee", known["blob_base_fee"]), scale)
     excess = _column("excess_blob_gas", known["excess_blob_gas"])
-    if (fractions := excess % 1.0 != 0.0).any():
-        raise_first("excess_blob_gas", "expected whole numbers", excess, fractions)
+    require("excess_blob_gas", "expected whole numbers", excess, excess % 1.0 == 0.0)
     return np.asarray(blob_base_fee(excess.astype(np.int64), seconds.astype(np.int64)), np.float64)
 
 
@@ -152,14 +151,13 @@ def _usage(known: Mapping[str, Any], seconds: RealArray, fees: Mapping[str, Real
         used, limit = (_column(name, known[name]) for name in ("gas_used", "gas_limit"))
         if used.shape != limit.shape:
             raise InvalidInput("gas_used, gas_limit", "expected columns of equal length", (len(used), len(limit)))
-        if not (good := (limit > 0) & (used <= limit)).all():
-            raise_first("gas_used", "expected at most the gas limit, and a gas limit above 0", used, ~good)
+        reason = "expected at most the gas limit, and a gas limit above 0"
+        require("gas_used", reason, used, (limit > 0) & (used <= limit))
         ratios["gas_used_ratio"] = used / limit
     if "blob_gas_used_ratio" not in fees and "blob_gas_used" in known and seconds[0] >= MAINNET.rows[0].timestamp:
         maximum = MAINNET.parameters(exact(seconds.astype(np.int64))).maximum.word
         blob_gas = _column("blob_gas_used", known["blob_gas_used"])
-        if (above := blob_gas > maximum).any():
-            raise_first("blob_gas_used", "expected at most the blob gas of a full block", blob_gas, above)
+        require("blob_gas_used", "expected at most the blob gas of a full block", blob_gas, blob_gas <= maximum)
         ratios["blob_gas_used_ratio"] = blob_gas / maximum
     return ratios
 
@@ -180,8 +178,8 @@ def _column(name: str, values: Any) -> RealArray:
     array = real(name, doubles, unit=UNITS.get(name, "gas"))
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
         raise InvalidInput(name, "expected a column of numbers", values)
-    if name in FEES and array.min() == 0.0:  # a fee of 0 is not possible on L1
-        raise_first(name, "expected fees above 0", array, array == 0.0)
+    if name in FEES:  # a fee of 0 is not possible on L1
+        require(name, "expected fees above 0", array, array > 0.0)
     return array
 
 
@@ -200,11 +198,10 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
         raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
     if name == "slot":
         seconds = seconds * SLOT
-    if (outside := ~(np.abs(seconds) <= LATEST_SECOND)).any():
-        reason = f"expected seconds since 1970, at most {LATEST_SECOND:,} (not milliseconds)"
-        raise_first(name, reason, seconds, outside)
+    reason = f"expected seconds since 1970, at most {LATEST_SECOND:,} (not milliseconds)"
+    require(name, reason, seconds, np.abs(seconds) <= LATEST_SECOND)
     if (falls := np.append(False, np.diff(seconds) <= 0)).any():
         previous = seconds[np.argmax(falls) - 1]
         reason = f"expected increasing times without duplicates; the previous row is at {previous:.12g}"
-        raise_first(name, reason, seconds, falls)
+        require(name, reason, seconds, ~falls)
     return seconds, name != "slot"

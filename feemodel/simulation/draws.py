@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import raise_first, real_scalar, whole, whole_scalar
+from feemodel.checks import real_scalar, require, whole, whole_scalar
 from feemodel.errors import InvalidInput
 
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
@@ -109,8 +109,8 @@ def _finite_numbers(name: str, within: Any, make: Callable[[], Any], count: int)
     if column.shape != (count,) or column.dtype.kind not in "iuf":
         reason = f"expected a distribution of scalars, not of {column.dtype} arrays of shape {column.shape}"
         raise InvalidInput(name, reason, described(within))
-    if column.dtype.kind == "f" and not (finite := np.isfinite(column)).all():
-        raise_first(name, f"expected a distribution of finite numbers, not {described(within)}", column, ~finite)
+    reason = f"expected a distribution of finite numbers, not {described(within)}"
+    require(name, reason, column, column.dtype.kind != "f" or np.isfinite(column))
     # SciPy returns quantiles as doubles, even for a discrete distribution.
     discrete = column.dtype.kind == "f" and hasattr(getattr(within, "dist", None), "pmf")
     if discrete and (np.rint(column) == column).all() and (np.abs(column) < LARGEST_EXACT).all():

@@ -22,10 +22,9 @@ from feemodel.checks import (
     choice,
     instance,
     mapping,
-    raise_first,
     real,
     real_scalar,
-    text,
+    require,
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
@@ -232,11 +231,11 @@ def check_scenario(name: str, found: Any) -> None:
             reason = "expected the dimensions path and step, in this order"
             raise InvalidInput(f"{name}.{column}", reason, found[column].dims)
         values = np.asarray(real(f"{name}.{column}", found[column].to_numpy()))
-        if column in FEES and not values.all():
-            raise_first(f"{name}.{column}", "expected fees above 0", values, values == 0.0)
+        if column in FEES:
+            require(f"{name}.{column}", "expected fees above 0", values, values > 0.0)
         if column not in RATIOS and found.attrs.get(FEES_UNIT) != "wei":
             check_unit(f"{name}.{column}", column, values)
-    text(f"{name}.source", found.attrs["source"])
+    instance(f"{name}.source", found.attrs["source"], str)
     if not all(found.sizes.values()):
         raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
     _checked_starts(name, found)
@@ -280,9 +279,7 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
     elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
-    falls = np.diff(elapsed) <= 0
-    if falls.any():
-        raise_first(f"{name}.elapsed", "expected increasing times, one per step", elapsed[1:], falls)
+    require(f"{name}.elapsed", "expected increasing times, one per step", elapsed[1:], np.diff(elapsed) > 0)
     return elapsed
 
 

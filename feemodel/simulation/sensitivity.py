@@ -7,7 +7,7 @@ import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from feemodel.checks import check_limit, raise_first, share, whole_scalar
+from feemodel.checks import check_limit, require, share, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, split_ranges, stream_of
@@ -114,8 +114,7 @@ def _estimates(
     from scipy.stats import bootstrap
 
     results = values.astype(np.float64)
-    if not (finite := np.isfinite(results)).all():
-        raise_first(name, "expected finite results everywhere", results, ~finite)
+    require(name, "expected finite results everywhere", results, np.isfinite(results))
     if results[: 2 * rows].min() == results[: 2 * rows].max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(results[0]))
     results -= results[: 2 * rows].mean()  # makes the estimates more accurate

@@ -11,8 +11,8 @@ from feemodel.checks import (
     check_fields,
     check_indexes,
     check_plausible,
+    instance,
     real_scalar,
-    text,
     whole,
 )
 from feemodel.errors import InvalidInput
@@ -47,7 +47,7 @@ class Workload:
     __hash__ = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        text("name", self.name)
+        instance("name", self.name, str)
         check_indexes({name: getattr(self, name) for name in ("compressed_size", "gas", "timestamp", "calldata")})
         for name, unit in (
             ("compressed_size", "bytes"),

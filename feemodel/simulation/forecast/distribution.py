@@ -12,8 +12,8 @@ from feemodel.checks import (
     WholeArray,
     choice,
     instance,
-    raise_first,
     real_scalar,
+    require,
     sequence,
     whole_scalar,
 )
@@ -184,8 +184,8 @@ def history_of(l1: Any) -> History:
     seconds = times.astype("datetime64[ns]").astype(np.int64) / 1e9
     columns = {name: found[name].to_numpy()[0].astype(np.float64) for name in (*FEES, "tip") if name in found}
     for name in FEES:
-        if (outside := (columns[name] < 1.0) | (columns[name] > LARGEST_FEE)).any():
-            raise_first(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], outside)
+        inside = (columns[name] >= 1.0) & (columns[name] <= LARGEST_FEE)
+        require(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], inside)
     recent = seconds > seconds[-1] - DAY * BIN
     assumed = [str(found.attrs["assumed"])] if found.attrs.get("assumed", "nothing") != "nothing" else []
     if len(seconds) > 1 and (apart := float(np.median(np.diff(seconds)))) > BIN:
