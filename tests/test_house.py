@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_706,
+    "cli": 2_579,
     "estimates": 676,
     "ethereum": 1_989,
     "execution": 1_693,
@@ -58,8 +58,8 @@ CEILINGS = {
     "simulation": 6_489,
     "sizes": 800,
     "top level": 1_589,
-    "package": 30_424,
-    "tests": 36_916,
+    "package": 30_297,
+    "tests": 36_914,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 197,

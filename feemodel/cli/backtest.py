@@ -4,18 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import DATASETS, Answer
-from feemodel.cli.parameters import (
-    FLAT,
-    HOUR,
-    ArrivalRate,
-    Columns,
-    Seed,
-    Sizing,
-    number,
-    real,
-    text,
-    whole,
-)
+from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Columns, Seed, Sizing, number, real, text, whole
 from feemodel.cli.paths import Scenario, result
 from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
@@ -64,10 +53,8 @@ class Traffic:
         workload = shipped_workload()
         if self.transactions is not None:
             workload = read_workload(self.transactions, sizing.read(), self.columns, packed=sizing.packed)
-        return history, {
-            "workload": workload, "rule": rule, "posting": posting, "arrival_rate": self.arrival_rate,
-            "rng": self.seed,
-        }  # fmt: skip
+        made = {"workload": workload, "rule": rule, "posting": posting, "rng": self.seed}
+        return history, made | {"arrival_rate": self.arrival_rate}
 
 
 @verb(out=DATASETS, what="every day of every path")
@@ -84,6 +71,7 @@ def command(
     fees = scenario.l1_fees(history, traffic.seed)
     found = backtest(l1_fees=fees, **made, record=0, progress=True)
     daily = found[[name for name in found.data_vars if found[name].dims == ("path", "day")]]
-    paths, hours, count = found.sizes["path"], duration(fees) / HOUR, int(found["transactions"].sum())
-    title = f"{count:,} transactions on {paths:,} path{'s' * (paths > 1)} of {hours:,.6g} h"
-    return result(found, title, {"paths": paths, "hours": hours, "transactions": count}, file=daily)
+    data = {"hours": duration(fees) / HOUR, "paths": found.sizes["path"]}
+    data["transactions"] = int(found["transactions"].sum())
+    title = "{transactions:,} transactions, paths: {paths:,}, hours: {hours:,.6g}".format(**data)
+    return result(found, title, data, file=daily)

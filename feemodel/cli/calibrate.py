@@ -43,13 +43,10 @@ def command(
     curve = found.loss_curve().to_dataframe().reset_index().to_dict("records")
     data = {name: value for name, value in found._asdict().items() if name != "break_even"}
     data |= {"vary": vary, "l1_fees": source, "hours": hours, "loss_curve": curve}
-    times = Demand(rate=made["arrival_rate"]).resampling
-    notes = [found.reason[0].upper() + found.reason[1:] + "."] if found.reason else []
-    notes += [f"L1 fees: {source}.", f"{times[0].upper()}{times[1:]}."]
-    row = {
-        "margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
-        "paths with a loss": found.losing,
-    }  # fmt: skip
+    said = [found.reason, f"L1 fees: {source}", Demand(rate=made["arrival_rate"]).resampling]
+    notes = [f"{words[0].upper()}{words[1:]}." for words in said if words]
+    row = {"margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
+           "paths with a loss": found.losing}  # fmt: skip
     title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
     title = f"Assumed: {_assumed(made, scenario)}.\n{title}"
     return Answer(data, [Table(title, [row])], notes, file=curve, code=0 if found.margin is not None else 1)

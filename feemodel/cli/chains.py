@@ -9,7 +9,7 @@ from feemodel.cli.verb import verb
 if TYPE_CHECKING:
     from feemodel.rollups.chains import Chain
 
-ROW = ("since", "assumed", "unknown", "keeps", "source", "checked", "note")  # fields of a row, except its values
+LISTS = ("assumed", "unknown", "keeps")  # fields of a row that name parameters
 
 
 @verb(out=TABLES)
@@ -27,13 +27,13 @@ def command(
     if chain is not None:
         check_known("chain", chain, list(known))
         return _timeline(known[chain])
-    found = [(one, one.at()) for one in known.values()]
-    rows: list[dict[str, Any]] = [
-        {"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token, "since": parameters.since,
-         "unknown": [name for name in parameters.entries if not parameters.is_known(name)]}
-        for one, parameters in found
-    ]  # fmt: skip
-    shown = [row | {"since": row["since"][:10], "unknown": len(row["unknown"]) or None} for row in rows]
+    rows: list[dict[str, Any]] = []
+    for one in known.values():
+        parameters = one.at()
+        unknown = [name for name in parameters.entries if not parameters.is_known(name)]
+        rows.append({"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token,
+                     "since": parameters.since[:10], "unknown": unknown})  # fmt: skip
+    shown = [row | {"unknown": len(row["unknown"]) or None} for row in rows]
     file = [row | {"unknown": ", ".join(row["unknown"])} for row in rows]
     return Answer(rows, [Table(f"{len(rows)} chains", shown)], file=file)
 
@@ -41,28 +41,21 @@ def command(
 def _timeline(chain: "Chain") -> Answer:
     from feemodel.rollups.chains import shown
 
-    parameters = chain.at()
-    rows = [{name: getattr(row, name) for name in ROW} | {"values": dict(row.values)} for row in chain.rows]
-    now = {
-        name: {"value": one.value, "status": one.status, "since": one.since, "confirmed": one.confirmed}
-        for name, one in parameters.entries.items()
-    }
-    data = {"chain": chain.name, "id": chain.chain_id, "family": chain.family, "token": chain.token,
-            "note": chain.note, "rows": rows, "now": now}  # fmt: skip
+    fields = ("value", "status", "since", "confirmed")
+    now = {name: {field: getattr(one, field) for field in fields} for name, one in chain.at().entries.items()}
     newest = [
         {"parameter": name, "value": shown(one.value) if one.last is None else f"before: {shown(one.last.value)}",
          "status": one.status, "since": one.since[:10], "confirmed": one.confirmed[:10]}
-        for name, one in parameters.entries.items()
+        for name, one in chain.at().entries.items()
     ]  # fmt: skip
-    history = []
+    rows, history = [], []
     for row in chain.rows:
-        values = ", ".join(f"{name} {shown(value)}" for name, value in row.values.items())
-        marks = [f"{name}: {', '.join(getattr(row, name))}" for name in ROW[1:4] if getattr(row, name)]
+        named = {name: list(getattr(row, name)) for name in LISTS if getattr(row, name)}
+        rows.append({"since": row.since, "values": dict(row.values), "source": row.source, "note": row.note, **named})
+        values = [f"{name} {shown(value)}" for name, value in row.values.items()]
+        lists = [f"{name}: {', '.join(parameters)}" for name, parameters in named.items()]
         source = [f"{row.source}, checked on {row.checked}", *([row.note] if row.note else [])]
-        text = f"{'; '.join([values, *marks])}\n{'; '.join(source)}"
-        history.append({"since": row.since, "values, and their source": text})
-    tables = [
-        Table(f"{chain.name} after its last row, in {chain.token}", newest),
-        Table("Every row", history),
-    ]
-    return Answer(data, tables, [chain.note] if chain.note else [])
+        words = "; ".join([*filter(None, [", ".join(values)]), *lists])
+        history.append({"since": row.since, "values, and their source": f"{words}\n{'; '.join(source)}"})
+    tables = [Table(f"{chain.name} after its last row, in {chain.token}", newest), Table("Every row", history)]
+    return Answer({"chain": chain.name, "now": now, "rows": rows}, tables, [chain.note] if chain.note else [])

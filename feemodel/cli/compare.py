@@ -2,21 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import (
-    FLAT,
-    Columns,
-    Date,
-    Gas,
-    L1Fees,
-    Settings,
-    Sizing,
-    Subject,
-    given_parameters,
-    text,
-)
+from feemodel.cli.parameters import FLAT, Columns, Date, Gas, L1Fees, Settings, Sizing, Subject, given_parameters, text
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -56,24 +45,18 @@ class Chains:
         from feemodel.rollups.rules import rules_at
         from feemodel.rollups.tables import MEASURED
 
-        own = {} if self.chains is None else read_chains(self.chains)
-        given = given_parameters(self.set)
-        names = None if self.only is None else self.only.split(",")
-        for chain in given:
-            if names is not None and chain not in names:
-                raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{chain}.…")
-        rules: list[Rule] = []
-        found, errors = rules_at(self.at, only=names, chains={**CHAINS, **own}, parameters=given)
-        without: Without = dict(errors)
-        for one in found:
-            if missing := [column for column in one.columns if column not in MEASURED]:
-                without[one.name] = f"the rule needs {' and '.join(missing)}"
-            else:
-                rules.append(one)
+        known = CHAINS if self.chains is None else {**CHAINS, **read_chains(self.chains)}
+        given, names = given_parameters(self.set), None if self.only is None else self.only.split(",")
+        if names is not None and (others := given.keys() - names):
+            raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{min(others)}.…")
+        found, errors = rules_at(self.at, only=names, chains=known, parameters=given)
+        missing = {one.name: [column for column in one.columns if column not in MEASURED] for one in found}
+        rules = [one for one in found if not missing[one.name]]
         if not rules:
             reason = "expected at least one rule that needs only the sizes and the gas of transactions"
             raise InvalidInput("only", reason, self.only)
-        return rules, without
+        needs = {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
+        return rules, {**errors, **needs}
 
 
 @verb(out=TABLES, figure=True)
@@ -109,19 +92,12 @@ def command(
     rows = sorted(rows, key=lambda row: (row.total_eth is None, row.total_eth))
     said += [f"{one.name}: {remark}" for one in rules for remark in one.remarks]
     data = {
-        "at": chains.at,
-        "without": {name: str(why) for name, why in without.items()},
-        "transactions": len(transactions),
-        "gas": int(table["gas"].sum()),
-        "signedBytes": int(table["length"].sum()),
-        "l1BaseFeeWei": base_fee,
-        "blobBaseFeeWei": blob_base_fee,
-        "l1Fees": dated,
-        "rules": [row._asdict() for row in rows],
-        "said": said,
-    }
+        "transactions": len(transactions), "gas": int(table["gas"].sum()), "signedBytes": int(table["length"].sum()),
+        "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "rules": [row._asdict() for row in rows],
+        "without": {name: str(why) for name, why in without.items()}, "said": [dated, *said],
+    }  # fmt: skip
+    title = "{transactions:,} transactions, {signedBytes:,} bytes, {gas:,} gas; fees in gwei".format(**data)
     names = [one.name for one in rules]
-    title = f"{data['transactions']:,} transactions, {data['signedBytes']:,} bytes, {data['gas']:,} gas; fees in gwei"
     reference = f"of {'linea' if 'linea' in names else names[0]}"
     shown = [
         {**fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
@@ -129,10 +105,8 @@ def command(
         for row in rows
     ]  # fmt: skip
     return Answer(
-        data, [Table(title, shown)],
-        [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said],
-        file=data["rules"], figure=lambda figure: _draw(figure, rows, data),
-        size=(9, 1.2 + 0.38 * len(rows)),
+        data, [Table(title, shown)], [dated, *folded(without), *said], file=data["rules"],
+        figure=lambda figure: _draw(figure, rows, dated), size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
 
 
@@ -141,11 +115,6 @@ def fee_cells(row: "ComparisonRow") -> dict[str, str]:
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
     fees = {"total": row.total, "L1 part": row.l1_fee, "L2 part": row.l2_fee}
     return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
-
-
-def l1_sentence(base_fee: float, blob_base_fee: float, dated: str) -> str:
-    """Return the L1 fees of a result, and where they are from."""
-    return f"L1 base fee {base_fee / WEI_PER_GWEI:g} gwei, blob base fee {blob_base_fee / WEI_PER_GWEI:g} gwei. {dated}"
 
 
 def folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
@@ -192,15 +161,12 @@ def _file(path: str, columns: Sequence[str], gas: int | None, *, set_code: bool)
     return transactions, used, said
 
 
-def _draw(figure: "Figure", rows: "list[ComparisonRow]", data: dict[str, Any]) -> None:
+def _draw(figure: "Figure", rows: "list[ComparisonRow]", dated: str) -> None:
     from feemodel.plots import plot_comparison
 
-    def in_eth(row: "ComparisonRow") -> tuple[str, float, float]:
-        share = (row.total_eth or 0) / row.total if row.total else 0
-        return row.rule, row.l1_fee * share, row.l2_fee * share
-
-    shown = [in_eth(row) for row in rows if row.total_eth is not None]
+    priced = [(row, row.total_eth / (row.total or 1)) for row in rows if row.total_eth is not None]
+    shown = [(row.rule, row.l1_fee * price, row.l2_fee * price) for row, price in priced]
     plot_comparison(shown, figure.subplots())
     totals = [(l1 + l2) / WEI_PER_GWEI for _, l1, l2 in shown]
     figure.suptitle(f"The same transactions pay {min(totals):,.3g} to {max(totals):,.5g} gwei")
-    figure.supxlabel(l1_sentence(data["l1BaseFeeWei"], data["blobBaseFeeWei"], data["l1Fees"]), x=1, ha="right")
+    figure.supxlabel(dated, x=1, ha="right")

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from feemodel.cli.compare import l1_sentence
 from feemodel.cli.output import TABLES, Answer, Table
+from feemodel.cli.parameters import l1_sentence
 from feemodel.cli.subjects import shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI

@@ -5,9 +5,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from feemodel import ledger
 from feemodel.cli import STDIN
@@ -23,9 +22,6 @@ from feemodel.io.files import contents, parse_json, reading
 from feemodel.ledger.files import genesis_chain_id
 from feemodel.ledger.follow import follow, import_blocks
 from feemodel.progress import reporting
-
-if TYPE_CHECKING:
-    from feemodel.ledger.blocks import BlockChanges
 
 
 @verb()
@@ -58,10 +54,12 @@ def command(
         raise InvalidInput("--node", "expected either this or --blocks", node)
     path = Path(store)
     changes = iter(()) if blocks is None else ledger.read_blocks("-" if blocks == STDIN else blocks)
-    if not path.exists():
-        _create(path, changes, genesis, hashing=hashing, final=final)
-    elif genesis is not None:
-        raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", genesis)
+    if genesis is not None:
+        if path.exists():
+            raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", genesis)
+        _create(path, genesis, hashing=hashing, final=final)
+    elif not path.exists():
+        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a block that is not completely imported is rolled back
     with ledger.Store(path, hashing=hashing, create=False) as opened, reporting(True, None, "blocks") as report:
@@ -76,24 +74,15 @@ def command(
         return described(opened, path)
 
 
-def _create(
-    path: Path, blocks: "Iterator[BlockChanges]", genesis: str | None, *, hashing: str | None, final: bool
-) -> None:
-    """Create a ledger with its first block. The file becomes visible only after it is complete."""
-    first = None if genesis is not None else next(blocks, None)
-    if genesis is None and first is None:
-        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
+def _create(path: Path, genesis: str, *, hashing: str | None, final: bool) -> None:
+    """Create a ledger with its genesis block. The file becomes visible only after it is complete."""
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         part = Path(folder) / path.name
-        with ledger.Store(part, hashing=hashing) as store:
-            if genesis is not None:
-                with reading(genesis):
-                    document = parse_json(contents(genesis))
-                    ledger.import_genesis(store, ledger.parse_genesis(document), final=final)
-                    if (chain_id := genesis_chain_id(document)) is not None:
-                        store.set_chain_id(chain_id)
-            elif first is not None:
-                ledger.import_block(store, first, final=final)
+        with ledger.Store(part, hashing=hashing) as store, reading(genesis):
+            document = parse_json(contents(genesis))
+            ledger.import_genesis(store, ledger.parse_genesis(document), final=final)
+            if (chain_id := genesis_chain_id(document)) is not None:
+                store.set_chain_id(chain_id)
         os.link(part, path)  # an error if another process has created the file
 
 

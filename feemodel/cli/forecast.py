@@ -40,16 +40,13 @@ def command(
     tables: list[Table] = []
     horizons: dict[str, dict[str, dict[str, float]]] = {}
     for name, (key, meaning, unit, scale) in VARIABLES.items():
-        table = Table(f"{meaning} [{unit}]", [])
+        tables.append(Table(f"{meaning} [{unit}]", []))
         for row in found[name]:
-            ahead, values = _length(float(row.horizon)), row.to_numpy()
-            horizons.setdefault(ahead, {})[key] = dict(zip(levels, values.tolist(), strict=True))
-            table.rows.append({"ahead": ahead, **dict(zip(levels, (values / scale).tolist(), strict=True))})
-        tables.append(table)
+            ahead, values = _length(float(row.horizon)), dict(zip(levels, row.to_numpy().tolist(), strict=True))
+            horizons.setdefault(ahead, {})[key] = values
+            tables[-1].rows.append({"ahead": ahead} | {level: value / scale for level, value in values.items()})
     data = {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
-    notes = [f"Method: {found.attrs['method']}. Newest row: {found.attrs['origin']}."]
-    if found.attrs["assumed"] != "nothing":
-        notes.append(f"Assumed: {found.attrs['assumed']}.")
+    notes = ["Method: {method}. Newest row: {origin}. Assumed: {assumed}.".format(**found.attrs)]
 
     def draw(figure: "Figure") -> None:
         from feemodel.plots import plot_fee_fan

@@ -10,15 +10,15 @@ from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import Address, Slots, Store, one_of, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import from_typed, to_quantity
+from feemodel.ethereum._quantities import from_typed, to_hex, to_quantity
 from feemodel.ledger.database import file_size
 from feemodel.ledger.maintenance import back_up, verify
 from feemodel.ledger.proof import final_block
 from feemodel.ledger.scheme import FIRST_FREE
 from feemodel.ledger.store import FORMAT
+from feemodel.progress import reporting
 
 ACTIONS = ("info", "verify", "backup")
-LABELS = {"keccakCodeHash": "codeHash"}  # in a table, beside 66 characters of a hash
 
 
 @verb()
@@ -32,14 +32,15 @@ def command(
     """Operate a ledger: print its contents, check every row against its hashes, or copy it during an import."""
     if out is not None and action != "backup":
         raise InvalidInput("out", "expected only with backup", out)
-    if action == "verify":
-        return _verify(store)
-    if action == "info":
-        with ledger.Store(store, read_only=True) as opened:
-            return described(opened, Path(store))
-    if out is None:
+    if out is None and action == "backup":
         raise UsageError("--out: required with backup")
     with ledger.Store(store, read_only=True) as opened:
+        if action == "verify":
+            with reporting(True, None, "checking rows"):
+                rows = verify(opened)
+            return Answer({"store": store, "rows": rows}, notes=[f"{store}: {rows:,} rows, all match their hashes"])
+        if out is None:
+            return described(opened, Path(store))
         back_up(opened, out)
     with ledger.Store(out, read_only=True) as copied:
         return described(copied, Path(out))
@@ -47,32 +48,16 @@ def command(
 
 def described(store: "ledger.Store", path: Path) -> Answer:
     """Describe a ledger: its chain, blocks, accounts and size."""
-    head = store.head
-    answer = {
-        "store": str(path),
-        "format": FORMAT,
-        "hashing": store.scheme.name,
-        "chainId": store.chain_id,
-        "head": None if head is None else head.number,
-        "blockHash": None if head is None or head.hash is None else "0x" + head.hash.hex(),
-        "stateRoot": None if head is None else "0x" + head.root.hex(),
-        "finalized": store.finalized,
-        "accounts": 0 if head is None else store.accounts(head.number).next_free - FIRST_FREE,
-        "bytes": file_size(path),
-    }
+    answer: dict[str, Any] = {"store": str(path), "format": FORMAT, "hashing": store.scheme.name}
+    answer |= {"chainId": store.chain_id, "finalized": store.finalized, "bytes": file_size(path)}
+    if (head := store.head) is not None:
+        answer |= {"head": head.number, "blockHash": head.hash and to_hex(head.hash), "stateRoot": to_hex(head.root)}
+        answer["accounts"] = store.accounts(head.number).next_free - FIRST_FREE
     return Answer(answer, [_listed("", "field", answer)])
 
 
 def _listed(title: str, head: str, values: dict[str, Any]) -> Table:
     return Table(title, [{head: name, "value": "none" if value is None else value} for name, value in values.items()])
-
-
-def _verify(store: str) -> Answer:
-    from rich.console import Console
-
-    with ledger.Store(store, read_only=True) as opened, Console(stderr=True).status("rows") as status:
-        rows = verify(opened, lambda table, rows: status.update(f"{table} {rows:,}"))
-    return Answer({"store": store, "rows": rows}, notes=[f"{store}: {rows:,} rows, all match their hashes"])
 
 
 @verb(out=(".json",), what="the proof")
@@ -93,9 +78,8 @@ def prove(
     if file is None:
         print_json(proof)
         return 0
-    root = "0x" + proven.root.hex()
-    data = {"file": str(file), "block": proven.number, "stateRoot": root}
-    said = f"{file}: block {proven.number:,}, state root {root}"
+    data = {"file": str(file), "block": proven.number, "stateRoot": to_hex(proven.root)}
+    said = "{file}: block {block:,}, state root {stateRoot}".format(**data)
     return Answer(data, notes=[said], file=json.dumps(proof, indent=2).encode())
 
 
@@ -112,17 +96,11 @@ def check_proof(
     proven = ledger.check_proof(ledger.read_proof(proof), root=root, address=address, storage_keys=slot or None)
     account, found = proven.account, None
     if account is not None:
-        found = {
-            "nonce": account.nonce,
-            "balance": account.balance,
-            "storageRoot": "0x" + account.storage_root.hex(),
-            "keccakCodeHash": "0x" + account.keccak_code_hash.hex(),
-            "codeSize": account.code_size,
-        }
+        found = {"nonce": account.nonce, "balance": account.balance, "storageRoot": to_hex(account.storage_root),
+                 "codeHash": to_hex(account.keccak_code_hash), "codeSize": account.code_size}  # fmt: skip
     storage = {name: hex(value) for name, value in proven.storage.items()}
     title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
-    labelled = {LABELS.get(name, name): value for name, value in (found or {}).items()}
-    tables = [_listed(title, "account", labelled), _listed("", "slot", storage)]
+    tables = [_listed(title, "account", found or {}), _listed("", "slot", storage)]
     return Answer({"holds": True, "account": found, "storage": storage}, tables[: 1 + bool(storage)])
 
 

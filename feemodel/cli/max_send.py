@@ -47,16 +47,11 @@ def command(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
         at=at, parameters=given,
     )  # fmt: skip
-    held = found.held - found.l1_fee - found.operator_fee
     amounts = {
-        "largest value": found.max_value, "reserved for fees": found.held, "gas limit · max fee": held,
-        "data fee (L1 part)": found.l1_fee, "operator fee": found.operator_fee, "balance": balance,
+        "largest value": found.max_value or 0, "reserved for fees": found.held, "data fee (L1 part)": found.l1_fee,
+        "operator fee": found.operator_fee, "balance": balance,
     }  # fmt: skip
-    rows = [
-        {"part": name, "wei": wei, token: f"{wei / WEI_PER_ETH:.9f}"}
-        for name, wei in amounts.items()
-        if wei is not None
-    ]
+    rows = [{"part": name, "wei": wei, token: f"{wei / WEI_PER_ETH:.9f}"} for name, wei in amounts.items()]
     title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
     notes = ["No value can be sent: the balance does not cover the fees."] if found.max_value is None else []
     data = {"chain": chain, "token": token} | {camel(name): part for name, part in found._asdict().items()}

@@ -17,7 +17,7 @@ from cyclopts import Parameter, Token
 
 from feemodel import quantities
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import from_hex, from_typed
+from feemodel.ethereum._quantities import WEI_PER_GWEI, from_hex, from_typed
 from feemodel.ethereum._transaction import FORMS
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost
@@ -199,17 +199,25 @@ class L1Fees:
     blob_base_fee: Annotated[int | None, whole("blob base fee (default: the same)", "wei / gas")] = None
 
     def read(self, at: str | None = None) -> tuple[int, int, str]:
-        """Return the L1 base fee, the blob base fee [wei / gas], and a sentence that says where they are from."""
+        """Return the L1 base fee, the blob base fee [wei / gas], and sentences on them and their source."""
         from feemodel.io.shipped import MONTH, typical_l1_fees
         from feemodel.rollups.chains import timestamp
 
-        given = self.l1_base_fee, self.blob_base_fee
-        if given[0] is not None and given[1] is not None:
-            return given[0], given[1], "L1 fees: as given."
-        found = typical_l1_fees("at", None if at is None else timestamp("at", at))
-        base_fee, blob_base_fee = (other if fee is None else fee for fee, other in zip(given, found, strict=True))
-        when = f"the shipped month, {MONTH}" if at is None else at
-        return base_fee, blob_base_fee, f"L1 fees that are not given: median of {when}."
+        base_fee, blob_base_fee, source = self.l1_base_fee, self.blob_base_fee, "L1 fees: as given."
+        if base_fee is None or blob_base_fee is None:
+            typical = typical_l1_fees("at", None if at is None else timestamp("at", at))
+            base_fee = typical[0] if base_fee is None else base_fee
+            blob_base_fee = typical[1] if blob_base_fee is None else blob_base_fee
+            when = f"the shipped month, {MONTH}" if at is None else at
+            source = f"L1 fees that are not given: median of {when}."
+        return base_fee, blob_base_fee, l1_sentence(base_fee, blob_base_fee, source)
+
+
+def l1_sentence(base_fee: float, blob_base_fee: float, source: str) -> str:
+    """Return the L1 fees of a result, and where they are from."""
+    return (
+        f"L1 base fee {base_fee / WEI_PER_GWEI:g} gwei, blob base fee {blob_base_fee / WEI_PER_GWEI:g} gwei. {source}"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Paths of an experiment: L1 fees from a history, and the measures that `backtest` and `simulate` print."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +20,12 @@ MEASURES = (
 )  # fmt: skip
 #: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
 UNITS = {
-    "wei": ("ETH", WEI_PER_ETH, "Wei"),
-    "wei / byte": ("gwei / byte", WEI_PER_GWEI, "Wei"),
-    "s": ("h", HOUR, "Seconds"),
+    "wei": (" [ETH]", WEI_PER_ETH, "Wei"),
+    "wei / byte": (" [gwei / byte]", WEI_PER_GWEI, "Wei"),
+    "s": (" [h]", HOUR, "Seconds"),
 }
 LEVELS = {"p5": 0.05, "median": 0.5, "p95": 0.95}  # quantiles over paths
-NOTED = (
-    "workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted", "price",
-)  # fmt: skip
+NOTED = ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted", "price")
 
 
 @dataclass(frozen=True)
@@ -56,22 +55,16 @@ class Scenario(History):
 
 
 def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: Any) -> Answer:
-    """Return the measures of a result: each value, or the mean and quantiles over paths, and what they rest on.
-
-    Paths without a finite value are left out; without any value, the answer is `None`.
-    """
-    import numpy as np
-
+    """Return the measures of a result: each value, or the mean and quantiles over paths with a finite value."""
     heads = ["mean", *LEVELS] if found.sizes["path"] > 1 else ["value"]
     values, rows = {}, []
     for name in (name for name in MEASURES if name in found):
-        finite = found[name].to_numpy()
-        finite = finite[np.isfinite(finite)]
-        numbers = [float(finite.mean()), *np.quantile(finite, [*LEVELS.values()]).tolist()] if finite.size else []
-        each = {head: numbers[place] if numbers else None for place, head in enumerate(heads)}
+        finite = found[name].to_series().loc[lambda all: all.abs() < math.inf]
+        numbers = [finite.mean(), *finite.quantile([*LEVELS.values()])]
+        each = {head: float(number) if len(finite) else None for head, number in zip(heads, numbers, strict=False)}
         unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
         values[camel(name) + end] = each
-        label = name.replace("_", " ") + (f" [{unit}]" if unit else "")
+        label = name.replace("_", " ") + unit
         rows.append({"measure": label} | {head: value and value / size for head, value in each.items()})
     notes = [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
     return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, **more)

@@ -41,14 +41,14 @@ def command(
         for name, one in found.parameters.items()
     ]
     table = Table(f"Recommended for {found.family}, with 90 % intervals", rows)
-    posted, (lowest, highest) = found.submission, found.factor_interval
     low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
     # "at least", if the loss probability is still below the target when the paths end
     at_least = "at least " if found.valid_for >= 2.0 * found.hold else ""
     notes = [
-        f"Submission: {posted.execution_gas:,} gas, one blob, {posted.capacity:,} bytes, every {INTERVAL / 60:g} min.",
-        f"Factor on the chain's rule: {found.factor:.3f}, from {lowest:.3f} to {highest:.3f}."
-        f" Expected margin: {found.expected_margin:.1%}.",
+        f"Submission: {found.submission.execution_gas:,} gas, one blob, {found.submission.capacity:,} bytes, "
+        f"every {INTERVAL / 60:g} min.",
+        "Factor on the chain's rule: {:.3f}, from {:.3f} to {:.3f}.".format(found.factor, *found.factor_interval),
+        f"Expected margin: {found.expected_margin:.1%}. "
         f"Loss probability over {found.hold / HOUR:g} h: {found.loss_probability:.1%}.",
         f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.",
         f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",

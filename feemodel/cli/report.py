@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from feemodel.cli.compare import Chains, fee_cells, folded, l1_sentence
+from feemodel.cli.compare import Chains, fee_cells, folded
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, L1Fees, Sizing, text, whole
 from feemodel.cli.verb import verb
@@ -29,14 +29,13 @@ def command(
 
     rules, without = chains.read()
     read = [read_project(path) for path in paths]
-    uses = [use for one in read for use in one.uses]
-    said = [text for one in read for text in one.said]
+    uses, said = [use for one in read for use in one.uses], [text for one in read for text in one.said]
     base_fee, blob_base_fee, dated = l1.read(chains.at)
     rows: list[dict[str, Any]] = []
     tables = []
-    if uses:
-        sent, used = [use.transaction for use in uses], [use.gas_used for use in uses]
-        sizes = measured_sizes(sent, gas=used, linea_codec=sizing.read())
+    sizes = measured_sizes(
+        [use.transaction for use in uses], gas=[use.gas_used for use in uses], linea_codec=sizing.read()
+    )
     for place, use in enumerate(uses):
         row = {name: column[place : place + 1] for name, column in sizes.items()}
         carrying = [one for one in rules if use.transaction.type != SET_CODE or one.no_set_code is None]
@@ -51,12 +50,8 @@ def command(
     if max_wei is not None:
         unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
         said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
-    data = {
-        "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "l1Fees": dated,
-        "fees": rows,
-        "without": {name: str(why) for name, why in without.items()}, "said": said,
-    }  # fmt: skip
-    notes = [l1_sentence(base_fee, blob_base_fee, dated), *folded(without), *said]
+    notes = [dated, *folded(without), *said]
     if count := sum(row["above"] for row in rows):
         notes.append(f"{count:,} of {len(rows):,} fees are above the limit.")
+    data = {"l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "fees": rows, "said": notes}
     return Answer(data, tables, notes, file=rows, code=1 if count else 0)

@@ -43,11 +43,13 @@ class Policies:
         if self.sla is not None and self.posting == "fill":
             raise InvalidInput("sla", "expected only with --posting deadline or price-cap", self.sla)
         sla = (SLA_HOURS if self.sla is None else self.sla) * HOUR
-        posting = Posting(deadline=sla if self.posting == "deadline" else None)
-        if self.posting == "price-cap":
-            posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla))
+        posting = {
+            "fill": Posting(),
+            "deadline": Posting(deadline=sla),
+            "price-cap": Posting(kind="price-cap", cap=PriceCap(target_delay=sla)),
+        }[self.posting]
         demand = Demand(rate=self.arrival_rate)
-        even = break_even(history, Posting(submission=posting.submission), demand, step=step)
+        even = break_even(history, Posting(), demand, step=step)
         reference = even.price * demand.bytes_per_transaction
         demand = replace(demand, elasticity=self.elasticity, reference_fee=reference)
         pricing = baseline_pricing(self.pricing, even, step=step)
@@ -89,13 +91,11 @@ def command(
     if policies.pricing == "fixed":
         said = f"fitted: {made['pricing'].price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
         found = found.assign_attrs(price=said)
-    paths, days = found.sizes["path"], float(found["covered"].sum())
-    level = float(getattr(made["pricing"], "level", 1.0))
-    data = {"pricing": policies.pricing, "posting": policies.posting, "level": level,
-            "elasticity": policies.elasticity, "paths": paths,
+    data = {"pricing": policies.pricing, "posting": policies.posting, "elasticity": policies.elasticity,
+            "level": float(getattr(made["pricing"], "level", 1.0)), "paths": found.sizes["path"],
             "wholeDays": float(found["whole_days"][0])}  # fmt: skip
-    title = f"{policies.pricing}, {policies.posting}, elasticity {policies.elasticity:g}, level {level:.6g}: "
-    title += f"{paths:,} path{'s' * (paths > 1)} of {days:,.2f} days"
+    title = "{pricing}, {posting}, elasticity {elasticity:g}, level {level:.6g}, paths: {paths:,}".format(**data)
+    title += f", days: {float(found['covered'].sum()):,.2f}"
 
     def draw(figure: "Figure") -> None:
         from feemodel.plots import plot_path

@@ -4,21 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import (
-    FLAT,
-    Columns,
-    SizedForm,
-    Sizing,
-    TransactionsFile,
-    default_of,
-    flag,
-    whole,
-)
+from feemodel.cli.parameters import FLAT, Columns, SizedForm, Sizing, TransactionsFile, default_of, flag, whole
 from feemodel.cli.subjects import read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.sizes._codecs import CODECS, Zstd, compressed_sizes, train_dictionary
-
-COUNTS = ("total", "min", "median", "p95", "max")
 
 
 @verb(out=TABLES, what="the sizes of every transaction")
@@ -32,7 +21,6 @@ def command(
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """Measure a file of transactions with one or all codecs."""
-    import numpy as np
     import pandas as pd
 
     from feemodel.sizes._lzss import packed_size
@@ -41,24 +29,23 @@ def command(
     payloads, said = [one.measured(form) for one in read.sent], list(read.said)
     if form == "signed" and (bare := sum(one.signature is None for one in read.sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
-    named = CODECS if all else {}
-    codecs = [*named.values(), *([] if sizing.codec in named else [sizing.read()])]
-    lengths = np.fromiter(map(len, payloads), np.int64, len(payloads))
-    table = pd.DataFrame({"row": read.table.index, "length": lengths})
+    table = pd.DataFrame({"row": read.table.index, "length": [*map(len, payloads)]})
+    codecs = [*CODECS.values()] if all else []
+    if not all or sizing.codec not in CODECS:
+        codecs.append(sizing.read())
     for codec in codecs:
         sizes = compressed_sizes(payloads, codec, progress=True)
         table[codec.name] = packed_size(sizes) if sizing.packed else sizes
-    rows = [_summary(str(name), table[name], int(lengths.sum())) for name in table if name != "row"]
+    rows = [_summary(str(name), table[name], int(table["length"].sum())) for name in table if name != "row"]
     title = f"{len(table):,} transactions, {form}{', packed' if sizing.packed else ''} [bytes]"
     data = {"transactions": len(table), "form": form, "packed": sizing.packed, "codecs": rows, "said": said}
     return Answer(data, [Table(title, rows)], said, file=table)
 
 
 def _summary(name: str, sizes: Any, length: int) -> dict[str, Any]:
-    middle, high = sizes.quantile([0.5, 0.95], interpolation="lower")
-    counts = (sizes.sum(), sizes.min(), middle, high, sizes.max())
-    found = dict(zip(COUNTS, map(int, counts), strict=True))
-    return {"codec": name, **found, "ofLength": found["total"] / length, "mean": float(sizes.mean())}
+    total, (least, middle, high, most) = int(sizes.sum()), sizes.quantile([0, 0.5, 0.95, 1], interpolation="lower")
+    return {"codec": name, "total": total, "min": int(least), "median": int(middle), "p95": int(high),
+            "max": int(most), "ofLength": total / length, "mean": float(sizes.mean())}  # fmt: skip
 
 
 @verb(out=(), what="the dictionary", required=True)

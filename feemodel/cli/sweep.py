@@ -3,7 +3,6 @@
 The keys of the file are arguments of `grid`, `sobol`, `monte_carlo` and `over`. `data/specs/` has two examples.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -32,7 +31,6 @@ FORMULAS: dict[str, Formula] = {
     "priority_fee_from_l1": priority_fee_from_l1,
     "verification_priority_fee": feemodel.verification_priority_fee,
 }
-SHIPPED = "shipped"
 DOUBLE_EXACT = 2**53
 
 
@@ -51,12 +49,10 @@ class Axis(msgspec.Struct, forbid_unknown_fields=True):
         ends = (self.first, self.last)
         if self.spacing == "log" and min(ends) <= 0:
             raise InvalidInput(name, "expected ends above 0 for logarithmic spacing", min(ends))
-        values = np.geomspace(*ends, self.count) if self.spacing == "log" else np.linspace(*ends, self.count)
-        if not all(isinstance(end, int) for end in ends):
-            return values
-        if max(map(abs, ends)) >= DOUBLE_EXACT:
+        if (is_whole := all(isinstance(end, int) for end in ends)) and max(map(abs, ends)) >= DOUBLE_EXACT:
             raise InvalidInput(name, "expected whole numbers below 2**53, which doubles represent exactly", max(ends))
-        return np.rint(values).astype(np.int64)
+        values = np.geomspace(*ends, self.count) if self.spacing == "log" else np.linspace(*ends, self.count)
+        return np.rint(values).astype(np.int64) if is_whole else values
 
 
 class Draws(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,22 +87,15 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
     if file is not None and file.suffix.lower() != ".nc" and reduce is not None and (reduce.quantile or reduce.above):
         reason = "expected a file name that ends in .nc, because the result has quantiles or shares"
         raise InvalidInput("--out", reason, str(file))
-    started = time.perf_counter()
     result = sweep(formula, samples, reduce=reduce, workers=workers, finished=finished, progress=True)
-    seconds = time.perf_counter() - started
     ranges = {
         str(name): {"min": float(values.min()), "mean": float(values.mean()), "max": float(values.max())}
         for name, values in result.data_vars.items()
     }
-    evaluations = result.attrs["evaluations"]
-    data = {"evaluations": evaluations, "seconds": round(seconds, 3), "dimensions": dict(result.sizes),
-            "results": ranges, "attributes": result.attrs, "file": None if file is None else str(file)}  # fmt: skip
+    data = {"dimensions": dict(result.sizes), "results": ranges, "attributes": result.attrs}
     axes = " × ".join(f"{size:,} {name}" for name, size in result.sizes.items()) or "one value"
-    title = f"{evaluations:,} evaluations of {result.attrs['function']} in {seconds:.2f} s: {axes}"
-    rows = [
-        {"result": name.replace("_", " "), "unit": result[name].attrs.get("units", ""), **row}
-        for name, row in ranges.items()
-    ]
+    title = "{evaluations:,} evaluations of {function}: ".format(**result.attrs) + axes
+    rows = [{"result": name, "unit": result[name].attrs.get("units", ""), **row} for name, row in ranges.items()]
     notes = [f"{name}: {value}" for name, value in result.attrs.items() if name not in ("evaluations", "function")]
     return Answer(data, [Table(title, rows)], notes, file=result)
 
@@ -130,14 +119,12 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formul
         for name, value in spec.grid.items()
     }
     if spec.transactions is not None:
-        path = folder / spec.transactions
-        axes["transactions"] = shipped_workload() if spec.transactions == SHIPPED else read_workload(str(path), Zstd())
+        is_shipped, path = spec.transactions == "shipped", str(folder / spec.transactions)
+        axes["transactions"] = shipped_workload() if is_shipped else read_workload(path, Zstd())
     parts = [grid(**axes)] if axes else []
-    for draw, asked in ((monte_carlo, spec.monte_carlo), (sobol, spec.sobol)):
-        if asked is not None:
-            inputs = {name: _distribution(name, value) for name, value in asked.inputs.items()}
-            if draw is sobol:  # a list is a range
-                inputs = {name: tuple(value) if isinstance(value, list) else value for name, value in inputs.items()}
+    for draw, asked, listed in ((monte_carlo, spec.monte_carlo, list), (sobol, spec.sobol, tuple)):
+        if asked is not None:  # a list of sobol is a range
+            inputs = {name: _distribution(name, value, listed) for name, value in asked.inputs.items()}
             parts.insert(0, draw(asked.count, rng=asked.rng, **inputs))
     if not parts:
         raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(document))
@@ -147,10 +134,10 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formul
     return FORMULAS[spec.formula], joined(*parts), reduce
 
 
-def _distribution(name: str, value: Any) -> Any:
-    """Return a distribution of `scipy.stats`, given by its name and its parameters; other values are unchanged."""
+def _distribution(name: str, value: Any, listed: type) -> Any:
+    """Return a distribution of `scipy.stats`, given by its name and its parameters, or a list as `listed`."""
     if not isinstance(value, dict):
-        return value
+        return listed(value) if isinstance(value, list) else value
     from scipy import stats
 
     shape = dict(value)

@@ -310,12 +310,10 @@ def test_blocks_are_final_by_the_rule_that_is_asked_for_and_looking_writes_nothi
         assert complaint(capsys, *words, "--store", store)[0] == 3
 
 
-def test_an_import_that_is_refused_at_its_first_line_leaves_nothing(tmp_path, capsys):
-    store, blocks = tmp_path / "ledger.db", tmp_path / "blocks"
-    blocks.write_text(json.dumps({"number": "0x5", "accounts": {}}) + "\n")
-    assert complaint(capsys, "follow", "--store", str(store), "--blocks", str(blocks))[0] == 2
-    assert complaint(capsys, "follow", "--store", str(store))[0] == 3
-    assert [blocks] == list(tmp_path.iterdir())
+def test_a_ledger_begins_with_a_genesis(tmp_path, capsys):
+    for words in ([], ["--blocks", "blocks.jsonl"]):
+        assert complaint(capsys, "follow", "--store", str(tmp_path / "ledger.db"), *words)[0] == 3
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fetch_writes_a_file_with_the_tips_at_a_percentile(tmp_path, capsys):
