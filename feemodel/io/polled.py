@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from feemodel.checks import INT64_MAX
 from feemodel.errors import FeeModelError, InvalidInput, UpstreamError
-from feemodel.ethereum._quantities import from_hex, from_quantity, hash_bytes, to_hex
+from feemodel.ethereum._quantities import from_hex, from_quantity
 from feemodel.ethereum.fee_market import next_base_fee
 from feemodel.io.node import AsyncNode
 
@@ -47,19 +47,6 @@ def quantity_in(method: str, answer: Any) -> int:
         return from_quantity(answer, method)
     except InvalidInput as error:
         raise UpstreamError(f"the node: {error}") from None
-
-
-def check_block_hash(number: int, known: bytes, answer: Any) -> None:
-    """Raise `OtherChain` if the block in a response does not have the hash that is known for block `number`.
-
-    >>> check_block_hash(1, bytes(32), {"hash": "0x" + "00" * 32})
-    """
-    try:
-        found = hash_bytes(answer["hash"], "hash")
-    except (InvalidInput, KeyError) as error:
-        raise UpstreamError(f"the node: eth_getBlockByNumber: {error}") from None
-    if found != known:
-        raise OtherChain(f"the node: its block {number} has the hash {to_hex(found)}, the ledger's has {to_hex(known)}")
 
 
 @dataclass(frozen=True, slots=True)

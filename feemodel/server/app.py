@@ -34,11 +34,10 @@ from feemodel.server import metrics
 from feemodel.server.dispatch import Dispatcher, Method, document, methods_of
 from feemodel.server.errors import as_call_error
 from feemodel.server.execute import RECEIVE, Executor
-from feemodel.server.methods import ChainMethods, NodeMethods, accounts, client_version
+from feemodel.server.methods import ChainMethods, Ledger, NodeMethods, accounts, client_version
 from feemodel.server.metrics import gauge
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices, configured_prices, polled_l1_prices
-from feemodel.server.proofs import Ledger
 from feemodel.server.settings import LOOPBACK
 from feemodel.server.workers import Loaded
 
@@ -63,7 +62,7 @@ class Service:
         self.measuring = Measuring(loaded.codec, settings.measured, settings.packed)
         loaded.codec.size(bytes(64))  # compiles the codec's kernels before the first request
         node, l1_node = settings.node, settings.l1_node
-        self.upstream = None if node is None else Upstream(settings, node, loaded.chain_id, loaded.held)
+        self.upstream = None if node is None else Upstream(settings, node, loaded.chain_id)
         self.head = None if self.upstream is None else self.upstream.head
         self._l1 = None if l1_node is None else polled_l1_prices(settings, l1_node)
         self._polled: list[Polled[Any]] = [one for one in (self.head, self._l1) if one is not None]
@@ -73,6 +72,7 @@ class Service:
         self.gas: GasSource | None = self._executor or self.upstream
         self._is_warm = False
         self.methods = self._methods()
+        self.dispatcher = Dispatcher(self.methods, None if self.upstream is None else self.upstream.forward)
 
     def _methods(self) -> dict[str, Method]:
         methods = {"eth_accounts": Method(accounts), "web3_clientVersion": Method(client_version)}
@@ -97,11 +97,6 @@ class Service:
             source=self.gas,
         )
         return methods | {name: Method(function, typed=False) for name, function in explorer.items()}
-
-    def dispatcher(self) -> Dispatcher:
-        """Return the dispatcher of the methods."""
-        forward = None if self.upstream is None else self.upstream.forward
-        return Dispatcher(self.methods, forward)
 
     def chain_id(self) -> int:
         """Return the id of the served chain, or Linea's until the node has reported its own."""
@@ -184,7 +179,6 @@ def application(service: Service) -> ASGIApp:
 
     Without a proxy, only requests to loopback are answered, by their Host header (DNS rebinding).
     """
-    dispatcher = service.dispatcher()
 
     async def call(request: Request) -> Response:
         """Answer a JSON-RPC request, whose content type no browser sends without a CORS preflight."""
@@ -193,7 +187,7 @@ def application(service: Service) -> ASGIApp:
             return JSONResponse({"error": f"expected content-type application/json, got {kind[:100]!r}"}, 415)
         RECEIVE.set(request.receive)
         try:
-            answer = await dispatcher.answer(await request.body())
+            answer = await service.dispatcher.answer(await request.body())
         except (ClientDisconnect, asyncio.CancelledError):  # the client is gone
             return Response(status_code=400)
         return Response(answer, 204 if answer is None else 200, media_type="application/json")

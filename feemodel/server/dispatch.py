@@ -34,11 +34,9 @@ CALL = {"from": SENDER, "to": RECEIVER, "value": "0x1"}
 #: An example of each parameter, for the OpenRPC document.
 EXAMPLES: dict[str, Any] = {
     "address": SENDER,
-    "axis": "gas",
     "block": "latest",
     "blockCount": "0x1",
     "call": CALL,
-    "full": False,
     "moment": {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"},
     "newestBlock": "latest",
     "overrides": {SENDER: {"balance": "0xde0b6b3a7640000"}},
@@ -47,7 +45,6 @@ EXAMPLES: dict[str, Any] = {
     "stateOverride": "latest",
     "storageKeys": ["0x0"],
     "subject": CALL,
-    "values": ["0x5208", "0xf4240"],
 }
 
 NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
@@ -113,10 +110,6 @@ class Method:
             one.default if value is None else parse(one.name, value, one.type)
             for one, value in zip_longest(self.parameters, params)
         )
-
-    def example(self) -> list[dict[str, Any]]:
-        """Return the parameters of an example call, in OpenRPC's form."""
-        return [{"name": one.name, "value": EXAMPLES[one.name]} for one in self.parameters if one.name in EXAMPLES]
 
 
 def methods_of(owner: object) -> dict[str, Method]:
@@ -245,24 +238,26 @@ def _refused(error: CallError) -> bytes:
 
 def document(methods: Mapping[str, Method]) -> bytes:
     """Return the OpenRPC document that describes the methods, as JSON."""
-    named = sorted(methods.items())
-    kinds = [kind for _, method in named for kind in (*(one.type for one in method.parameters), method.result)]
+    methods = dict(sorted(methods.items()))
+    kinds = [kind for method in methods.values() for kind in (*(one.type for one in method.parameters), method.result)]
     found, components = schemas(kinds)
     schema = iter(found)
-    described = [
-        {
-            "name": name,
-            "summary": method.summary,
-            "paramStructure": "by-position",
-            "params": [
-                {"name": one.name, "required": one.required, "schema": next(schema)} for one in method.parameters
-            ],
-            "result": {"name": "result", "schema": next(schema)},
-            "examples": [{"name": f"a call of {name}", "params": method.example()}],
-            "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
-        }
-        for name, method in named
-    ]
+    described = []
+    for name, method in methods.items():
+        fields = method.parameters
+        params = [{"name": one.name, "required": one.required, "schema": next(schema)} for one in fields]
+        example = [{"name": one.name, "value": EXAMPLES[one.name]} for one in fields if one.name in EXAMPLES]
+        described.append(
+            {
+                "name": name,
+                "summary": method.summary,
+                "paramStructure": "by-position",
+                "params": params,
+                "result": {"name": "result", "schema": next(schema)},
+                "examples": [{"name": f"a call of {name}", "params": example}],
+                "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
+            }
+        )
     errors = {f"error{abs(code)}": {"code": code, "message": words, "data": when} for code, words, when in FAILURES}
     return msgspec.json.encode(
         {

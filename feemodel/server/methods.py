@@ -1,11 +1,12 @@
-"""The `eth_`, `net_` and `web3_` methods that the server answers itself: all of its own chain, prices of a node."""
+"""The methods that the server answers itself: of its own chain, prices in front of a node, and proofs."""
 
+import asyncio
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
 from feemodel import __version__
-from feemodel.errors import InvalidInput, UpstreamError
+from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, HexData, Overrides, Quantity
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.estimates.rollup import EstimateOptions
@@ -14,7 +15,10 @@ from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import GETH_NODE
 from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
-from feemodel.io.polled import quantity_in
+from feemodel.io.polled import Head, Polled, quantity_in
+from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
+from feemodel.ledger.store import Store
+from feemodel.server.errors import INVALID_PARAMS, CallError
 from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
@@ -89,10 +93,7 @@ class ChainMethods:
         return to_quantity(suggested_tip(self._pricing.now))
 
     def eth_feeHistory(
-        self,
-        blockCount: BlockCount,
-        newestBlock: Block,
-        rewardPercentiles: Percentiles | None = None,
+        self, blockCount: BlockCount, newestBlock: Block, rewardPercentiles: Percentiles | None = None
     ) -> dict[str, Any]:
         """Return the base fees of the newest block, with the suggested priority fee as every reward."""
         if not 0 < blockCount <= MAX_HISTORY:
@@ -150,6 +151,45 @@ class NodeMethods:
             *past, following = history["baseFeePerGas"]
             history["baseFeePerGas"] = [*past, raised("baseFeePerGas", following, prices.form.base_fee)]
         return history
+
+
+class Ledger:
+    """Ledger from which proofs are created; with a node, the tags of newest blocks name its newest block, `head`.
+
+    Each call for a proof tries to open the ledger file until an attempt succeeds; the file then stays open.
+    """
+
+    def __init__(self, path: str, head: Polled[Head] | None = None) -> None:
+        self.path, self._head = path, head
+        self._store: Store | None = None
+        self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
+
+    def store(self) -> Store:
+        """Return the open store; raises `UnreadableFile` if the file cannot be read."""
+        if self._store is None:
+            self._store = Store(self.path, read_only=True)
+        return self._store
+
+    async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:
+        """Return Merkle proofs of an account and its slots at a final block."""
+        number = self._head.value.number if self._head is not None and block.tag in HEAD_TAGS else block.number
+        named = block.hash or (block.tag if number is None else to_quantity(number)) or "0x0"
+        try:
+            steps = proof_steps(self.store(), address, storageKeys, named)
+            if len(storageKeys) <= STEP:
+                return next(steps)
+            async with self._one_long:
+                proof = next(steps)
+                for _ in steps:  # each step proves more slots
+                    await asyncio.sleep(0)  # let other calls run between the steps
+            return proof
+        except LimitExceeded as error:  # too many storage keys, not a busy server
+            raise CallError(INVALID_PARAMS, str(error)) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._store is not None:
+            self._store.close()
 
 
 def accounts() -> list[Address]:

@@ -1,6 +1,5 @@
 """Client of the server's node, to get the newest block and to forward the methods that the server does not have."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,11 +7,10 @@ import msgspec
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.json_types import call_object, in_hex
 from feemodel.estimates.rollup import EstimateOptions, Gas
-from feemodel.ethereum._quantities import to_hex, to_quantity
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.io.node import AsyncNode, Call, NodeError
-from feemodel.io.polled import ChainId, Head, Polled, check_block_hash, quantity_in
-from feemodel.ledger.store import StoredBlock
+from feemodel.io.polled import ChainId, Head, Polled, quantity_in
 from feemodel.server.errors import METHOD_NOT_FOUND, CallError
 from feemodel.server.settings import Settings
 
@@ -24,13 +22,12 @@ STATE = (CHAIN_ID, NEWEST_BLOCK, ("eth_feeHistory", ["0x1", "latest", []]))
 QUEUE = 1_024  # maximum requests that wait for a node
 ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
-#: Namespaces that are not forwarded: their methods control the node, or take the node more time than a call does.
-REFUSED_NAMESPACES = frozenset(("admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"))
-#: Methods that are not forwarded, because they would use accounts of the node, or its own prices.
-REFUSED = frozenset((
-    "eth_fillTransaction", "eth_sendTransaction", "eth_sign", "eth_signTransaction", "eth_signTypedData",
-    "eth_signTypedData_v4",
-))  # fmt: skip
+#: Methods that are not forwarded: they control the node, take it more time than a call does, or use its accounts or
+#: its own prices. All names that begin so are refused.
+REFUSED = tuple(
+    f"{namespace}_" for namespace in ["admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"]
+)
+REFUSED += ("eth_fillTransaction", "eth_sendTransaction", "eth_sign")
 
 
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:
@@ -39,20 +36,17 @@ def opened_node(settings: Settings, url: str, called: str = "the node") -> Async
 
 
 class Upstream:
-    """The node that estimates gas, and to which the server forwards the methods that it does not have.
+    """The node that estimates gas, and to which the server forwards the methods that it does not have."""
 
-    The node must have the chain id, and for the number of the ledger's newest block, `held`, the hash of this block.
-    """
-
-    def __init__(self, settings: Settings, url: str, chain_id: int | None, held: StoredBlock | None) -> None:
-        self._held, self.chain_id, self.node = held, ChainId(chain_id), opened_node(settings, url)
+    def __init__(self, settings: Settings, url: str, chain_id: int | None) -> None:
+        self.chain_id, self.node = ChainId(chain_id), opened_node(settings, url)
         self.head = Polled(
             "the newest block", self._fetch_head, node=self.node, every=settings.poll_seconds, max_age=settings.max_age
         )
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
         """Return the node's answer to a method that the server does not implement."""
-        if method in REFUSED or method.partition("_")[0] in REFUSED_NAMESPACES:
+        if method.startswith(REFUSED):
             raise CallError(METHOD_NOT_FOUND, f"{method} is not forwarded to the node")
         await self._check()
         return await self.node.forward(method, params)
@@ -94,14 +88,8 @@ class Upstream:
             raise UpstreamError(self.head.error)
 
     async def _fetch_head(self) -> Head:
-        """Return the newest block of the node, which must have the newest block of the ledger, or not know it."""
-        held = self._held
-        calls: list[Call] = [] if held is None else [("eth_getBlockByNumber", [to_quantity(held.number), False])]
-        chain_id, head, history, *block = await self.node.outcomes([*STATE, *calls])
-        _, newest = self._read(chain_id, head, history)
-        if held is not None and isinstance(block[0], Mapping):
-            check_block_hash(held.number, held.hash or b"", block[0])
-        return newest
+        chain_id, head, history = await self.node.outcomes(STATE)
+        return self._read(chain_id, head, history)[1]
 
     def _read(self, chain_id: Any, head: Any, history: Any) -> tuple[int, Head]:
         """Return the chain id, which must be the known one, and the newest block, from the outcomes of `STATE`."""

@@ -28,13 +28,7 @@ L1_FEES: Call = ("eth_feeHistory", [to_quantity(L1_BLOCKS), "latest", [L1_PERCEN
 
 
 class CurrentPrices:
-    """Current prices: of the settings, of the newest block's pricing record, or of L1.
-
-    Parameters
-    ----------
-    settings : settings that select the source of the prices, and may fix the base fee.
-    chain, head : the server's own chain, or the newest block of the node; `None` if there is none.
-    l1 : prices computed from L1 fees, if the setting `costs` is "l1".
+    """Current prices: of the settings, of the newest block's pricing record, or of L1, as the settings say.
 
     Raises `InvalidInput` for prices of the settings that do not give a valid fee.
     """

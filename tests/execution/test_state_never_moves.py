@@ -128,7 +128,7 @@ def test_a_server_under_calls_keeps_its_root_and_its_ledger():
 
 async def answer(service: Service, method: str, *params: Any) -> Any:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return json.loads(await service.dispatcher().answer(json.dumps(body).encode()) or b"")
+    return json.loads(await service.dispatcher.answer(json.dumps(body).encode()) or b"")
 
 
 async def call_at_once(service: Service) -> None:

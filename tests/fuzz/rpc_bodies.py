@@ -72,7 +72,7 @@ def _server() -> _Server:
     resources, loop = ExitStack(), asyncio.new_event_loop()
     resources.callback(loop.close)
     atexit.register(resources.close)
-    return _Server(resources, loop, resources.enter_context(real_service(loop)).dispatcher())
+    return _Server(resources, loop, resources.enter_context(real_service(loop)).dispatcher)
 
 
 def close() -> None:

@@ -147,7 +147,7 @@ def opened(settings: Settings | None = None, *, store: Path | None = None, start
 
 def on_chain(chain: ChainState) -> AbstractContextManager[Client]:
     """The application on any chain, which need not be in a file."""
-    return serving(Loaded(Settings(), chain, None, None, None, Zstd()), started=False)
+    return serving(Loaded(Settings(), chain, None, None, Zstd()), started=False)
 
 
 @contextmanager

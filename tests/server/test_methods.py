@@ -16,7 +16,7 @@ from feemodel.ledger import check_proof
 from feemodel.ledger.proof import STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.ledger.store import StoredBlock as StoredBlock
-from feemodel.server import proofs
+from feemodel.server import methods
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
@@ -270,7 +270,7 @@ def test_of_long_proofs_one_is_begun_at_a_time(path, monkeypatch):
         yield from proof_steps(*arguments, **options)
         begun.pop()
 
-    monkeypatch.setattr(proofs, "proof_steps", counted)
+    monkeypatch.setattr(methods, "proof_steps", counted)
     keys = [f"0x{index:064x}" for index in range(2 * STEP)]
     with opened(Settings(store=str(path)), store=path, started=False) as client:
         answers = client.together(*[("rollup_getProof", ANNA, keys, "latest")] * 3)

@@ -23,7 +23,7 @@ from feemodel.server.settings import Settings
 async def estimate():
     service = Service(load(Settings(), Path(sys.argv[1])))
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "rollup_estimateGas", "params": [{"to": "0x%040x"}]}' % 2**100
-    answer = await service.dispatcher().answer(body)
+    answer = await service.dispatcher.answer(body)
     print("result" in str(answer), *sys.modules)
     await service.close()
 
