@@ -30,12 +30,10 @@ from feemodel.estimates.rollup import Estimates, GasSource, Measuring
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.explorer import POLICY, STATIC, explorer_methods
 from feemodel.io.polled import Polled
-from feemodel.server import metrics
-from feemodel.server.dispatch import Dispatcher, Method, document, methods_of
-from feemodel.server.errors import as_call_error
+from feemodel.server.dispatch import Dispatcher, Method, as_call_error, document, methods_of
 from feemodel.server.execute import RECEIVE, Executor
 from feemodel.server.methods import ChainMethods, Ledger, NodeMethods, accounts, client_version
-from feemodel.server.metrics import gauge
+from feemodel.server.metrics import gauge, text
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices, configured_prices, polled_l1_prices
 from feemodel.server.settings import LOOPBACK
@@ -154,7 +152,6 @@ class Service:
     def gauges(self) -> list[Metric]:
         """Return the metrics of this moment; unknown values are left out."""
         node, costs, l1 = self.head, self.pricing.polled, self._l1
-        engine = None if self._executor is None else self._executor.engine
         is_up = None if node is None else float(node.error is None and node.last is not None)
         try:
             now = self.pricing.now
@@ -170,7 +167,6 @@ class Service:
             gauge("ready", "Whether estimates and proofs are answered", float(not self.unready())),
             gauge("price", "Current price, in wei, or a ratio", prices),
             gauge("l1_fee", "Newest fee of L1, in wei per gas", l1.last.l1_fees if l1 and l1.last else {}),
-            gauge("engine", "The engine that executes calls", {} if engine is None else {engine.name: 1.0}),
         ]
 
 
@@ -201,7 +197,7 @@ def application(service: Service) -> ASGIApp:
         return JSONResponse(state, 503 if reasons else 200)
 
     async def measured(request: Request) -> Response:
-        found = await asyncio.to_thread(metrics.text, service.gauges())
+        found = await asyncio.to_thread(text, service.gauges())
         return Response(found, media_type="text/plain; version=0.0.4")
 
     async def openrpc(request: Request) -> Response:

@@ -1,11 +1,12 @@
 """JSON-RPC 2.0: convert the bytes of a request into the bytes of its response.
 
-Source: https://www.jsonrpc.org/specification (2013-01-04)
+Source: https://www.jsonrpc.org/specification (2013-01-04); EIP-1474 for error codes above -32100.
 """
 
 import asyncio
 import inspect
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from itertools import zip_longest
@@ -15,20 +16,31 @@ from typing import Any, Literal, TypeAlias, get_type_hints
 import msgspec
 
 from feemodel import __version__
+from feemodel.errors import (
+    ExecutionFailed,
+    FeeModelError,
+    InvalidInput,
+    LedgerDamaged,
+    LimitExceeded,
+    NotFinalized,
+    UnreadableFile,
+    UpstreamError,
+)
 from feemodel.estimates.json_types import parse, schemas
 from feemodel.ethereum._call import decoded
-from feemodel.server.errors import (
-    FAILURES,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    LIMIT_EXCEEDED,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    CallError,
-    as_call_error,
-)
+from feemodel.execution._failures import REVERTED
+from feemodel.io.node import NodeError
 from feemodel.server.metrics import ERRORS, SECONDS
 
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
+LABELS = frozenset((REVERTED, *range(PARSE_ERROR, SERVER_ERROR + 1)))  # codes that metrics count one by one
+_CODES: tuple[tuple[type[FeeModelError], int], ...] = (
+    (NotFinalized, INVALID_REQUEST),  # production nodes return this code for a block that they do not serve
+    (InvalidInput, INVALID_PARAMS),
+    (LimitExceeded, LIMIT_EXCEEDED),
+    (UpstreamError, UNAVAILABLE),
+)
 SENDER, RECEIVER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
 CALL = {"from": SENDER, "to": RECEIVER, "value": "0x1"}
 #: An example of each parameter, for the OpenRPC document.
@@ -47,18 +59,48 @@ EXAMPLES: dict[str, Any] = {
     "subject": CALL,
 }
 
-NAME_LENGTH = 100  # maximum number of characters of an unknown method's name in an error message
 BATCH_CALLS = 1_000  # maximum number of calls in a batch
 BATCH_SECONDS = 30.0  # time after which no further call of a batch starts [s]
 BATCH_BYTES = 16 << 20  # size of the answers after which no further call of a batch starts [byte]
 TOGETHER = 16  # calls of a batch that are answered concurrently, if there is a node to wait for
-_CODE_LABELS = {code: str(code) for code, _, _ in FAILURES}
 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
 
-_request_log = logging.getLogger("feemodel.calls")
+_log, _request_log = logging.getLogger(__name__), logging.getLogger("feemodel.calls")
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+class CallError(FeeModelError):
+    """Exception with the code, message and data of a JSON-RPC error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)  # pass all arguments, because pickle passes `args` to the constructor
+        self.code, self.message, self.data = code, message, data
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
+    """Convert an exception to an error object.
+
+    An unforeseen exception becomes "Internal error" with an identifier, under which the log has its traceback.
+    """
+    if isinstance(error, (CallError, ExecutionFailed, NodeError)):
+        return error
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return CallError(code, str(error))
+    identity = secrets.token_hex(8)
+    if not isinstance(error, UnreadableFile):
+        _log.error("internal error", exc_info=error, extra={"fields": {"id": identity}})
+        return CallError(INTERNAL_ERROR, "Internal error", {"id": identity})
+    # Only the log contains the path of the file.
+    _log.error("ledger error", extra={"fields": {"id": identity, "error": str(error)}})
+    if isinstance(error, LedgerDamaged):
+        return CallError(INTERNAL_ERROR, "the ledger is damaged", {"id": identity})
+    return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})
 
 
 def _value(raw: bytes | msgspec.Raw) -> Any:
@@ -81,8 +123,7 @@ class Method:
         self.is_async = not typed or inspect.iscoroutinefunction(function)
         hints = get_type_hints(function, include_extras=True) if typed else {}
         self.result = hints.get("return", Any)  #: type of the result
-        lines = (inspect.getdoc(function) or "").splitlines()
-        self.summary = lines[0].rstrip(".") if lines else ""
+        self.summary = (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".")
         # msgspec inspects the annotations of a structure only once, but inspects any other type again in each call.
         fields: list[Any] = []
         for one in inspect.signature(function).parameters.values():
@@ -173,8 +214,7 @@ class Dispatcher:
                 raise CallError(LIMIT_EXCEEDED, excess)
             if method is None:
                 if self._forward is None:
-                    reason = f"the method {call.method[:NAME_LENGTH]} does not exist/is not available"
-                    raise CallError(METHOD_NOT_FOUND, reason)
+                    raise CallError(METHOD_NOT_FOUND, f"the method {call.method:.100} does not exist/is not available")
                 result = await self._forward(call.method, _value(call.params) or [])
                 label = call.method
                 self._labels.add(label)
@@ -187,7 +227,7 @@ class Dispatcher:
             if type(error) in (msgspec.DecodeError, UnicodeDecodeError):  # the parameters are not JSON
                 raise
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
-            ERRORS.labels(label, _CODE_LABELS.get(code, "other")).inc()  # a node may return any code
+            ERRORS.labels(label, str(code) if code in LABELS else "other").inc()  # a node may return any code
         seconds = perf_counter() - began
         SECONDS.labels(label).observe(seconds)
         if _request_log.isEnabledFor(logging.INFO):
@@ -255,10 +295,8 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 "params": params,
                 "result": {"name": "result", "schema": next(schema)},
                 "examples": [{"name": f"a call of {name}", "params": example}],
-                "errors": [{"$ref": f"#/components/errors/error{abs(code)}"} for code, _, _ in FAILURES],
             }
         )
-    errors = {f"error{abs(code)}": {"code": code, "message": words, "data": when} for code, words, when in FAILURES}
     return msgspec.json.encode(
         {
             "openrpc": "1.3.2",
@@ -269,6 +307,6 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 "license": {"name": "Apache-2.0"},
             },
             "methods": described,
-            "components": {"schemas": components, "errors": errors},
+            "components": {"schemas": components},
         }
     )

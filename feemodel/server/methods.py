@@ -18,15 +18,13 @@ from feemodel.execution._state import blob_base_fee
 from feemodel.io.polled import Head, Polled, quantity_in
 from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
 from feemodel.ledger.store import Store
-from feemodel.server.errors import INVALID_PARAMS, CallError
+from feemodel.server.dispatch import INVALID_PARAMS, CallError
 from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
 
 MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
-MAX_PERCENTILES = 100
-
-Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=MAX_PERCENTILES)]
+Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=100)]
 
 
 class ChainMethods:

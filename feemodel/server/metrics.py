@@ -32,8 +32,8 @@ def gauge(name: str, meaning: str, value: Any) -> Metric:
 
 def text(gauges: Sequence[Metric]) -> bytes:
     """Return the metrics of all workers, and gauges of this one, in the text format of Prometheus."""
-    build = InfoMetricFamily("feemodel_build", "Versions, as labels")
-    build.add_metric([], {"version": __version__, "python": platform.python_version()})
+    versions = {"version": __version__, "python": platform.python_version()}
+    build = InfoMetricFamily("feemodel_build", "Versions, as labels", versions)
     own: Any = SimpleNamespace(collect=lambda: [*gauges, build])
     several = "PROMETHEUS_MULTIPROC_DIR" in os.environ
     counted = MultiProcessCollector(None) if several else REGISTRY  # type: ignore[no-untyped-call]

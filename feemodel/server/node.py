@@ -11,7 +11,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.io.node import AsyncNode, Call, NodeError
 from feemodel.io.polled import ChainId, Head, Polled, quantity_in
-from feemodel.server.errors import METHOD_NOT_FOUND, CallError
+from feemodel.server.dispatch import METHOD_NOT_FOUND, CallError
 from feemodel.server.settings import Settings
 
 CHAIN_ID: Call = ("eth_chainId", [])
@@ -24,10 +24,8 @@ ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
 #: Methods that are not forwarded: they control the node, take it more time than a call does, or use its accounts or
 #: its own prices. All names that begin so are refused.
-REFUSED = tuple(
-    f"{namespace}_" for namespace in ["admin", "clique", "debug", "engine", "les", "miner", "personal", "txpool"]
-)
-REFUSED += ("eth_fillTransaction", "eth_sendTransaction", "eth_sign")
+NAMESPACES = ("admin_", "clique_", "debug_", "engine_", "les_", "miner_", "personal_", "txpool_")
+REFUSED = (*NAMESPACES, "eth_fillTransaction", "eth_sendTransaction", "eth_sign")
 
 
 def opened_node(settings: Settings, url: str, called: str = "the node") -> AsyncNode:

@@ -22,9 +22,7 @@ from feemodel.linea.pricing_forms import VerificationCost
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, opened_node
 from feemodel.server.settings import Settings
 
-L1_BLOCKS = 50  # number of L1 blocks over which fees are averaged
-L1_PERCENTILE = 15.0  # percentile of the L1 tips of a block [%]
-L1_FEES: Call = ("eth_feeHistory", [to_quantity(L1_BLOCKS), "latest", [L1_PERCENTILE]])
+L1_FEES: Call = ("eth_feeHistory", [to_quantity(50), "latest", [15.0]])  # of 50 blocks; the percentile of their tips
 
 
 class CurrentPrices:
@@ -67,14 +65,11 @@ class CurrentPrices:
     def describe(self) -> dict[str, Any]:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
-        age, poll_age = (None, None) if polled is None else (polled.age, polled.poll_age)
-        costs = {
-            re.sub("_(.)", lambda found: found[1].upper(), name): cost for name, cost in asdict(prices.form).items()
-        }
+        costs = {re.sub("_(.)", lambda one: one[1].upper(), name): cost for name, cost in asdict(prices.form).items()}
         return {
             "source": self.settings.costs,
-            "ageSeconds": None if age is None else round(age, 3),
-            "pollAgeSeconds": None if poll_age is None else round(poll_age, 3),
+            "ageSeconds": None if polled is None else polled.age,
+            "pollAgeSeconds": None if polled is None else polled.poll_age,
             "pricing": prices.form.name,
             "margin": prices.preset.estimate_margin,
             **in_hex(costs),
@@ -107,10 +102,9 @@ async def _fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) 
     except InvalidInput as error:
         raise UpstreamError(f"the L1 node: eth_feeHistory: {error}") from None
     prices, timestamp = l1_prices(history, settings), Head.parse(newest).timestamp
-    fees = {"base_fee": history.base_fees[-1]}
-    if history.blob_base_fees:
-        fees["blob_base_fee"] = history.blob_base_fees[-1]
-    return replace(prices, timestamp=timestamp, l1_fees=fees)
+    newest_fees = history.base_fees[-1], *history.blob_base_fees[-1:]
+    l1_fees = dict(zip(("base_fee", "blob_base_fee"), newest_fees, strict=False))
+    return replace(prices, timestamp=timestamp, l1_fees=l1_fees)
 
 
 def l1_prices(history: FeeHistory, settings: Settings) -> Prices:

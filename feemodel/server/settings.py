@@ -33,7 +33,6 @@ YEAR = 31_536_000.0  # maximum value of a setting that is a time [s]
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
-Size: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 20)]
 Few: TypeAlias = Annotated[int, Meta(ge=1, le=1_024)]
 Wei: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 Gas: TypeAlias = Annotated[int, Meta(ge=21_000, le=MAX_GAS_CAP)]
@@ -74,8 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "configured", "source of the costs: these settings, the newest block's pricing record, or L1 fees")
     preset: Text = _setting(DEFAULT_PRESET, MEANINGS["preset"], " that no setting gives")
     margin: Ratio | None = _setting(None, quantities.Margin, "; default: the preset's")
-    base_fee: Wei | None = _setting(
-        None, quantities.BaseFee, "; default: the preset's or the next block's, whichever is higher")
+    base_fee: Wei | None = _setting(None, quantities.BaseFee, "; default: the preset's, or the next block's if higher")
     variable_cost: Wei | None = _setting(None, quantities.VariableCost, "; default: the preset's")
     fixed_cost: Wei | None = _setting(None, quantities.FixedCost, "; default: the preset's")
     min_gas_price: Wei | None = _setting(None, quantities.MinGasPrice, "; default: the preset's")
@@ -85,8 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gas_price_ratio: Ratio | None = _setting(None, quantities.GasPriceRatio, ", verification-cost form")
     l1_node: Text | None = _setting(None, MEANINGS["l1_node"], ", for costs = l1")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _setting(12.0, "time between two polls of a node [s]")
-    typical_size: Size = _setting(
-        COORDINATOR.sample_compressed_size,
+    typical_size: Annotated[int, Meta(ge=1, le=1 << 20)] = _setting(COORDINATOR.sample_compressed_size,
         "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
     max_age: Ratio = _setting(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
@@ -119,19 +116,15 @@ _CHECKS: dict[str, Callable[[str, str], object]] = {
 
 def _check_together(settings: Settings) -> None:
     """Raise `InvalidInput` for settings that contradict each other."""
-
-    def shown(name: str) -> Any:
-        value = getattr(settings, name)
-        return shown_address(value) if name in SECRET and value is not None else value
-
+    node, l1_node = (None if url is None else shown_address(url) for url in (settings.node, settings.l1_node))
     if settings.host not in LOOPBACK and not settings.behind_proxy:
         raise InvalidInput("host", "expected a loopback address, or behind_proxy", settings.host)
-    for other in ("node", "store"):
-        if settings.genesis is not None and getattr(settings, other) is not None:
-            raise InvalidInput(other, "expected either this or genesis", shown(other))
-    if (settings.costs == "l1") != (settings.l1_node is not None):
+    for name, value in (("node", node), ("store", settings.store)):
+        if settings.genesis is not None and value is not None:
+            raise InvalidInput(name, "expected either this or genesis", value)
+    if (settings.costs == "l1") != (l1_node is not None):
         expected = "expected the URL of an L1 node if costs = l1, and only then"
-        raise InvalidInput("l1_node", expected, shown("l1_node"))
+        raise InvalidInput("l1_node", expected, l1_node)
     if settings.intact and settings.node is not None:
         raise InvalidInput("intact", "expected no node, because a node estimates with its own search", settings.intact)
 

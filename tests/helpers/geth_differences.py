@@ -24,7 +24,7 @@ import urllib3
 
 from benchmarks.peer_anvil import GETH_VERSION, MissingTool, built_geth, running_geth
 from feemodel.ethereum._quantities import to_hex
-from feemodel.server.errors import INTERNAL_ERROR, SERVER_ERROR
+from feemodel.server.dispatch import INTERNAL_ERROR, SERVER_ERROR
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded
 from tests.system.start import serving

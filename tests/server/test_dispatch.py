@@ -9,8 +9,7 @@ import weakref
 import pytest
 
 from feemodel.server import dispatch
-from feemodel.server.dispatch import Dispatcher, Method
-from feemodel.server.errors import CallError
+from feemodel.server.dispatch import CallError, Dispatcher, Method
 from feemodel.server.metrics import ERRORS, REGISTRY
 from tests.server.parts import request
 
