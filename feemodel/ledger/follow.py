@@ -54,10 +54,8 @@ def get_blocks(node: "Node", store: Store, *, confirmations: int | None = None) 
 
     The changes are trie logs of the Shomei plug-in or, if the node does not have the plug-in, traces of transactions.
 
-    Parameters
-    ----------
-    confirmations : number of later blocks that make a block final; `None` means the blocks that the node calls final.
-        Blocks cannot be removed from the store, not even after a reorganisation.
+    A block is final after `confirmations` later blocks; `None` means the blocks that the node calls final. Blocks
+    cannot be removed from the store, not even after a reorganisation.
 
     Raises `InvalidInput` if the node's block with the number of the head is another block, and `UpstreamError` for an
     invalid response.
@@ -99,20 +97,11 @@ def follow(
     on_failure: Callable[[UpstreamError, float], object] | None = None,
     progress: Callable[[int], object] = lambda number: None,
 ) -> None:
-    """Import new final blocks from a node repeatedly, until `wait` returns true.
+    """Import the blocks of `get_blocks` again and again, until `wait` returns true; the store has a genesis block.
 
-    Parameters
-    ----------
-    store : ledger, open for writing.
-    node : node with the Shomei plug-in, or with the `debug` methods.
-    confirmations : number of later blocks that make a block final; `None` means the blocks that the node calls final.
-    interval : pause between two requests for new blocks [s].
-    wait : function that waits for the given time [s], and returns true to stop.
-    on_failure : function that is called if the node fails, with the error and the pause before the next attempt [s].
-        The pause doubles with each failure, up to a minute. If `on_failure` is `None`, the node's error is raised.
-    progress : function that is called with the number of each block.
-
-    Raises the errors of `get_blocks` and `import_blocks`; the store must have a genesis block.
+    `wait` is called with the pause before the next request, which is `interval` [s] unless the node fails: the pause
+    then doubles with each failure, up to a minute. `on_failure` is called with the node's error and the pause; without
+    it, the error is raised. Raises the errors of `get_blocks` and `import_blocks`.
     """
     after_failure = interval
     while True:
