@@ -12,8 +12,10 @@ Source: `ZkEvmWorldStateEntryPoint` and `ZKEvmWorldState` of Consensys/shomei at
 
 import gc
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
@@ -22,7 +24,7 @@ from feemodel.ethereum._quantities import ADDRESS_SIZE, WORD_SIZE, to_hex
 from feemodel.ledger.rows import Leaf
 from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, Scheme, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
-from feemodel.ledger.tree import Change, Edit, Tree
+from feemodel.ledger.tree import Change, Edit, Tree, floors
 
 
 class AccountFields(NamedTuple):
@@ -75,23 +77,18 @@ class BlockChanges(NamedTuple):
 
 @dataclass(slots=True)
 class _Work:
-    """Account that a block changes: hashed key, change, account before and after the block, and new storage tree."""
+    """Account that a block changes: hashed key and change; flat value and account before the block; fields after it.
+
+    `storage_root` is the root after the block, of a new tree for a destroyed account, whose leaf is removed.
+    """
 
     hkey: bytes
     change: AccountChange
+    value: bytes
     stored: AccountLeaf | None
     after: AccountFields | None
-    storage: Tree | None = None
-
-    @property
-    def destroyed(self) -> bool:
-        """Whether the account's leaf is removed from the account tree."""
-        return self.stored is not None and (self.change.cleared or self.after is None)
-
-    @property
-    def kept(self) -> AccountLeaf | None:
-        """Account before the block, if its leaf and storage tree are kept."""
-        return None if self.destroyed else self.stored
+    destroyed: bool
+    storage_root: bytes
 
     @property
     def name(self) -> str:
@@ -126,7 +123,7 @@ def import_block(store: Store, block: BlockChanges, *, final: bool = False) -> S
     ...     print(block.number, store.account(0, bytes(20)).balance)
     0 5
     """
-    with store.transaction():
+    with store.transaction(), _without_collector():
         head = store.head
         check_successor(head, block.number, block.parent_hash)
         accounts = store.accounts(head.number) if head else store.tree(store.scheme.empty_root)
@@ -167,15 +164,22 @@ def import_genesis(
     ...     print(block.number, store.account(0, bytes(20)).balance)
     0 5
     """
-    collects = gc.isenabled()
-    gc.disable()  # the collector would scan millions of objects, which have no cycles, again and again
-    try:
+    with _without_collector():
         block = import_block(store, BlockChanges(0, tuple(accounts), block_hash), final=final)
+    store.database.one("PRAGMA wal_checkpoint(TRUNCATE)")  # empties the write-ahead log
+    return block
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep Python from scanning many new objects, which have no cycles, again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collects:
             gc.enable()
-    store.checkpoint()
-    return block
 
 
 def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | None = None) -> None:
@@ -191,71 +195,75 @@ def check_successor(head: StoredBlock | None, number: int, parent_hash: bytes | 
         raise InvalidInput("parentHash", reason, to_hex(parent_hash))
 
 
-def _slot_edits(scheme: Scheme, storages: Sequence[Mapping[bytes, int]]) -> list[list[Edit]]:
-    """Return the sorted edits of storage trees that set slots; a value of 0 removes the slot. Hashes are one batch."""
-    words = {word for slots in storages for slot, value in slots.items() for word in (slot, value.to_bytes(WORD_SIZE))}
-    hashes = dict(zip(words, scheme.word_hashes([*words]), strict=True))
-    edits = []
-    for slots in storages:
-        values = sorted((hashes[slot], value.to_bytes(WORD_SIZE)) for slot, value in slots.items())
-        edits.append([Edit(hkey, hashes[value] if any(value) else None, value) for hkey, value in values])
-    return edits
-
-
 def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> None:
     _check_once("accounts", [change.address for change in changes])
     for change in changes:
         if len(change.address) != ADDRESS_SIZE:
             raise InvalidInput("address", f"expected {ADDRESS_SIZE} bytes", to_hex(change.address))
     hkeys = store.scheme.account_keys([change.address for change in changes])
-    floors = accounts.floors(hkeys)
-    works = [_work(hkey, change, floors[hkey][1]) for hkey, change in sorted(zip(hkeys, changes, strict=True))]
-    storages = [(work, *_checked_slots(store, work)) for work in works if work.change.storage]
-    changed = [(work, floors, values) for work, floors, values in storages if values]
-    edits = _slot_edits(store.scheme, [values for *_, values in changed])
-    for work, _, _ in changed:
-        work.storage = store.tree(store.scheme.empty_root if work.kept is None else work.kept.storage_root)
-    store.update_trees([
-        Change(work.storage, each, floors if work.kept else None)
-        for (work, floors, _), each in zip(changed, edits, strict=True) if work.storage
-    ])  # fmt: skip
-    store.update_trees([Change(accounts, _account_edits(store, works), floors)])
+    [leaves] = floors([(accounts, hkeys)])
+    ordered = sorted(zip(hkeys, changes, strict=True))
+    works = [_work(store.scheme, hkey, change, leaves[hkey][1]) for hkey, change in ordered]
+    _apply_storage(store, [work for work in works if work.change.storage])
+    store.update_trees([Change(accounts, _account_edits(store, works), leaves)])
 
 
-def _work(hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
+def _work(scheme: Scheme, hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
     """Check a change against the leaf of its account, or the leaf before a new account."""
-    stored = AccountLeaf.from_bytes(leaf.value) if leaf.hkey == hkey else None
+    value = leaf.value if leaf.hkey == hkey else b""
+    stored = AccountLeaf.from_bytes(value) if value else None
     fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None
     if fields is None if change.same else change.before != fields:
         reason = f"expected the current fields of the account, {fields}"
         if change.same:
             reason = "expected an account that exists, to change its storage"
         raise InvalidInput(to_hex(change.address), reason, change.before)
-    return _Work(hkey, change, stored, fields if change.same else change.after)
+    after = fields if change.same else change.after
+    destroyed = stored is not None and (change.cleared or after is None)
+    root = scheme.empty_root if stored is None or destroyed else stored.storage_root
+    return _Work(hkey, change, value, stored, after, destroyed, root)
 
 
-def _checked_slots(store: Store, work: _Work) -> tuple[dict[bytes, tuple[int, Leaf]], dict[bytes, int]]:
-    """Check an account's slots before the block; return the leaf at or before each, and the values that change.
+def _apply_storage(store: Store, works: Sequence[_Work]) -> None:
+    """Check the slots of accounts before the block, and update the storage trees; hashes are computed in batches."""
+    scheme = store.scheme
+    hashes = iter(scheme.word_hashes([slot for work in works for slot, *_ in work.change.storage]))
+    hkeys = [[*islice(hashes, len(work.change.storage))] for work in works]
+    trees = [store.tree(work.stored.storage_root if work.stored else scheme.empty_root) for work in works]
+    leaves = floors([*zip(trees, hkeys, strict=True)])
+    values = [_checked_slots(*each) for each in zip(works, hkeys, leaves, strict=True)]
+    words = [*{word for each in values for word in each.values()}]
+    hvals: dict[bytes, bytes | None] = dict(zip(words, scheme.word_hashes(words), strict=True))
+    hvals[bytes(WORD_SIZE)] = None
+    changes = []
+    for work, tree, each, found in zip(works, trees, values, leaves, strict=True):
+        edits = [Edit(hkey, hvals[value], value) for hkey, value in sorted(each.items())]
+        changes.append(Change(Tree(store.rows), edits) if work.destroyed else Change(tree, edits, found))
+    store.update_trees(changes)
+    for work, change in zip(works, changes, strict=True):
+        work.storage_root = change.tree.root
+
+
+def _checked_slots(work: _Work, hkeys: Sequence[bytes], leaves: Mapping[bytes, tuple[int, Leaf]]) -> dict[bytes, bytes]:
+    """Check an account's slots before the block; return the values that change, by hashed slot.
 
     An account that was destroyed starts with an empty tree, so each of its slots with a value changes.
     """
     storage = work.change.storage
     _check_once(f"{work.name} storage", [slot for slot, *_ in storage])
-    hkeys = store.scheme.word_hashes([slot for slot, *_ in storage])
-    floors = store.tree(work.stored.storage_root if work.stored else store.scheme.empty_root).floors(hkeys)
-    values: dict[bytes, int] = {}
+    values: dict[bytes, bytes] = {}
     for hkey, (slot, before, after) in zip(hkeys, storage, strict=True):
-        leaf = floors[hkey][1]
+        leaf = leaves[hkey][1]
         value = int.from_bytes(leaf.value) if leaf.hkey == hkey else 0
         if value != before:
             where = f"{work.name} slot {to_hex(slot)}"
             raise InvalidInput(where, f"expected the current value of the slot, {value:#x}", hex(before))
         if before != after or work.destroyed:
-            values[slot] = after
-    if work.after is None and any(values.values()):
+            values[hkey] = after.to_bytes(WORD_SIZE)
+    if work.after is None and any(map(any, values.values())):
         reason = "expected only zeros, because the account does not exist"
-        raise InvalidInput(f"{work.name} storage", reason, max(values.values()))
-    return floors, values if work.after is not None else {}
+        raise InvalidInput(f"{work.name} storage", reason, int.from_bytes(max(values.values())))
+    return values if work.after is not None else {}
 
 
 def _check_once(name: str, keys: Sequence[bytes]) -> None:
@@ -274,15 +282,12 @@ def _account_edits(store: Store, works: Sequence[_Work]) -> list[Edit]:
             edits.append(Edit(work.hkey, None))
         if value:
             hval = next(hvals)
-            if work.destroyed or work.stored is None or work.stored.to_bytes() != value:
+            if work.destroyed or work.value != value:
                 edits.append(Edit(work.hkey, hval, value))
     return edits
 
 
 def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
-    storage_root = work.kept.storage_root if work.kept else store.scheme.empty_root
-    if work.storage is not None:
-        storage_root = work.storage.root
     keccak, code = after.keccak_code_hash, work.change.code
     if code is not None and keccak256(code) != keccak:
         reason = f"expected code with the Keccak-256 hash {to_hex(keccak)}"
@@ -297,4 +302,4 @@ def _account(store: Store, work: _Work, after: AccountFields) -> AccountLeaf:
         code_hash, size = store.scheme.code_hash(code), len(code)
         if code:
             store.save_code(keccak, code)
-    return AccountLeaf(after.nonce, after.balance, storage_root, code_hash, keccak, size)
+    return AccountLeaf(after.nonce, after.balance, work.storage_root, code_hash, keccak, size)

@@ -24,12 +24,7 @@ Mode: TypeAlias = Literal["ro", "rw", "rwc"]  # SQLite's names, see `Database`
 
 
 class Database:
-    """Connection to the file of a ledger.
-
-    Parameters
-    ----------
-    path : the file.
-    mode : "ro" to read; "rw" to read and write; "rwc" to also create a missing file.
+    """Connection to the file of a ledger: "ro" to read; "rw" to read and write; "rwc" to also create a missing file.
 
     Raises `UnreadableFile` for a file that cannot be opened, and `LedgerDamaged` if SQLite reports a malformed file.
     """
@@ -55,7 +50,8 @@ class Database:
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return all rows."""
-        return [*self.each(query, values)]
+        with self._named_errors():
+            return self._connection.execute(query, values).fetchall()
 
     def each(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows that a query returns."""

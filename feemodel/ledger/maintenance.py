@@ -17,7 +17,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.io.files import written_whole
-from feemodel.ledger.rows import CHILDREN, ENTRY, LEAF_COLUMNS, LEVELS, NODE, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, COLUMNS, ENTRY, LEVELS, NODE, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
@@ -63,10 +63,7 @@ class _Table(NamedTuple):
 def verify(store: Store, progress: Callable[[str, int], object] = lambda table, rows: None) -> int:
     """Check all rows of a ledger; return their number. Raises `LedgerDamaged` for the first damaged row.
 
-    Parameters
-    ----------
-    store : ledger, which is not changed.
-    progress : called repeatedly with the name of a table and the number of rows of the table checked so far.
+    `progress` is called repeatedly with the name of a table and the number of rows of the table checked so far.
 
     >>> import tempfile
     >>> from feemodel.ledger import import_genesis
@@ -123,9 +120,9 @@ class _Verification:
                 self._progress(table, count)
         self._rows += count
 
-    def _chunks(self, table: str, columns: str) -> Iterator[tuple[int, list[Any]]]:
+    def _chunks(self, table: str) -> Iterator[tuple[int, list[Any]]]:
         """Yield rows that are numbered 1, 2, 3, …, in batches, each with the number of its first row."""
-        rows, first = self._each(table, f"{columns}, id", "id"), 1
+        rows, first = self._each(table, f"{COLUMNS[table]}, id", "id"), 1
         while chunk := list(islice(rows, CHUNK)):
             for number, row in enumerate(chunk, first):
                 if row[-1] != number:
@@ -142,7 +139,7 @@ class _Verification:
         """Check the hash of each value; return the leaves, and the storage roots and codes of accounts."""
         table, roots, codes = self._empty("leaf"), set[bytes](), set[bytes]()
         ends = bytes(HASH_SIZE), self._scheme.tail_key
-        for first, rows in self._chunks("leaf", LEAF_COLUMNS):
+        for first, rows in self._chunks("leaf"):
             leaves = [Leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
             table.digest[at] = np.frombuffer(self._scheme.leaf_hashes(leaves), np.uint8).reshape(-1, HASH_SIZE)
@@ -164,7 +161,7 @@ class _Verification:
         """Check each node against the hashes and heights of the rows below it."""
         table = self._empty("node")
         zeros = np.frombuffer(b"".join(self._scheme.zeros[::LEVELS]), np.uint8).reshape(-1, HASH_SIZE)
-        for first, rows in self._chunks("node", "height, children"):
+        for first, rows in self._chunks("node"):
             height, nodes = np.array([row[0] for row in rows]), np.frombuffer(b"".join(row[1] for row in rows), NODE)
             if (height < 1).any() or (height > DEPTH // LEVELS).any():
                 self._damaged(f"a node after {first - 1} has another height")
@@ -188,7 +185,7 @@ class _Verification:
     def _pages(self) -> _Table:
         """Check the order of the keys in each page of the sorted index, and the first key of each page below it."""
         table = self._empty("page")
-        for first, rows in self._chunks("page", "height, entries"):
+        for first, rows in self._chunks("page"):
             for number, (height, data, _) in enumerate(rows, first):
                 entries = np.frombuffer(data, ENTRY)
                 keys, below = entries["hkey"].tolist(), entries["number"].tolist()

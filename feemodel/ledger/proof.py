@@ -136,17 +136,9 @@ def final_block(store: Store, block: str | bytes) -> int:
 def prove_account(
     accounts: Tree, storage: Callable[[bytes], Tree], address: bytes, slots: Sequence[bytes]
 ) -> dict[str, Any]:
-    """Return the proof of an account and of its slots; the order and duplicates of the slots are kept.
+    """Return the proof of an account in the account tree and of its slots, checked as by `check_proof`.
 
-    Before it is returned, the proof is checked as by `check_proof`.
-
-    Parameters
-    ----------
-    accounts : account tree.
-    storage : function that takes a storage root and returns the storage tree; called only if the account exists and
-        `slots` is not empty.
-    address : address [20 bytes].
-    slots : slots [32 bytes each]. For an absent account `storageProofs` is empty.
+    `storage` returns the storage tree with a root. For an absent account, `storageProofs` is empty.
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
@@ -346,13 +338,14 @@ def _data(where: str, text: Any, size: int | None = None) -> bytes:
 
 def _generation(leaves: Sequence[tuple[str, ProvenLeaf]]) -> Scheme:
     """Return the hash scheme that fits the size of the first top node; check the sizes of all other nodes."""
-    by_size = {scheme.top_size: scheme for scheme in SCHEMES.values()}
+    by_size = {len(scheme.top(HEAD, NOTHING)): scheme for scheme in SCHEMES.values()}
     where, first = leaves[0]
     scheme = by_size.get(len(first.entries[0]))
     if scheme is None:
         sizes = " or ".join(f"{size}" for size in sorted(by_size))
         _refuse(f"{where}.proofRelatedNodes[0]", f"expected {sizes} bytes", len(first.entries[0]))
-    sizes_by_position = [scheme.top_size, *[2 * HASH_SIZE] * (DEPTH - 1), scheme.leaf_size, scheme.leaf_size]
+    leaf_size = len(scheme.leaf(Leaf(NOTHING, HEAD, TAIL, NOTHING, NOTHING)))
+    sizes_by_position = [len(first.entries[0]), *[2 * HASH_SIZE] * (DEPTH - 1), leaf_size, leaf_size]
     for where, leaf in leaves:
         for position, (entry, size) in enumerate(zip(leaf.entries, sizes_by_position, strict=True)):
             empty_sibling = position == DEPTH and entry == NOTHING

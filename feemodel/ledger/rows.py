@@ -11,6 +11,7 @@ each table are numbered from 1; number 0 means an empty subtree. Three kinds of 
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.scheme import FIRST_FREE, HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.ledger.scheme import HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
 LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
@@ -29,7 +30,11 @@ NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
 ENTRY = np.dtype([("hkey", f"V{HASH_SIZE}"), ("number", f">u{NUMBER_SIZE}")])
 
 KEPT = 12_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
-LEAF_COLUMNS = "hkey, previous, following, hval, value"
+COLUMNS = {
+    "node": "height, children",
+    "leaf": "hkey, previous, following, hval, value",
+    "page": "height, entries",
+}
 
 SCHEMA = """
 CREATE TABLE node (id INTEGER PRIMARY KEY, height INTEGER, children BLOB) STRICT;
@@ -83,84 +88,86 @@ def height_of(next_free: int) -> int:
 class Rows:
     """The three tables of rows.
 
-    The cache has rows by table and number, nodes with the hashes within them by height and number, and checked roots.
+    The cache has the newest rows of each table by number, nodes with their inner hashes by height and number, and
+    checked roots.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
-        self.cache: dict[tuple[str | int | bytes, int], Any] = {}
+        self.cache: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
 
-    def nodes(self, numbers: Numbers, height: int) -> NDArray[Any]:
+    def nodes(self, numbers: Sequence[int], height: int) -> NDArray[Any]:
         """Return the nodes with these row numbers as a new array; number 0 gives an empty node."""
-        found = self._many("node", "children", numbers.tolist())
+        rows = self._many("node", numbers)
         empty = CHILDREN * self.scheme.zeros[(height - 1) * LEVELS] + bytes(NODE["row"].itemsize)
-        data = bytearray().join([found[number][0] if number else empty for number in numbers.tolist()])
+        data = bytearray().join([rows[number][1] if number else empty for number in numbers])
         if len(data) != NODE.itemsize * len(numbers):
             self.database.damaged("a node is malformed")
         return np.frombuffer(data, NODE)
 
     def node(self, number: int, height: int) -> Node:
         """Return a node with the hashes within it; see `nodes`."""
-        node: Node | None = self.cache.get((height, number))
+        node: Node | None = self.cache["inner"].get((height, number))
         if node is None:
-            [row] = self.nodes(np.array([number]), height)
+            [row] = self.nodes([number], height)
             levels = inner_levels(self.scheme, row["hash"].tobytes())
             pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
             node = Node(pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
-            self.keep({(height, number): node})
+            self.keep("inner", {(height, number): node})
         return node
 
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
-        found = self._many("leaf", LEAF_COLUMNS, numbers)
-        return [Leaf(*found[number]) for number in numbers]
+        rows = self._many("leaf", numbers)
+        return [Leaf(*rows[number]) for number in numbers]
 
-    def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, bytes]]:
+    def pages(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
         """Return the height and the entries of each page."""
-        return self._many("page", "height, entries", numbers)
+        rows = self._many("page", numbers)
+        return [rows[number] for number in numbers]
 
-    def keep(self, rows: Mapping[tuple[str | int | bytes, int], Any]) -> None:
-        """Add rows to the cache, which is emptied when it is full."""
-        if len(self.cache) + len(rows) > KEPT:
-            self.cache.clear()
-        self.cache.update(rows)
+    def keep(self, kind: str, rows: Mapping[Any, Any]) -> None:
+        """Add rows to the cache, which drops the older rows of a kind when there are too many."""
+        cache = self.cache[kind]
+        if len(cache) + len(rows) > KEPT:
+            cache.clear()
+        if len(rows) <= KEPT:
+            cache.update(rows)
 
     def add_nodes(self, height: int, nodes: NDArray[Any]) -> Numbers:
         """Add nodes; return their row numbers."""
-        data, size = nodes.tobytes(), NODE.itemsize
-        blobs = ((height, data[start : start + size]) for start in range(0, len(data), size))
-        return self._add("node", "height, children", blobs)
+        return self.add("node", [(height, blob) for blob in pieces(nodes.tobytes(), NODE.itemsize)])
 
     def add_leaves(self, leaves: Iterable[Leaf]) -> Numbers:
         """Add leaves; return their row numbers."""
-        rows = ((leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value) for leaf in leaves)
-        return self._add("leaf", LEAF_COLUMNS, rows)
+        rows = [(leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value) for leaf in leaves]
+        return self.add("leaf", rows)
 
-    def add_pages(self, pages: Iterable[tuple[int, bytes]]) -> Numbers:
-        """Add pages, each with its height and entries; return their row numbers."""
-        return self._add("page", "height, entries", pages)
-
-    def _add(self, table: str, columns: str, rows: Iterable[Sequence[Any]]) -> Numbers:
-        first = self.next_number(table)
+    def add(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Numbers:
+        """Add rows to a table; return their row numbers."""
+        first, columns = self.next_number(table), COLUMNS[table]
         marks = ", ".join("?" * len(columns.split(", ")))  # SQLite numbers the new rows consecutively
         self.database.run_many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-        return np.arange(first, self.next_number(table))
+        numbers = range(first, first + len(rows))
+        self.keep(table, dict(zip(numbers, rows, strict=True)))
+        return np.array(numbers, np.int64)
 
     def next_number(self, table: str) -> int:
         """Return the number of the next row of a table."""
         return int(self.database.one(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0])
 
-    def _many(self, table: str, columns: str, numbers: Iterable[int]) -> dict[int, Any]:
-        wanted = {*numbers} - {0}
-        rows = {number: self.cache[table, number] for number in wanted if (table, number) in self.cache}
-        if missing := wanted - rows.keys():
-            query = f"SELECT id, {columns} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-            read = {row[0]: row[1:] for row in self.database.all(query, (json.dumps([*missing]),))}
-            if len(read) != len(missing):
-                self.database.damaged(f"{table} {min(missing - read.keys())} is missing")
-            self.keep({(table, number): row for number, row in read.items()})
-            rows |= read
-        return rows
+    def _many(self, table: str, numbers: Iterable[int]) -> Mapping[int, Any]:
+        """Return cached rows by number, among them the rows with these numbers."""
+        cache, wanted = self.cache[table], {*numbers} - {0}
+        if missing := wanted.difference(cache):
+            if len(cache) + len(missing) > KEPT:
+                cache.clear()
+                missing = wanted
+            query = f"SELECT id, {COLUMNS[table]} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+            cache.update({row[0]: row[1:] for row in self.database.all(query, (json.dumps([*missing]),))})
+            if absent := missing.difference(cache):
+                self.database.damaged(f"{table} {min(absent)} is missing")
+        return cache
 
 
 def inner_levels(scheme: Scheme, hashes: bytes) -> list[bytes]:
@@ -181,13 +188,8 @@ def add_first_rows(rows: Rows) -> None:
     """Store the rows of the empty tree: two leaves, the node above these leaves, and an index of the first leaf."""
     scheme = rows.scheme
     ends = [Leaf(NOTHING, HEAD, TAIL, NOTHING, NOTHING), Leaf(scheme.tail_key, HEAD, TAIL, NOTHING, NOTHING)]
-    node = rows.nodes(np.zeros(1, dtype=np.int64), 1)
+    node = rows.nodes([0], 1)
     node["row"][0, :2] = rows.add_leaves(ends)
     node["hash"][0, :2] = np.frombuffer(scheme.leaf_hashes(ends), np.uint8).reshape(2, HASH_SIZE)
     rows.add_nodes(1, node)
-    rows.add_pages([(0, NOTHING + bytes(NUMBER_SIZE))])
-
-
-def empty_version(scheme: Scheme) -> Version:
-    """Return the version of an empty tree."""
-    return Version(scheme.empty_root, FIRST_FREE, scheme.empty_sub_root, 1, 1)
+    rows.add("page", [(0, NOTHING + bytes(NUMBER_SIZE))])

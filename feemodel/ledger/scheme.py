@@ -64,12 +64,7 @@ class Scheme:
     empty_root: bytes
 
     def digest(self, data: bytes) -> bytes:
-        """Return the hash of a message.
-
-        Parameters
-        ----------
-        data : message whose elements are below the field's order; for MiMC, the length of the message must be a
-            multiple of 32 bytes.
+        """Return the hash of a message; with MiMC, the length of a message is a multiple of 32 bytes.
 
         Raises `InvalidInput` if the length is not allowed, or if an element is not below the field's order.
 
@@ -81,12 +76,7 @@ class Scheme:
         return self.digests(data, len(data)) if data else bytes(BLOCK_SIZE)
 
     def digests(self, data: bytes, size: int) -> bytes:
-        """Return the concatenated 32-byte hashes of many messages of equal size.
-
-        Parameters
-        ----------
-        data : the concatenated messages.
-        size : size of one message, at least 1 [byte].
+        """Return the concatenated 32-byte hashes of many concatenated messages, all of `size` bytes.
 
         Raises `InvalidInput` for a length that is not a multiple of `size`, and for messages that `digest` rejects.
 
@@ -101,15 +91,10 @@ class Scheme:
         return found
 
     def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
-        """Return the roots of Merkle paths, in which each node is the hash of its two children.
+        """Return the roots of Merkle paths of one length, from the concatenated hashes and indices of their lower ends.
 
-        Parameters
-        ----------
-        nodes : concatenated 32-byte hashes at the lower ends of the paths.
-        siblings : concatenated sibling hashes of each path, from its lower end upwards; all paths have the same length.
-        indices : index of each node on its level; the lowest bit is 1 if the first sibling is on the left.
-
-        Raises `InvalidInput` for an element that is not below the field's order.
+        `siblings` has the sibling hashes of each path upwards; the lowest bit of an index is 1 if the first is on the
+        left. Raises `InvalidInput` for an element that is not below the field's order.
 
         >>> POSEIDON2.path_roots(bytes(32), bytes(32), [0]) == POSEIDON2.digest(bytes(64))
         True
@@ -146,12 +131,14 @@ class Scheme:
         links = np.zeros((len(leaves), 2, WORD_SIZE // 8), dtype=">u8")
         links[:, 0, -1], links[:, 1, -1] = [leaf.previous for leaf in leaves], [leaf.following for leaf in leaves]
         hkeys, hvals = b"".join([leaf.hkey for leaf in leaves]), b"".join([leaf.hval for leaf in leaves])
-        return self.digests(side_by_side(len(leaves), self.numbers(links.tobytes()), hkeys, hvals), self.leaf_size)
+        encoded = side_by_side(len(leaves), self.numbers(links.tobytes()), hkeys, hvals)
+        return self.digests(encoded, len(encoded) // len(leaves))
 
     def sub_roots(self, digests: bytes, height: int) -> list[bytes]:
         """Return the sub roots of trees from the hashes of their leftmost nodes at a height; all others are empty."""
-        count, siblings = len(digests) // HASH_SIZE, b"".join(self.zeros[height:DEPTH])
-        return pieces(self.path_roots(digests, siblings * count, [HEAD] * count), HASH_SIZE) if count else []
+        for zero in self.zeros[height:DEPTH] if digests else ():
+            digests = self.digests(b"".join([digest + zero for digest in pieces(digests, HASH_SIZE)]), 2 * HASH_SIZE)
+        return pieces(digests, HASH_SIZE)
 
     def top(self, next_free: int, sub_root: bytes) -> bytes:
         """Return the bytes of the top node, whose hash is the root."""
@@ -182,27 +169,12 @@ class Scheme:
         return self.digest(self.pieces(code[:whole] + last))
 
     @cached_property
-    def leaf_size(self) -> int:
-        """Size of an encoded leaf: 192 with Poseidon2, 128 with MiMC [byte]."""
-        return len(self.numbers(bytes(2 * WORD_SIZE))) + 2 * HASH_SIZE
-
-    @cached_property
-    def top_size(self) -> int:
-        """Size of an encoded top node: 96 with Poseidon2, 64 with MiMC [byte]."""
-        return len(self.top(FIRST_FREE, NOTHING))
-
-    @cached_property
     def zeros(self) -> tuple[bytes, ...]:
         """Hashes of empty subtrees, for each height from 0 to 40."""
         zeros = [NOTHING]
         for _ in range(DEPTH):
             zeros.append(self.digest(2 * zeros[-1]))
         return tuple(zeros)
-
-    @cached_property
-    def empty_siblings(self) -> tuple[bytes, ...]:
-        """Hashes of the two children of an empty sibling, for each height from 39 to 1."""
-        return tuple(2 * zero for zero in self.zeros[DEPTH - 2 :: -1])
 
 
 def side_by_side(count: int, *columns: bytes) -> bytes:

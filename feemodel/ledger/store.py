@@ -222,10 +222,6 @@ class Store:
                 raise InvalidInput("chain id", f"expected {stored}, the chain of {self.path}", chain_id)
             self.database.one("UPDATE chain SET chain_id = ?", (chain_id,))
 
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the file and empty the log, for example after a large block."""
-        self.database.one("PRAGMA wal_checkpoint(TRUNCATE)")
-
     def _chain(self, field: str) -> Any:
         row = self.database.one(f"SELECT {field} FROM chain")
         return row[0] if row else self.database.damaged("the row of its chain is missing")

@@ -32,12 +32,13 @@ from feemodel.ledger.rows import (
     Numbers,
     Rows,
     Version,
-    empty_version,
     height_of,
     node_hashes,
 )
-from feemodel.ledger.scheme import DEPTH, HASH_SIZE, HEAD, NOTHING
+from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING
 
+PLACE = np.dtype([("page", f">u{NUMBER_SIZE}"), ("hkey", ENTRY["hkey"])])  # key in a page, for the search of many keys
+ORDERED = f"S{PLACE.itemsize}"  # a place as bytes, which NumPy can compare
 PAGE_ENTRIES = 16  # maximum number of entries in a page
 BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
 
@@ -63,17 +64,11 @@ class ProvenLeaf(NamedTuple):
 
 
 class Tree:
-    """State tree: the account tree, or the storage tree of an account.
-
-    Parameters
-    ----------
-    rows : tables that store the rows of the tree.
-    version : stored version in `rows` to start from; `None` means an empty tree.
-    """
+    """State tree, either the account tree or the storage tree of an account: a version in `rows`, or an empty tree."""
 
     def __init__(self, rows: Rows, version: Version | None = None) -> None:
         self.scheme, self.rows = rows.scheme, rows
-        self.version = version or empty_version(self.scheme)
+        self.version = version or Version(self.scheme.empty_root, FIRST_FREE, self.scheme.empty_sub_root, 1, 1)
 
     @property
     def root(self) -> bytes:
@@ -87,23 +82,8 @@ class Tree:
 
     def get(self, hkeys: Iterable[bytes]) -> dict[bytes, Leaf]:
         """Return the leaves of the given keys that are in the tree, by hashed key."""
-        return {hkey: leaf for hkey, (_, leaf) in self.floors(hkeys).items() if leaf.hkey == hkey}
-
-    def floors(self, hkeys: Iterable[bytes]) -> dict[bytes, tuple[int, Leaf]]:
-        """Return, for each key, the leaf with this key or the largest key before it, with the leaf's index."""
-        indices = self._indices(sorted({*hkeys}))
-        found = {index: (index, leaf) for index, leaf in self.leaves(indices.values()).items()}
-        return {hkey: found[index] for hkey, index in indices.items()}
-
-    def leaves(self, indices: Iterable[int]) -> dict[int, Leaf]:
-        """Return the leaves with these indices, none of which is empty; each level is read in one batch."""
-        ordered = sorted({*indices})
-        positions, numbers = np.array(ordered, dtype=np.int64), np.full(len(ordered), self.version.node)
-        for height in range(height_of(self.next_free), 0, -1) if ordered else ():
-            nodes = self.rows.nodes(numbers, height)
-            digits = positions >> LEVELS * (height - 1) & CHILDREN - 1
-            numbers = nodes["row"][np.arange(len(ordered)), digits].astype(np.int64)
-        return dict(zip(ordered, self.rows.leaves(numbers.tolist()), strict=True))
+        [leaves] = floors([(self, [*hkeys])])
+        return {hkey: leaf for hkey, (_, leaf) in leaves.items() if leaf.hkey == hkey}
 
     def prove(self, hkeys: Sequence[bytes]) -> list[list[ProvenLeaf]]:
         """Return the leaf of each key or, for an absent key, the two neighbouring leaves, with their paths.
@@ -111,7 +91,7 @@ class Tree:
         Raises `LedgerDamaged` if the stored rows do not lead to the root. The values and keys are not checked.
         """
         self._check_top()
-        indices = self._indices(sorted({*hkeys}))
+        indices = {hkey: self._index(hkey) for hkey in hkeys}
         proven = self._proven({*indices.values()})
         following = {
             hkey: proven[index].leaf.following for hkey, index in indices.items() if proven[index].leaf.hkey != hkey
@@ -119,10 +99,20 @@ class Tree:
         proven |= self._proven({*following.values()} - proven.keys())
         return [[proven[indices[hkey]], *([proven[following[hkey]]] if hkey in following else [])] for hkey in hkeys]
 
+    def _index(self, hkey: bytes) -> int:
+        """Return what `_indices` returns, sooner for few keys."""
+        number, height = self.version.page, DEPTH
+        while height:
+            below, [(height, data)] = height, self.rows.pages([number])
+            if height >= below:
+                self.rows.database.damaged(f"page {number} is not below its page")
+            number = int.from_bytes(_entry(pieces(data, ENTRY.itemsize), hkey)[HASH_SIZE:])
+        return number
+
     def _proven(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
         scheme, rows = self.scheme, self.rows
         top = [scheme.top(self.next_free, self.version.sub_root)]
-        top += scheme.empty_siblings[: DEPTH - LEVELS * height_of(self.next_free)]
+        top += [2 * zero for zero in scheme.zeros[DEPTH - 2 : LEVELS * height_of(self.next_free) - 2 : -1]]
         paths = [(index, *self._path(index)) for index in indices]
         numbers = [*{number for *_, numbers, _ in paths for number in numbers if number}]
         leaves = dict(zip(numbers, rows.leaves(numbers), strict=True))
@@ -137,27 +127,14 @@ class Tree:
             proven[index] = ProvenLeaf(index, leaves[own], [*top, *entries, encoded[beside], encoded[own]])
         return proven
 
-    def _indices(self, hkeys: Sequence[bytes]) -> dict[bytes, int]:
-        """Return, for each key in ascending order, the index of the leaf with this or the largest key before it."""
-        numbers, height = [self.version.page] * len(hkeys), DEPTH
-        while height and hkeys:
-            pages = self.rows.pages(numbers)
-            below, height = height, pages[numbers[0]][0]
-            if height >= below:
-                self.rows.database.damaged(f"page {numbers[0]} is not below its page")
-            entries = np.frombuffer(b"".join([pages[number][1] for number in dict.fromkeys(numbers)]), ENTRY)
-            firsts = entries["hkey"].tolist()
-            numbers = entries["number"][[bisect_right(firsts, hkey) - 1 for hkey in hkeys]].tolist()
-        return dict(zip(hkeys, numbers, strict=True))
-
     def _check_top(self) -> None:
         root, next_free, sub_root, number, _ = self.version
-        if (root, 0) not in self.rows.cache:
+        if root not in self.rows.cache["root"]:
             height, scheme = height_of(next_free), self.scheme
             found = scheme.sub_roots(self.rows.node(number, height).digest, LEVELS * height)
             if (found, scheme.digest(scheme.top(next_free, sub_root))) != ([sub_root], root):
                 self.rows.database.damaged(f"the tree {root.hex()} has another root")
-            self.rows.keep({(root, 0): True})
+            self.rows.keep("root", {root: True})
 
     def _path(self, index: int) -> tuple[list[bytes], list[int], bytes]:
         """Return the entries of a proof within the nodes, and the row numbers and hashes of the two lowest leaves."""
@@ -177,8 +154,91 @@ class Tree:
         return entries, numbers, pair
 
 
+def floors(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[dict[bytes, tuple[int, Leaf]]]:
+    """Return, for each key of each tree, the leaf with this key or the largest key before it, with the leaf's index.
+
+    The trees have the same rows, and each level of all trees is read in one batch.
+    """
+    keys = [hkey for _, hkeys in lookups for hkey in hkeys]
+    if not keys:
+        return [{} for _ in lookups]
+    rows, versions = lookups[0][0].rows, [tree.version for tree, _ in lookups]
+    owners = np.repeat(np.arange(len(lookups)), [len(hkeys) for _, hkeys in lookups])
+    indices = _indices(rows, versions, owners, keys)
+    positions = (owners << DEPTH | indices).tolist()
+    leaves = _leaves(rows, versions, positions)
+    places = zip(indices.tolist(), [leaves[position] for position in positions], strict=True)
+    return [dict(zip(hkeys, places, strict=False)) for _, hkeys in lookups]
+
+
+def _indices(rows: Rows, versions: Sequence[Version], owners: Numbers, hkeys: Sequence[bytes]) -> Numbers:
+    """Return, for each key, the index of the leaf with this key or the largest key before it.
+
+    `owners` has the number of the tree of each key.
+    """
+    wanted = np.empty(len(hkeys), PLACE)
+    wanted["page"] = np.array([version.page for version in versions])[owners]
+    wanted["hkey"] = np.frombuffer(b"".join(hkeys), PLACE["hkey"])
+    indices, rest, below = np.empty(len(hkeys), np.int64), np.arange(len(hkeys)), np.full(len(hkeys), DEPTH)
+    while len(rest):
+        numbers, inverse = np.unique(wanted["page"], return_inverse=True)
+        pages = rows.pages(numbers.tolist())
+        heights = np.array([height for height, _ in pages])[inverse]
+        if (wrong := heights >= below).any():
+            rows.database.damaged(f"page {wanted['page'][wrong][0]} is not below its page")
+        entries = np.frombuffer(b"".join([data for _, data in pages]), ENTRY)
+        firsts = np.empty(len(entries), PLACE)
+        firsts["page"] = np.repeat(numbers, [len(data) // ENTRY.itemsize for _, data in pages])
+        firsts["hkey"] = entries["hkey"]
+        places = np.searchsorted(firsts.view(ORDERED), wanted.view(ORDERED), side="right") - 1
+        indices[rest] = wanted["page"] = entries["number"][places]
+        inner = heights > 0
+        rest, below, wanted = rest[inner], heights[inner], wanted[inner]
+    return indices
+
+
+def _leaves(rows: Rows, versions: Sequence[Version], positions: Iterable[int]) -> dict[int, Leaf]:
+    """Return the leaves at these positions, none of which is empty; see `_nodes`."""
+    ordered = sorted({*positions})
+    if not ordered:
+        return {}
+    levels, nodes = _nodes(rows, versions, [version.next_free for version in versions], np.array(ordered))
+    numbers = nodes[1]["row"][np.searchsorted(levels[1], levels[0] >> LEVELS), levels[0] & CHILDREN - 1]
+    return dict(zip(ordered, rows.leaves(numbers.tolist()), strict=True))
+
+
+def _nodes(
+    rows: Rows, versions: Sequence[Version], next_free: Sequence[int], positions: Numbers
+) -> tuple[list[Numbers], dict[int, NDArray[Any]]]:
+    """Return the positions of leaves and of the nodes above them, level by level, and the nodes by height.
+
+    A position is the number of a tree and, in the lowest bits, the position in the level of the tree. The nodes are
+    those of the versions, or empty nodes, and reach up to the height of a tree with the index `next_free`.
+    """
+    tops = np.array([height_of(index) for index in next_free])
+    heights = np.array([height_of(version.next_free) for version in versions])
+    roots = np.array([version.node for version in versions])
+    levels = [positions]
+    for height in range(1, int(tops.max()) + 1):
+        above = np.unique(levels[-1] >> LEVELS)
+        levels.append(above[tops[above >> DEPTH - LEVELS * height] >= height])
+    nodes: dict[int, NDArray[Any]] = {}
+    for height in range(len(levels) - 1, 0, -1):
+        at, owners = levels[height], levels[height] >> DEPTH - LEVELS * height
+        numbers = np.zeros(len(at), np.int64)
+        inner = heights[owners] > height
+        if inner.any():
+            above = np.searchsorted(levels[height + 1], at[inner] >> LEVELS)
+            numbers[inner] = nodes[height + 1]["row"][above, at[inner] & CHILDREN - 1]
+        # A tree that grows by levels keeps its old top node at the left edge.
+        old_tops = (heights[owners] == height) & (at == owners << DEPTH - LEVELS * height)
+        numbers[old_tops] = roots[owners[old_tops]]
+        nodes[height] = rows.nodes(numbers.tolist(), height)
+    return levels, nodes
+
+
 class Change(NamedTuple):
-    """Edits of a tree, sorted by key, and the floors of their keys where `Tree.floors` has returned them before.
+    """Edits of a tree, sorted by key, and the floors of their keys where `floors` has returned them before.
 
     The removal of an absent key has no effect. A key may be removed and then inserted again.
     """
@@ -190,31 +250,40 @@ class Change(NamedTuple):
 
 def update_trees(changes: Sequence[Change]) -> None:
     """Apply edits to trees of the same rows, and store the new versions."""
-    linked = {change.tree: leaves for change in changes if (leaves := _linked(change)).leaves}
-    for tree, version in zip(linked, _stored(linked) if linked else (), strict=True):
-        tree.version = version
+    if not changes:
+        return
+    rows, versions = changes[0].tree.rows, [change.tree.version for change in changes]
+    read = iter(floors([(tree, [edit.hkey for edit in edits]) for tree, edits, known in changes if known is None]))
+    known = [next(read) if change.floors is None else change.floors for change in changes]
+    beside = [_neighbours(change.edits, each) for change, each in zip(changes, known, strict=True)]
+    leaves = _leaves(rows, versions, [number << DEPTH | index for number, each in enumerate(beside) for index in each])
+    pages, changed = _Pages(rows), dict[int, Leaf | None]()
+    next_free, tops = [tree.next_free for tree, *_ in changes], [version.page for version in versions]
+    for number, (change, each, indices) in enumerate(zip(changes, known, beside, strict=True)):
+        near = {index: leaves[number << DEPTH | index] for index in indices} | dict(each.values())
+        next_free[number], entries, linked = _linked(change, each, near)
+        changed |= {number << DEPTH | index: leaf for index, leaf in linked.items()}
+        if entries:
+            tops[number] = pages.updated(tops[number], entries)
+    rows.add("page", pages.added)
+    _store([change.tree for change in changes], next_free, tops, changed)
 
 
-class _Linked(NamedTuple):
-    """Changes of one tree: next free index, changed leaves by index (`None` for an empty leaf), and new top page."""
+def _neighbours(edits: Sequence[Edit], floors: Mapping[bytes, tuple[int, Leaf]]) -> set[int]:
+    """Return the indices of the leaves on both sides of each key that is inserted or removed."""
+    found = ((floors[hkey][1], hkey, hval) for hkey, hval, _ in edits)
+    changed = [leaf for leaf, hkey, hval in found if hval is None or leaf.hkey != hkey]
+    return {index for leaf in changed for index in (leaf.previous, leaf.following)}
 
-    next_free: int
-    leaves: dict[int, Leaf | None]
-    page: int
 
+def _linked(
+    change: Change, floors: Mapping[bytes, tuple[int, Leaf]], leaves: dict[int, Leaf]
+) -> tuple[int, list[tuple[bytes, int | None]], dict[int, Leaf | None]]:
+    """Link the leaves of a tree; return its next free index, the edits of its sorted index, and the changed leaves.
 
-def _linked(change: Change) -> _Linked:
-    """Link the leaves of a tree after edits, and store the changed pages of the sorted index."""
-    tree, edits, floors = change
-    if floors is None:
-        floors = tree.floors(edit.hkey for edit in edits)
-    leaves = dict(floors.values())
-    neighbours: set[int] = set()
-    for hkey, hval, _ in edits:
-        leaf = floors[hkey][1]
-        if hval is None or leaf.hkey != hkey:
-            neighbours |= {leaf.previous, leaf.following}
-    leaves |= tree.leaves(neighbours - leaves.keys())
+    `leaves` has the floors of the keys and their neighbours. A leaf that becomes empty is `None`.
+    """
+    tree, edits, _ = change
     changed: set[int] = set()
     entries: list[tuple[bytes, int | None]] = []
     removed: dict[int, int] = {}  # index of a removed leaf → index of the leaf before it
@@ -243,33 +312,23 @@ def _linked(change: Change) -> _Linked:
             changed.update((left, right, next_free))
             entries.append((hkey, next_free))
             newest, next_free = next_free, next_free + 1
-    page = _updated_index(tree.rows, tree.version.page, entries) if entries else tree.version.page
-    return _Linked(next_free, {index: None if index in removed else leaves[index] for index in changed}, page)
+    return next_free, entries, {index: None if index in removed else leaves[index] for index in changed}
 
 
-def _stored(linked: Mapping[Tree, _Linked]) -> list[Version]:
-    """Store the changed leaves and nodes of trees; return the new versions.
-
-    A position is the number of a tree and, in the lowest bits, the position in the level of the tree.
-    """
-    trees, changes = [*linked], [*linked.values()]
-    rows, scheme = trees[0].rows, trees[0].scheme
-    tops = np.array([height_of(change.next_free) for change in changes])
-    indices = [sorted(change.leaves) for change in changes]
-    levels = [np.concatenate([number << DEPTH | np.array(at, dtype=np.int64) for number, at in enumerate(indices)])]
-    for height in range(1, int(tops.max()) + 1):
-        above = np.unique(levels[-1] >> LEVELS)
-        levels.append(above[tops[above >> DEPTH - LEVELS * height] >= height])
-    nodes = _old_nodes(rows, [tree.version for tree in trees], levels)
-
-    leaves = [change.leaves[index] for change, at in zip(changes, indices, strict=True) for index in at]
+def _store(
+    trees: Sequence[Tree], next_free: Sequence[int], pages: Sequence[int], changed: Mapping[int, Leaf | None]
+) -> None:
+    """Store the changed leaves, by position, and the nodes above them; set the versions of the trees."""
+    rows, scheme, positions = trees[0].rows, trees[0].scheme, sorted(changed)
+    levels, nodes = _nodes(rows, [tree.version for tree in trees], next_free, np.array(positions, np.int64))
+    tops = np.array([height_of(index) for index in next_free])
+    leaves = [changed[position] for position in positions]
     there = np.array([leaf is not None for leaf in leaves])
     numbers, digests = np.zeros(len(leaves), np.int64), np.zeros((len(leaves), HASH_SIZE), np.uint8)
     kept = [leaf for leaf in leaves if leaf is not None]
     if kept:
         numbers[there] = rows.add_leaves(kept)
         digests[there] = np.frombuffer(scheme.leaf_hashes(kept), np.uint8).reshape(-1, HASH_SIZE)
-    versions: dict[int, Version] = {}
     for height in range(1, len(levels)):
         below = levels[height - 1]
         rising = tops[below >> DEPTH - LEVELS * (height - 1)] >= height
@@ -280,62 +339,50 @@ def _stored(linked: Mapping[Tree, _Linked]) -> list[Version]:
         sub_roots = scheme.sub_roots(digests[places].tobytes(), LEVELS * height)
         for place, sub_root in zip(places.tolist(), sub_roots, strict=True):
             number = int(levels[height][place]) >> DEPTH - LEVELS * height
-            next_free, _, page = changes[number]
-            root = scheme.digest(scheme.top(next_free, sub_root))
-            versions[number] = Version(root, next_free, sub_root, int(numbers[place]), page)
-    return [versions[number] for number in range(len(changes))]
+            root = scheme.digest(scheme.top(next_free[number], sub_root))
+            trees[number].version = Version(root, next_free[number], sub_root, int(numbers[place]), pages[number])
 
 
-def _old_nodes(rows: Rows, versions: Sequence[Version], levels: Sequence[Numbers]) -> dict[int, NDArray[Any]]:
-    """Return the nodes at the positions of each level before the changes, by height; an empty node for a new one."""
-    heights = np.array([height_of(version.next_free) for version in versions])
-    nodes: dict[int, NDArray[Any]] = {}
-    for height in range(len(levels) - 1, 0, -1):
-        at, shift = levels[height], DEPTH - LEVELS * height
-        numbers = np.zeros(len(at), np.int64)
-        inner = heights[at >> shift] > height
-        if inner.any():
-            above = np.searchsorted(levels[height + 1], at[inner] >> LEVELS)
-            numbers[inner] = nodes[height + 1]["row"][above, at[inner] & CHILDREN - 1]
-        # A tree that grows by levels keeps its old top node at the left edge; the leftmost leaf of an edit is old.
-        for number in np.flatnonzero(heights == height).tolist():
-            numbers[np.searchsorted(at, number << shift)] = versions[number].node
-        nodes[height] = rows.nodes(numbers, height)
-    return nodes
+class _Pages:
+    """New pages of the sorted indices of a block's trees, which get the next row numbers in the order of `added`."""
 
+    def __init__(self, rows: Rows) -> None:
+        self._rows, self._first, self.added = rows, rows.next_number("page"), list[tuple[int, bytes]]()
 
-def _updated_index(rows: Rows, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
-    """Apply sorted edits of keys; store the changed pages and return the top page. `None` removes a key."""
-    first, added = rows.next_number("page"), list[tuple[int, bytes]]()
+    def updated(self, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
+        """Apply sorted edits of keys to the index with this top page; return the new top page. `None` removes a key."""
+        height, entries = self._replaced(top, edits)
+        while len(entries) > 1:
+            height += 1
+            entries = self._cut(height, entries)
+        return int.from_bytes(entries[0][HASH_SIZE:])
 
-    def cut(height: int, entries: list[bytes]) -> list[bytes]:
+    def _cut(self, height: int, entries: list[bytes]) -> list[bytes]:
         """Make pages of equal size; return the entry of each."""
         count, new = -(-len(entries) // PAGE_ENTRIES), []
         for place in range(count):
             page = entries[place * len(entries) // count : (place + 1) * len(entries) // count]
-            new.append(page[0][:HASH_SIZE] + (first + len(added)).to_bytes(NUMBER_SIZE))
-            added.append((height, b"".join(page)))
+            new.append(page[0][:HASH_SIZE] + (self._first + len(self.added)).to_bytes(NUMBER_SIZE))
+            self.added.append((height, b"".join(page)))
         return new
 
-    def updated(number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
+    def _replaced(self, number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
         """Return the height of a page, and the entries of the pages that replace it."""
-        height, data = rows.pages([number])[number]
+        [(height, data)] = self._rows.pages([number])
         entries = pieces(data, ENTRY.itemsize)
         kept = {entry[:HASH_SIZE]: entry for entry in entries}
         if height:
-            for entry, group in groupby(edits, lambda edit: entries[bisect_right(entries, edit[0] + BEHIND) - 1]):
+            for entry, group in groupby(edits, lambda edit: _entry(entries, edit[0])):
                 del kept[entry[:HASH_SIZE]]
-                kept |= {new[:HASH_SIZE]: new for new in updated(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
+                kept |= {new[:HASH_SIZE]: new for new in self._replaced(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
         else:
             for hkey, index in edits:
                 kept.pop(hkey, None)
                 if index is not None:
                     kept[hkey] = hkey + index.to_bytes(NUMBER_SIZE)
-        return height, cut(height, sorted(kept.values()))
+        return height, self._cut(height, sorted(kept.values()))
 
-    height, entries = updated(top, edits)
-    while len(entries) > 1:
-        height += 1
-        entries = cut(height, entries)
-    rows.add_pages(added)
-    return int.from_bytes(entries[0][HASH_SIZE:])
+
+def _entry(entries: Sequence[bytes], hkey: bytes) -> bytes:
+    """Return the entry of a page with this key or the largest key before it."""
+    return entries[bisect_right(entries, hkey + BEHIND) - 1]

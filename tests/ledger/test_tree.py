@@ -149,10 +149,10 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
         tree, scheme = Tree(store.rows), store.scheme
         tree.version = tree.version._replace(next_free=next_free)  # as if so many keys had come and gone
         if next_free > 2:
-            node = tree.rows.nodes(np.zeros(1, np.int64), height_of(next_free))  # whose leftmost leaves are the ends
+            node = tree.rows.nodes([0], height_of(next_free))  # whose leftmost leaves are the ends
             lower, digest = tree.version.node, scheme.digest(tree.rows.node(tree.version.node, 1).pairs[-1][0])
             for height in range(2, height_of(next_free) + 1):
-                node = tree.rows.nodes(np.zeros(1, np.int64), height)
+                node = tree.rows.nodes([0], height)
                 node["row"][0, 0], node["hash"][0, 0] = lower, np.frombuffer(digest, np.uint8)
                 lower = int(tree.rows.add_nodes(height, node)[0])
                 digest = scheme.digest(tree.rows.node(lower, height).pairs[-1][0])
