@@ -84,7 +84,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
         given = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
         return computed(function, quantities, given)
 
-    # Python numbers within their bounds, which are most calls, cost no more than comparisons with constants.
+    # Python numbers within their bounds, which are most calls, cost comparisons with constants and conversions.
     scope = {f"default_{name}": value for name, value in defaults.items()}
     scope |= {"function": function, "in_general": in_general, "overflow": _overflow, "inf": math.inf}
     exec(_source(parameters, quantities), scope)
@@ -109,7 +109,7 @@ def compiled(kernel: Callable[[], Kernel]) -> Callable[[Callable[P, R]], Callabl
 
 def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str, Quantity]) -> str:
     """Return the code of a function that calls `function` if all numbers are in their bounds, else `in_general`."""
-    tests, declared = [], []
+    tests, declared, values = [], [], {name: name for name in parameters}
     for name, one in parameters.items():
         has_default = one.default is not one.empty
         if one.kind is one.KEYWORD_ONLY and "*" not in declared:
@@ -117,13 +117,18 @@ def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str
         declared.append(f"{name}=default_{name}" if has_default else name)
         same = f"{name} is default_{name} or " if has_default else ""
         if name in quantities:
-            quantity = quantities[name]
-            kind, highest = ("float", sys.float_info.max) if quantity.double else ("int", math.inf)
+            quantity, is_int = quantities[name], f"type({name}) is int"
+            kind, highest = f"({is_int})", math.inf
+            if quantity.double:
+                kind, highest = f"(type({name}) is float or {is_int})", sys.float_info.max
+                values[name] = f"float({name}) if {is_int} else {name}"
             lowest = -highest if quantity.minimum is None else 5e-324 if quantity.above_zero else quantity.minimum
             highest = highest if quantity.maximum is None else quantity.maximum
             below = "" if highest == math.inf else f" <= {highest!r}"
-            tests.append(f"({same}type({name}) is {kind} and {lowest!r} <= {name}{below})")
-    passed = ", ".join(f"{name}={name}" if one.kind is one.KEYWORD_ONLY else name for name, one in parameters.items())
+            tests.append(f"({same}{kind} and {lowest!r} <= {name}{below})")
+    passed = ", ".join(
+        f"{n}={values[n]}" if one.kind is one.KEYWORD_ONLY else values[n] for n, one in parameters.items()
+    )
     given = f"dict({', '.join(f'{name}={name}' for name in parameters)})"
     return f"""def public({", ".join(declared)}):
     if not ({" and ".join(tests)}):
@@ -142,10 +147,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
         with np.errstate(over="ignore", invalid="ignore"):
             result = _compiled(function, quantities, given)
             if result is None:
-                checked = {
-                    name: quantities[name].check(name, value) if name in quantities else value
-                    for name, value in given.items()
-                }
+                checked = {n: quantities[n].check(n, v) if n in quantities else v for n, v in given.items()}
                 result = _computed(function, quantities, checked)
     except InvalidInput as error:
         where = locate(error.index) if error.index else ""
@@ -289,9 +291,7 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Lo
     """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
     series = _of_type(arguments, "pandas", "Series")
     labelled = _of_type(arguments, "xarray", "DataArray")
-    frames = _of_type(
-        arguments, "pandas", "DataFrame"
-    )  # NumPy would match rows of a Series with columns of a DataFrame
+    frames = _of_type(arguments, "pandas", "DataFrame")  # NumPy would match rows of a Series with columns of these
     if series and (others := labelled or frames):
         reason = f"expected Series or {'DataArrays' if labelled else 'DataFrames'}, not both"
         raise InvalidInput(", ".join((*series, *others)), reason, "both")
