@@ -111,7 +111,7 @@ def breakdown(
     """
     size = variable_cost * compressed_size // gas
     fee = priority_fee.core(compressed_size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
-    return Breakdown(fixed=fixed_cost, size=size, margin=fee - size - fixed_cost)
+    return Breakdown(fixed_cost, size, fee - size - fixed_cost)
 
 
 @formula
