@@ -59,16 +59,20 @@ def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArra
     return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(number.bit_length() - 1))
 
 
-def split_ranges(values: Mapping[str, Any], kinds: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the inputs that are drawn from those that are listed.
+def split_ranges(
+    name: str, values: Mapping[str, Any], kinds: Any, what: str = "range, such as margin=(1.0, 2.0)"
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Separate the inputs that are drawn, of which there must be one, from those that are listed.
 
-    >>> split_ranges({"x": (0, 1), "k": 2.0}, tuple)
+    >>> split_ranges("sobol", {"x": (0, 1), "k": 2.0}, tuple)
     ({'x': (0, 1)}, {'k': 2.0})
     """
-    for name, value in values.items():
-        check_rows(name, value)
-    drawn = {name: value for name, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
-    return drawn, {name: value for name, value in values.items() if name not in drawn}
+    for key, value in values.items():
+        check_rows(key, value)
+    drawn = {key: value for key, value in values.items() if isinstance(value, (Mapping, kinds)) or is_frozen(value)}
+    if not drawn:
+        raise InvalidInput(name, f"expected at least one {what}", values)
+    return drawn, {key: value for key, value in values.items() if key not in drawn}
 
 
 def check_rows(name: str, value: Any) -> None:

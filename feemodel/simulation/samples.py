@@ -125,9 +125,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     >>> sobol(8, rng=1, gas=(21_000, 21_003))["gas"].values[:4].tolist()
     [21001, 21003, 21002, 21000]
     """
-    varied, constant = split_ranges(ranges, tuple)
-    if not varied:
-        raise InvalidInput("sobol", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
+    varied, constant = split_ranges("sobol", ranges, tuple)
     seed = seed_sequence(rng)
     unit = sobol_points(count, len(varied), stream_of(seed))
     drawn = [
@@ -162,9 +160,7 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     """
     number = whole_scalar("count", count, minimum=1)
     check_limit(number, "draws", LARGEST_SAMPLE, ": combine fewer draws with other axes")
-    varied, constant = split_ranges(distributions, (list, np.ndarray))
-    if not varied:
-        raise InvalidInput("monte_carlo", "expected at least one distribution or list of choices", distributions)
+    varied, constant = split_ranges("monte_carlo", distributions, (list, np.ndarray), "distribution or list of choices")
     choices = {name: _column(name, of) if isinstance(of, (list, np.ndarray)) else of for name, of in varied.items()}
     seed = seed_sequence(rng)
 

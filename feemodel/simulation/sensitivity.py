@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray
 from numpy.typing import NDArray
+from scipy import stats
 
 from feemodel.checks import check_limit, require, share, whole_scalar
 from feemodel.errors import InvalidInput
@@ -15,8 +16,8 @@ from feemodel.simulation.run import Where
 from feemodel.simulation.samples import SAMPLE
 from feemodel.simulation.sweep import sweep
 
-LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 MiB)
+LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 
 
 def sobol_indices(
@@ -74,9 +75,7 @@ def sobol_indices(
     """
     level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2, maximum=100_000)
     rows = whole_scalar("count", count, minimum=2)
-    varied, constants = split_ranges(ranges, tuple)
-    if not varied:
-        raise InvalidInput("ranges", "expected at least one range, such as margin=(1.0, 2.0)", ranges)
+    varied, constants = split_ranges("ranges", ranges, tuple)
     check_limit(rows * (len(varied) + 2) * len(varied), "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
     seed = seed_sequence(rng)
     unit = sobol_points(rows, 2 * len(varied), stream_of(seed, 0))
@@ -84,60 +83,37 @@ def sobol_indices(
     for index, (name, within) in enumerate(varied.items()):
         of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (index, len(varied) + index))
         for key, a in of_a.items():
-            copies = [a, of_b[key], *(of_b[key] if other == index else a for other in range(len(varied)))]
+            copies = [of_b[key] if copy in (1, 2 + index) else a for copy in range(2 + len(varied))]
             columns[key] = xarray.DataArray(np.concatenate(copies), dims=SAMPLE, attrs={"range": described(within)})
-    evaluated = sweep(function, columns | constants, executor=executor, workers=workers)
-    names = [str(name) for name in evaluated.data_vars]
-    found = np.array(
-        [_estimates(name, evaluated[name].to_numpy(), rows, draws, level, stream_of(seed, 1)) for name in names]
+    evaluated = sweep(function, columns | constants, executor=executor, workers=workers).astype(np.float64)
+    values = np.array([_centred(str(name), result.to_numpy(), rows) for name, result in evaluated.items()])
+    a, b, *mixed = values.reshape(len(values), -1, rows).transpose(1, 2, 0)
+    first, total = [b * (ab - a) for ab in mixed], [(a - ab) ** 2 / 2 for ab in mixed]
+    terms = np.stack([(a + b) / 2, (a**2 + b**2) / 2, *first, *total], axis=1)
+
+    def indices(terms: NDArray[np.float64], axis: int) -> Any:
+        """Return the first-order and the total indices, ratios of means over rows, of shape (2 · inputs, results)."""
+        mean, square, *numerators = terms.mean(axis=axis)
+        return np.array(numerators) / (square - mean**2)
+
+    batch, stream = max(1, RESAMPLED_AT_ONCE // terms.size), stream_of(seed, 1)
+    drawn: Any = stats.bootstrap(
+        (terms,), indices, n_resamples=draws, confidence_level=level, batch=batch, method="percentile", rng=stream
     )
     made = described_dataset(
         {
-            f"{order}_order{end}": (("result", "input"), values, "1")
-            for index, end in enumerate(("", "_low", "_high"))
-            for order, values in zip(("first", "total"), np.split(found[:, index], 2, axis=-1), strict=True)
+            f"{order}_order{end}": (("result", "input"), found.T, "1")
+            for end, both in zip(("", "_low", "_high"), (indices(terms, 0), *drawn.confidence_interval), strict=True)
+            for order, found in zip(("first", "total"), np.split(both, 2), strict=True)
         },
-        {"result": names, "input": [*varied]},
+        {"result": [*evaluated], "input": [*varied]},
+        evaluated.attrs | {"seed": str(seed.entropy), "confidence": level, "resamples": draws},
     )
-    attributes = evaluated.attrs | {"seed": str(seed.entropy), "confidence": level, "resamples": draws}
-    return (made if len(names) > 1 else made.squeeze("result")).assign_attrs(attributes)
+    return made if len(values) > 1 else made.squeeze("result")
 
 
-def _estimates(
-    name: str, values: NDArray[Any], rows: int, draws: int, level: float, stream: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return the first-order and total indices, and the ends of their intervals, of shape (3, 2 · inputs).
-
-    Every index is a ratio of means over rows, and `scipy.stats.bootstrap` resamples the rows in batches. SALib needs
-    several arrays of rows × resamples; the bootstrap of SciPy's `sobol_indices` takes no seed.
-    """
-    from scipy.stats import bootstrap
-
-    results = values.astype(np.float64)
+def _centred(name: str, results: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
     require(name, "expected finite results everywhere", results, np.isfinite(results))
     if results[: 2 * rows].min() == results[: 2 * rows].max():
         raise InvalidInput(name, "expected a result that varies with the inputs", float(results[0]))
-    results -= results[: 2 * rows].mean()  # makes the estimates more accurate
-    a, b, *mixed = results.reshape(-1, rows)
-    ab = np.array(mixed)
-    first, total = b * (ab - a), (a - ab) ** 2 / 2
-    terms = np.asfortranarray(np.vstack([(a + b) / 2, (a**2 + b**2) / 2, first, total]))
-    interval = bootstrap(
-        (terms,),
-        _indices,
-        axis=-1,
-        vectorized=True,
-        n_resamples=draws,
-        confidence_level=level,
-        batch=max(1, RESAMPLED_AT_ONCE // terms.size),
-        method="percentile",
-        rng=stream,
-    ).confidence_interval
-    return np.vstack([_indices(terms), *interval])
-
-
-def _indices(terms: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    """Return the indices of terms of shape (term, row): the mean, the mean square, and the indices' numerators."""
-    means = terms.mean(axis=axis)
-    indices: NDArray[np.float64] = means[2:] / (means[1] - means[0] ** 2)
-    return indices
+    return np.asarray(results - results[: 2 * rows].mean())  # makes the estimates more accurate
