@@ -44,6 +44,7 @@ PIECE = 1 << 14  # number of elements that are computed at a time, so that all i
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 PLAIN = (np.ndarray, np.memmap)
+LABELLED = (("pandas", "Series"), ("xarray", "DataArray"), ("pandas", "DataFrame"))
 
 
 class Formula(Protocol[P]):
@@ -156,7 +157,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
         raise _placed(error, error.index or (), where) from None
     except OverflowError as error:
         raise _overflow(error, function, given) from None
-    return _like(result, map(wrap, _leaves(result)))
+    return result if wrap is None else _like(result, map(wrap, _leaves(result)))
 
 
 def _compiled(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: Mapping[str, Any]) -> Any:
@@ -287,11 +288,12 @@ def _overflow(error: Exception, function: Callable[..., Any], arguments: Mapping
     return Int64Overflow(largest, "expected a number that fits a double", large[largest])
 
 
-def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
+def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap | None, Locate]:
     """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
-    series = _of_type(arguments, "pandas", "Series")
-    labelled = _of_type(arguments, "xarray", "DataArray")
-    frames = _of_type(arguments, "pandas", "DataFrame")  # NumPy would match rows of a Series with columns of these
+    # A package that is not imported has no instances, nor has a class that another thread is still importing.
+    kinds: list[Any] = [getattr(sys.modules.get(package), name, ()) for package, name in LABELLED]
+    found = [{name: value for name, value in arguments.items() if isinstance(value, kind)} for kind in kinds]
+    series, labelled, frames = found  # NumPy would match rows of a Series with columns of a DataFrame
     if series and (others := labelled or frames):
         reason = f"expected Series or {'DataArrays' if labelled else 'DataFrames'}, not both"
         raise InvalidInput(", ".join((*series, *others)), reason, "both")
@@ -299,13 +301,7 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Lo
         return _from_series(series, arguments)
     if labelled:
         return _from_data_arrays(labelled, arguments)
-    return arguments, lambda result: result, lambda index: ""
-
-
-def _of_type(arguments: Mapping[str, Any], package: str, name: str) -> dict[str, Any]:
-    # A package that is not imported has no instances, nor has a class that another thread is still importing.
-    kind = getattr(sys.modules.get(package), name, None)
-    return {} if kind is None else {name: value for name, value in arguments.items() if isinstance(value, kind)}
+    return arguments, None, lambda index: ""
 
 
 def _from_series(series: dict[str, Any], arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap, Locate]:
