@@ -10,14 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import (
-    check_limit,
-    choice,
-    instance,
-    real_scalar,
-    sequence,
-    share,
-)
+from feemodel.checks import check_limit, choice, instance, real_scalar, sequence, share
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.simulation._metadata import described_dataset
@@ -46,6 +39,17 @@ class Calibration(NamedTuple):
     losing: int  #: number of paths with a loss at `margin`, or at the largest margin that was tried
     reason: str  #: reason why `margin` or `high` is `None`; empty if neither is `None`
     break_even: tuple[float, ...]  #: break-even margin of each path; infinite if there is none [1]
+
+    def __repr__(self) -> str:
+        """Return the fields as text, with the number and the range of the break-even margins in place of all of them.
+
+        >>> print(Calibration(None, None, None, 0.1, 0.95, 4, 0, "", (0.5, 1.0, 1.5, 2.0)))
+        Calibration(margin=None, low=None, high=None, loss_probability=0.1, confidence=0.95,
+            paths=4, losing=0, reason='', break_even=<4 margins from 0.5 to 2>)
+        """
+        margins = f"<{self.paths:,} margins from {min(self.break_even):.4g} to {max(self.break_even):.4g}>"
+        text = [f"{name}={value!r}" for name, value in self._asdict().items()]
+        return f"Calibration({', '.join(text[:5])},\n    {', '.join(text[5:-1])}, break_even={margins})"
 
     def loss_curve(self) -> xr.Dataset:
         """Return the share of paths with a loss at each break-even margin, with a Clopper-Pearson confidence interval.
