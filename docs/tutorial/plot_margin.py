@@ -78,8 +78,8 @@ ax.legend()
 #
 # A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
 # in blobs. Only the part of the fees for the size (``data_fees``) is counted here, because the fixed cost pays for
-# other expenses. Set your own gas and tip in both the rule, which announces prices from them, and the posting's
-# submission, which pays them.
+# other expenses. Set your own gas and tip in the rule, ``PricingRule(execution_gas=…, tip=…)``, which announces prices
+# from them. The posting takes them from ``rule.submission`` and pays them.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time
@@ -89,7 +89,7 @@ from feemodel.simulation.surfaces import Workload
 workload = Workload("my transactions", sizes, gas)
 l1_fees = scenarios.replay(history, source="Ethereum, 2026-01-07 to 2026-02-06")
 rule = feemodel.PricingRule(lower_bound=None, upper_bound=None)
-posting = feemodel.Posting(stream_ratio=MEASURED_STREAM_RATIO)
+posting = feemodel.Posting(submission=rule.submission, stream_ratio=MEASURED_STREAM_RATIO)
 month = feemodel.backtest(workload, l1_fees, rule, posting, arrival_rate=1.45, rng=1)
 
 fig, ax = plt.subplots(figsize=(8, 2.9), layout="constrained")

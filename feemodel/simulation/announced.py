@@ -6,6 +6,7 @@ from feemodel.checks import INT64_MAX, check_fields, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
+from feemodel.simulation.surfaces import Submission
 
 YEAR = 31_557_600.0  # seconds
 MAX_MARGIN = 50.0  # maximum margin; a larger number is probably a percentage, not a factor
@@ -62,3 +63,12 @@ class PricingRule:
             raise InvalidInput("upper_bound", reason, self.upper_bound)
         if self.pressure is not None and not isinstance(self.pressure, CalldataPressure):
             raise InvalidInput("pressure", "expected a CalldataPressure or None", self.pressure)
+
+    @property
+    def submission(self) -> Submission:
+        """The submission whose cost the rule announces, for a `Posting` that pays the same gas and tip.
+
+        >>> PricingRule(execution_gas=100_000, tip=2 * 10**9).submission
+        Submission(execution_gas=100000, blob_gas=131072, capacity=130048, tip=2000000000)
+        """
+        return Submission(execution_gas=self.execution_gas, blob_gas=self.blob_gas, tip=self.tip)

@@ -16,7 +16,7 @@ from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import Rng, bootstrap
-from feemodel.simulation.surfaces import Submission, Workload
+from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400.0  # seconds
 FINALIZATION_GAS = 66_500  # L1 gas of finalization for each blob of Linea, January 2026, from public chain data
@@ -95,10 +95,8 @@ def margins(
     with reporting(progress, found.shape[1], "combinations") as advance:
         for place, (bounded, ratio, gas, paid, block, length) in enumerate(product(*values.values())):
             rule = replace(plain, tip=paid) if bounded else replace(plain, tip=paid, lower_bound=None, upper_bound=None)
-            submission = Submission(tip=paid)
-            posting = Posting(
-                submission=replace(submission, execution_gas=submission.execution_gas + gas), stream_ratio=ratio
-            )
+            submission = replace(rule.submission, execution_gas=rule.execution_gas + gas)
+            posting = Posting(submission=submission, stream_ratio=ratio)
             drawn = bootstrap(history, paths=paths, block_seconds=block, horizon=length, rng=rng)
             one = calibrate(
                 workload, drawn, rule, posting, loss_probability=loss_probability, arrival_rate=arrival_rate, rng=rng

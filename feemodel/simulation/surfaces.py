@@ -131,7 +131,7 @@ class Submission:
     execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
     blob_gas: int = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
     capacity: int = USABLE_BLOB_BYTES  #: capacity of a blob for compressed bytes [byte]
-    tip: int = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
+    tip: float = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
 
     def __post_init__(self) -> None:
         whole_numbers = ("execution_gas", "blob_gas", "capacity")
