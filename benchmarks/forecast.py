@@ -79,7 +79,7 @@ def runs(series: FeeSeries, first: int, methods: Sequence[str] = METHODS) -> Ite
         raise InvalidInput("l1", reason, f"{len(series) / DAY:.2f} days")
     for label, horizon in HORIZONS.items():
         targets = series.interpolated[first + horizon :]
-        origins = series.times()[first : len(series) - horizon]
+        origins = ((series.first_bin + np.arange(first, len(series) - horizon)) * BIN).astype("datetime64[s]")
         for method in methods:
             found = rolling_quantiles(series, horizon, method=method, quantiles=QUANTILES, first=first)
             yield Run(method, label, origins, targets, found[: len(targets)])

@@ -8,30 +8,23 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from feemodel.checks import (
-    WholeArray,
-    choice,
-    instance,
-    real_scalar,
-    require,
-    sequence,
-    whole_scalar,
-)
+from feemodel.checks import WholeArray, choice, instance, real_scalar, require, sequence, whole_scalar
 from feemodel.errors import InvalidInput
-from feemodel.simulation._l1_columns import HasTable
+from feemodel.ethereum._fee_units import MAXIMUM
+from feemodel.simulation._l1_columns import FEES, HasTable
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import seed_sequence
-from feemodel.simulation.forecast.methods import LARGEST_FEE, METHODS, Method, fees_of, rolling_quantiles
+from feemodel.simulation.forecast.methods import METHODS, Method, fees_of, rolling_quantiles
 from feemodel.simulation.forecast.paths import moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, replay
 from feemodel.simulation.surfaces import Submission
 
 Horizon: TypeAlias = float | str
+L1Fees: TypeAlias = Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset
 
 HORIZONS = ("10min", "1h", "6h", "24h")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-FEES = ("base_fee", "blob_base_fee")
 LONGEST_HORIZON = 7 * DAY  # maximum horizon [bins]
 SUBMISSION = Submission()
 KNOTS = (1, 6, 36, 144)  # horizons, besides those requested, at which paths are adjusted to quantiles [bins]
@@ -61,7 +54,7 @@ class History(NamedTuple):
 
 
 def forecast(
-    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset | History",
+    l1: L1Fees | History,
     *,
     horizons: Sequence[Horizon] = HORIZONS,
     method: Method = "auto",
@@ -171,11 +164,8 @@ def history_of(l1: Any) -> History:
     >>> len(found.series["base_fee"]), found.newest
     (2, 600.0)
     """
-    if isinstance(l1, xr.Dataset):
-        check_scenario("l1", l1)
-        found = l1
-    else:
-        found = replay(l1)
+    found = l1 if isinstance(l1, xr.Dataset) else replay(l1)
+    check_scenario("l1", found)
     if found.sizes["path"] != 1 or "time" not in found.coords:
         raise InvalidInput("l1", "expected one path, with the time of each step", dict(found.sizes))
     times = found["time"].to_numpy()
@@ -184,7 +174,7 @@ def history_of(l1: Any) -> History:
     seconds = times.astype("datetime64[ns]").astype(np.int64) / 1e9
     columns = {name: found[name].to_numpy()[0].astype(np.float64) for name in (*FEES, "tip") if name in found}
     for name in FEES:
-        inside = (columns[name] >= 1.0) & (columns[name] <= LARGEST_FEE)
+        inside = (columns[name] >= 1.0) & (columns[name] <= MAXIMUM)
         require(f"l1.{name}", "expected from 1 wei to 10,000,000 gwei", columns[name], inside)
     recent = seconds > seconds[-1] - DAY * BIN
     assumed = [str(found.attrs["assumed"])] if found.attrs.get("assumed", "nothing") != "nothing" else []

@@ -79,7 +79,6 @@ SKIPPED = 2 * DAY  # length of the first part of a series, to which no method is
 LONGEST_FIT = 45 * DAY  # maximum length of the history to which regressions are fitted [bins]
 WARM_UP = WEEK  # additional earlier origins from which "auto" computes the initial calibration [bins]
 LARGEST_STRIDE = 6  # regressions use every 6th target at horizons of at least six hours, otherwise every 2nd
-LARGEST_FEE = MAXIMUM  # maximum fee in histories and forecasts [wei / gas]
 MIN_ROWS = DAY  # minimum number of targets to fit a method
 
 
@@ -93,12 +92,12 @@ def min_bins(horizon: int, *, method: str = "auto") -> int:
 
 
 def fees_of(logarithms: RealArray) -> RealArray:
-    """Convert logarithms of fees to fees, from 1 wei to `LARGEST_FEE` [wei / gas].
+    """Convert logarithms of fees to fees, from 1 wei to 10 million gwei [wei / gas].
 
     >>> fees_of(np.array([-3.0, 40.0])).tolist()
     [1.0, 1e+16]
     """
-    return np.asarray(np.clip(np.exp(logarithms), 1.0, LARGEST_FEE))
+    return np.asarray(np.clip(np.exp(logarithms), 1.0, MAXIMUM))
 
 
 def rolling_quantiles(
@@ -107,7 +106,7 @@ def rolling_quantiles(
     """Forecast quantiles of the mean logarithm of a fee in the bin that is `horizon` bins after each origin.
 
     The result has a row for each origin from `first`, by default the newest bin, to the newest bin, (origins, q)
-    [log(wei / gas)]. All forecast fees are between 1 wei, the minimum of the protocol, and `LARGEST_FEE`.
+    [log(wei / gas)]. All forecast fees are between 1 wei, the minimum of the protocol, and 10 million gwei.
 
     >>> from feemodel.simulation.forecast.series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
@@ -120,7 +119,7 @@ def rolling_quantiles(
         raise InvalidInput("l1", reason, f"{(begin + 1) / 6:,.1f} h")
     auto = method == "auto"
     found = _auto(series, horizon, quantiles, begin) if auto else _baseline(series, horizon, quantiles, begin, method)
-    return np.clip(found, 0.0, math.log(LARGEST_FEE))
+    return np.clip(found, 0.0, math.log(MAXIMUM))
 
 
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:

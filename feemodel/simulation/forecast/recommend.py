@@ -9,35 +9,22 @@ paths of L1 fees.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import (
-    RealArray,
-    above_zero,
-    choice,
-    instance,
-    real_scalar,
-    share,
-    whole_scalar,
-)
+from feemodel.checks import RealArray, above_zero, choice, instance, real_scalar, share, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.draws import seed_sequence
-from feemodel.simulation.forecast.distribution import History, forecast, history_of
+from feemodel.simulation.forecast.distribution import History, L1Fees, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.series import BIN, DAY
 from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Submission
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from feemodel.simulation._l1_columns import HasTable
 
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
 FAMILIES: tuple[str, ...] = get_args(Family)
@@ -90,7 +77,7 @@ class Recommendation:
 
 
 def recommend(
-    l1: "Mapping[str, Any] | pd.DataFrame | HasTable | xr.Dataset",
+    l1: L1Fees,
     *,
     family: Family,
     loss_probability: float = 0.05,
@@ -128,7 +115,7 @@ def recommend(
     -------
     Recommended parameters and their expected effect. The interval of a parameter covers the random draw of the paths
     and the shortness of the history. It is a block jackknife: the forecast is fitted and its paths are drawn again
-    without each fifth of the days, and the width follows from the differences, by Student's distribution.
+    without each fifth of the days, and the width follows from the spread of the results, by Student's distribution.
 
     Raises
     ------

@@ -35,10 +35,6 @@ class FeeSeries:
         kept = origins[self.used[origins]]
         return kept if kept.size else origins
 
-    def times(self) -> NDArray[np.datetime64]:
-        """Return the start of each bin, of shape (bins,), in UTC."""
-        return ((self.first_bin + np.arange(len(self))) * BIN).astype("datetime64[s]")
-
 
 def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     """Compute means of the logarithm of a fee over bins of ten minutes, from increasing times [s since 1970].
