@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.io import read_l1_fees
-from feemodel.simulation.forecast.methods import (
-    BASELINES,
-    METHODS,
-    fit_quantiles,
-    min_bins,
-    pinball,
-    rolling_quantiles,
-)
+from feemodel.simulation.forecast.methods import BASELINES, METHODS, fit_quantiles, min_bins, pinball, rolling_quantiles
 from feemodel.simulation.forecast.series import BIN, DAY, binned
 
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])

@@ -10,13 +10,7 @@ import pytest
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.io import read_l1_fees, read_shipped_l1_fees
-from feemodel.simulation.scenarios import (
-    bootstrap,
-    check_scenario,
-    duration,
-    replay,
-    step_seconds,
-)
+from feemodel.simulation.scenarios import bootstrap, check_scenario, duration, replay, step_seconds
 
 JANUARY_2026 = 1_767_795_000  # seconds; BPO2 rules
 HOUR, DAY = 3_600, 86_400  # seconds

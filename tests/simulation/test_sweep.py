@@ -14,11 +14,7 @@ from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
 from feemodel.io.results import write_dataset
 from feemodel.linea.extra_data import MAX_KWEI, PricingRecord
 from feemodel.linea.from_l1 import priority_fee_from_l1, recorded_variable_cost
-from feemodel.linea.kernels import (
-    RUN,
-    priority_fees,
-    priority_fees_from_l1,
-)
+from feemodel.linea.kernels import RUN, priority_fees, priority_fees_from_l1
 from feemodel.simulation.samples import grid, monte_carlo, sobol
 from feemodel.simulation.statistics import over
 from feemodel.simulation.surfaces import Workload
