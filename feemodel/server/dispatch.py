@@ -8,7 +8,7 @@ import inspect
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from time import perf_counter
 from typing import Any, Literal, TypeAlias, get_type_hints
@@ -67,6 +67,7 @@ TOGETHER = 16  # calls of a batch that are answered concurrently, if there is a 
 Forward: TypeAlias = Callable[[str, Any], Awaitable[Any]]
 
 _log, _request_log = logging.getLogger(__name__), logging.getLogger("feemodel.calls")
+_seconds = cache(SECONDS.labels)
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -229,7 +230,7 @@ class Dispatcher:
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
             ERRORS.labels(label, str(code) if code in LABELS else "other").inc()  # a node may return any code
         seconds = perf_counter() - began
-        SECONDS.labels(label).observe(seconds)
+        _seconds(label).observe(seconds)
         if _request_log.isEnabledFor(logging.INFO):
             fields = {"method": label, "code": code, "milliseconds": round(seconds * 1_000, 3)}
             _request_log.info("call", extra={"fields": fields})
