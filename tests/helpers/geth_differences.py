@@ -2,7 +2,7 @@
 
 python -m tests.helpers.geth_differences 2000 --seed 7  # that many requests; needs Go, which builds geth in minutes
 
-`eth_estimateGas` and `eth_call`, with and without overrides of the state and the block; results, error codes and
+`eth_estimateGas` and `eth_call`, with and without overrides of the state; results, error codes and
 messages. What may differ is taken off both answers, see `comparable`.
 """
 
@@ -165,22 +165,11 @@ def state_override(rng: random.Random) -> dict[str, dict[str, Any]]:
     return found
 
 
-def block_override(rng: random.Random) -> dict[str, Any]:
-    choices: dict[str, list[Any]] = {
-        "number": [hex(number) for number in (1, 2, 3, 6)], "time": ["0x1", "0x77359400", "0x77359405"],
-        "gasLimit": [hex(gas) for gas in (21_000, 100_000, 30_000_000)], "baseFeePerGas": ["0x0", "0x7", hex(10**9)],
-        "feeRecipient": STRANGERS, "prevRandao": ["0x" + "ab" * 32],
-    }  # fmt: skip
-    return {name: rng.choice(values) for name, values in choices.items() if rng.random() < 0.15}
-
-
 def request(rng: random.Random) -> tuple[str, list[Any]]:
     """A method and its parameters."""
     method, params = rng.choice(METHODS), [call(rng), "latest"]
     if rng.random() < 0.4:
         params.append(state_override(rng))
-        if rng.random() < 0.3:
-            params.append(block_override(rng))
     return method, params
 
 
