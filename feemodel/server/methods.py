@@ -23,7 +23,6 @@ from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
 
-MAX_HISTORY = 1_024  # maximum number of blocks in one eth_feeHistory, as in geth
 Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=100)]
 
 
@@ -94,8 +93,8 @@ class ChainMethods:
         self, blockCount: BlockCount, newestBlock: Block, rewardPercentiles: Percentiles | None = None
     ) -> dict[str, Any]:
         """Return the base fees of the newest block, with the suggested priority fee as every reward."""
-        if not 0 < blockCount <= MAX_HISTORY:
-            raise InvalidInput("blockCount", f"expected 1 to {MAX_HISTORY:,}", blockCount)
+        if not 0 < blockCount <= 1_024:  # as in geth
+            raise InvalidInput("blockCount", "expected 1 to 1,024", blockCount)
         self._chain.check(newestBlock)
         call_state, prices = self._chain.call_state, self._pricing.now
         has_blobs = call_state.fork.blob_update_fraction is not None
