@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_579,
+    "cli": 2_404,
     "estimates": 676,
     "ethereum": 1_989,
     "execution": 1_693,
@@ -58,11 +58,11 @@ CEILINGS = {
     "simulation": 6_449,
     "sizes": 800,
     "top level": 1_585,
-    "package": 30_133,
+    "package": 29_958,
     "tests": 36_884,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 195,
+    "modules": 189,
     "exported names": 181,
 }
 SLACK = 100  # a ceiling follows every reduction down

@@ -1,15 +1,4 @@
-"""The command line `feemodel COMMAND …`. Run the module of the command, and convert errors to exit codes.
-
-0    success
-1    negative result, for the verbs in `NO`
-2    invalid input, such as an option, a value or a call
-3    a file cannot be read or written
-4    an upstream node or cluster failed
-70   unexpected error; `--debug` shows the traceback
-130  interrupted
-
-An error is printed as one line on standard error.
-"""
+"""The command line `feemodel COMMAND …`. Run the module of the command; an error is one line and an exit code."""
 
 import inspect
 import os
@@ -56,21 +45,22 @@ VERBS = {
     "train": "train a zstd dictionary on a file of transactions",
     "follow": "import blocks of state changes into a ledger, from files or a node",
     "finalize": "mark a block of a ledger final",
-    "ledger": "operate a ledger: info, verify, backup",
+    "ledger": "operate a ledger: print its contents, check every row against its hashes, or copy it",
     "prove": "prove an account and its storage slots from a ledger",
     "check-proof": "check a proof against a state root and print what it proves",
     "serve": "start the JSON-RPC server",
     "earnings": "compare what each transaction of a rollup paid with its share of the cost of posting it on L1",
-    "fetch": "download block headers from a node to a Parquet file",
+    "fetch": "download block headers from a node to a Parquet file, and tips and blob base fees if asked",
 }
 #: Verb → module, where the module has several verbs.
-MODULES = {"prove": "ledger", "check-proof": "ledger", "finalize": "ledger", "train": "sizes"}
-#: Meaning of exit code 1, for the commands that can exit with code 1.
-NO = {
-    "calibrate": "no margin is enough",
-    "report": "a fee is above the limit",
-    "check-proof": "the proof is not valid",
-}
+MODULES = {
+    "calibrate": "backtest", "check-proof": "ledger", "fetch": "earnings", "finalize": "ledger", "follow": "ledger",
+    "prove": "ledger", "recommend": "forecast", "report": "compare", "train": "sizes",
+}  # fmt: skip
+EXIT_CODES = (
+    "Exit codes: 0 success; 1 the answer is no, such as no margin, a fee above the limit, no valid proof; "
+    "2 invalid input; 3 a file cannot be read or written; 4 a node failed; 70 unexpected error; 130 interrupted."
+)
 #: Errors of the package whose exit code is not 2.
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 #: Argument of the Python API → parameter of the command, where the two differ.
@@ -132,11 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
     """Run a command, and put its arguments into `parsed`; return the exit code."""
     name, *rest = words or ["--help"]
-    if name == "--version":
-        print(f"feemodel {feemodel.__version__}")
-        return 0
-    if name in ("--help", "-h"):
-        print(_listing())
+    if name in ("--version", "--help", "-h"):
+        print(f"feemodel {feemodel.__version__}" if name == "--version" else _listing())
         return 0
     if name not in VERBS:
         close = get_close_matches(name, VERBS, 1, 0.6)
@@ -151,8 +138,7 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
         said = error.__cause__ if isinstance(error.__cause__, InvalidInput) else str(error).rstrip(".")
         raise UsageError(f"{said} (feemodel {name} --help)") from None
     parsed.append(bound)
-    code = command(*bound.args, **bound.kwargs)
-    return code if isinstance(code, int) else 0
+    return command(*bound.args, **bound.kwargs) or 0
 
 
 def verb_of(name: str) -> "App":
@@ -162,16 +148,10 @@ def verb_of(name: str) -> "App":
 
 
 def _listing() -> str:
-    lines = [
-        "Usage: feemodel COMMAND …",
-        "",
-        "Compute the fees of rollup transactions and compare them with the cost of L1.",
-        "",
-        *(fill(f"  {name:12} {summary}", 79, subsequent_indent=" " * 15) for name, summary in VERBS.items()),
-        "",
-        "Every command has --json, --debug and --help. feemodel --version prints the version.",
-    ]
-    return "\n".join(lines)
+    rows = (fill(f"  {name:12} {summary}", 79, subsequent_indent=" " * 15) for name, summary in VERBS.items())
+    first = "Usage: feemodel COMMAND …\n\nCompute the fees of rollup transactions and compare them with the cost of L1."
+    last = "Every command has --json, --debug and --help. feemodel --version prints the version."
+    return "\n".join([first, "", *rows, "", last])
 
 
 def _failed(code: int, error: object) -> int:
@@ -182,15 +162,15 @@ def _failed(code: int, error: object) -> int:
 
 def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.BoundArguments]) -> str:
     """Return the message of an error; name the option that set the argument or the file, if an option did."""
-    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
-    for bound in parsed:
-        for name, value in bound.arguments.items():
-            dashes = "" if bound.signature.parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY else "--"
-            own = vars(value) if is_dataclass(value) else {name: value}
-            typed |= {key: (dashes + key.replace("_", "-" if dashes else "_"), own[key]) for key in own}
     if isinstance(error, UnknownParameter):
         example = " ".join(f"--set {error.chain}.{name}=VALUE" for name in error.parameters[:2])
         return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
+    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+    for bound in parsed:
+        for name, value in bound.arguments.items():
+            is_option = bound.signature.parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY
+            for key, own in (vars(value) if is_dataclass(value) else {name: value}).items():
+                typed[key] = f"--{key.replace('_', '-')}" if is_option else key, own
     if isinstance(error, InvalidInput):
         name = error.name.partition("[")[0]
         option = typed.get(name) or typed.get(OPTION_OF.get(name, name))

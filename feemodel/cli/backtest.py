@@ -1,25 +1,47 @@
-"""`feemodel backtest`: fees and posting costs on real or simulated L1 fees."""
+"""Verbs of Linea's fees on L1 fees of the past: `backtest` computes them, `calibrate` finds their margin."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import DATASETS, Answer
-from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Columns, Seed, Sizing, number, real, text, whole
-from feemodel.cli.paths import Scenario, result
+from feemodel.checks import share
+from feemodel.cli.output import DATASETS, TABLES, Answer, Table, result
+from feemodel.cli.parameters import (
+    BLOCK_HOURS,
+    FLAT,
+    HOUR,
+    ArrivalRate,
+    Columns,
+    LossProbability,
+    Scenario,
+    Seed,
+    Sizing,
+    default_of,
+    number,
+    one_of,
+    real,
+    text,
+    whole,
+)
 from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
+from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import FixedCost
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.backtest import backtest
+from feemodel.simulation.calibrate import calibrate as calibration
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.scenarios import duration
 from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
     import xarray
 
 RULE = PricingRule()
+HOURS = 24.0  # length of a path, unless it is given
+LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
 OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound")
 
 
@@ -37,9 +59,7 @@ class Traffic:
     fixed_cost: Annotated[int, number(FixedCost)] = RULE.fixed_cost
     lower_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.lower_bound
     upper_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.upper_bound
-    deadline: Annotated[float | None, real("maximum wait of bytes (default: until the blob is full)", "s", above=0)] = (
-        None
-    )
+    deadline: Annotated[float | None, real("maximum wait of bytes (default: of a full blob)", "s", above=0)] = None
     stream_ratio: Annotated[float, real("size of posted data / sum of single sizes; about 0.52", above=0)] = 1.0
 
     def read(self, scenario: Scenario, sizing: Sizing) -> "tuple[xarray.Dataset, dict[str, Any]]":
@@ -64,9 +84,6 @@ def command(
     traffic: Annotated[Traffic, FLAT] = Traffic(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
-    """Compute fees and posting costs on real or simulated L1 fees."""
-    from feemodel.simulation.scenarios import duration
-
     history, made = traffic.read(scenario, sizing)
     fees = scenario.l1_fees(history, traffic.seed)
     found = backtest(l1_fees=fees, **made, record=0, progress=True)
@@ -75,3 +92,42 @@ def command(
     data["transactions"] = int(found["transactions"].sum())
     title = "{transactions:,} transactions, paths: {paths:,}, hours: {hours:,.6g}".format(**data)
     return result(found, title, data, file=daily)
+
+
+@verb(out=TABLES, what="the loss curve")
+def calibrate(
+    *,
+    loss_probability: LossProbability = 0.05,
+    vary: Annotated[Any, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibration, "vary"),
+    scenario: Annotated[Scenario, FLAT] = Scenario(),
+    traffic: Annotated[Traffic, FLAT] = Traffic(),
+    sizing: Annotated[Sizing, FLAT] = Sizing(),
+) -> Answer:
+    """By default, the number of paths is 10 / probability of a loss, and a path has 24 hours."""
+    bound = share("loss_probability", loss_probability)
+    paths = scenario.paths or math.ceil(LOSING_PATHS / bound)
+    scenario = replace(scenario, paths=paths, hours=scenario.hours or HOURS)
+    history, made = traffic.read(scenario, sizing)
+    fees = scenario.l1_fees(history, traffic.seed)
+    found = calibration(l1_fees=fees, **made, loss_probability=loss_probability, vary=vary, progress=True)
+    hours, source = duration(fees) / HOUR, fees.attrs["source"]
+    curve = found.loss_curve().to_dataframe().reset_index().to_dict("records")
+    data = {name: value for name, value in found._asdict().items() if name != "break_even"}
+    data |= {"vary": vary, "l1_fees": source, "hours": hours, "loss_curve": curve}
+    said = [found.reason, f"L1 fees: {source}", Demand(rate=made["arrival_rate"]).resampling]
+    notes = [f"{words[0].upper()}{words[1:]}." for words in said if words]
+    row = {"margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
+           "paths with a loss": found.losing}  # fmt: skip
+    title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
+    title = f"Assumed: {_assumed(made, scenario)}.\n{title}"
+    return Answer(data, [Table(title, [row])], notes, file=curve, code=0 if found.margin is not None else 1)
+
+
+def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
+    """Return what the margin depends on most, as text."""
+    rule, posting = made["rule"], made["posting"]
+    shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
+    bounds = f"bounds {rule.lower_bound:,.0f} to {rule.upper_bound:,.0f} wei / byte"
+    tip = posting.submission.tip / WEI_PER_GWEI
+    blocks = scenario.block_hours or BLOCK_HOURS
+    return f"{shared}, no finalization, tip {tip:g} gwei, {bounds}, blocks of {blocks:g} h"

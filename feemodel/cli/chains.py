@@ -19,7 +19,6 @@ def command(
     *,
     chains: Annotated[str | None, text("read a folder of TOML files instead of the package's", "FOLDER")] = None,
 ) -> Answer:
-    """List the known chains, or the dated rows of one chain."""
     from feemodel.rollups._chain_files import read_chains
     from feemodel.rollups.chains import CHAINS
 

@@ -1,11 +1,23 @@
-"""`feemodel compare`: price the same transaction, call or file of transactions with the fee rule of every rollup."""
+"""Verbs that use every rollup's rule: `compare` prices a transaction, a call or a file, and `report` a project."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import FLAT, Columns, Date, Gas, L1Fees, Settings, Sizing, Subject, given_parameters, text
+from feemodel.cli.parameters import (
+    FLAT,
+    Columns,
+    Date,
+    Gas,
+    L1Fees,
+    Settings,
+    Sizing,
+    Subject,
+    given_parameters,
+    text,
+    whole,
+)
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -14,6 +26,7 @@ from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID, SET_CODE, Transaction, check_no_blobs, fill
 from feemodel.ethereum._transaction_table import known_column
 from feemodel.io.files import parse_json
+from feemodel.io.reports import read_project
 from feemodel.progress import reporting
 
 if TYPE_CHECKING:
@@ -25,8 +38,6 @@ if TYPE_CHECKING:
 
 #: Transactions, the gas used by each [gas], and notes.
 Priced: TypeAlias = tuple[list[Transaction], list[int] | None, list[str]]
-#: Chain → why it has no fee.
-Without: TypeAlias = dict[str, InvalidInput | str]
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Chains:
     chains: Annotated[str | None, text("also use the chains of a folder of TOML files", "FOLDER")] = None
     set: Settings = ()  # type: ignore[assignment]
 
-    def read(self) -> "tuple[list[Rule], Without]":
+    def read(self) -> "tuple[list[Rule], dict[str, InvalidInput | str]]":
         """Return the rules to compare, and the reasons why other chains have none."""
         from feemodel.rollups._chain_files import read_chains
         from feemodel.rollups.chains import CHAINS
@@ -55,8 +66,9 @@ class Chains:
         if not rules:
             reason = "expected at least one rule that needs only the sizes and the gas of transactions"
             raise InvalidInput("only", reason, self.only)
-        needs = {name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns}
-        return rules, {**errors, **needs}
+        return rules, errors | {
+            name: f"the rule needs {' and '.join(columns)}" for name, columns in missing.items() if columns
+        }
 
 
 @verb(out=TABLES, figure=True)
@@ -70,7 +82,6 @@ def command(
     chains: Annotated[Chains, FLAT] = Chains(),
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
-    """Price a transaction, a call or a file of them with the fee rule of every rollup."""
     from feemodel.rollups.tables import MEASURED, comparison, measured_sizes
 
     rules, without = chains.read()
@@ -100,24 +111,67 @@ def command(
     names = [one.name for one in rules]
     reference = f"of {'linea' if 'linea' in names else names[0]}"
     shown = [
-        {**fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+        {**_fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
          reference: "" if row.ratio is None else f"{row.ratio:.3f}×"}
         for row in rows
     ]  # fmt: skip
     return Answer(
-        data, [Table(title, shown)], [dated, *folded(without), *said], file=data["rules"],
+        data, [Table(title, shown)], [dated, *_folded(without), *said], file=data["rules"],
         figure=lambda figure: _draw(figure, rows, dated), size=(9, 1.2 + 0.38 * len(rows)),
     )  # fmt: skip
 
 
-def fee_cells(row: "ComparisonRow") -> dict[str, str]:
+@verb(out=TABLES)
+def report(
+    paths: Annotated[list[str], text("broadcast, or folder of a project", "PATH")],
+    /,
+    *,
+    chains: Annotated[Chains, FLAT] = Chains(),
+    l1: Annotated[L1Fees, FLAT] = L1Fees(),
+    max_wei: Annotated[int | None, whole("exit with 1 if a fee is above this limit", "wei of ETH")] = None,
+    sizing: Annotated[Sizing, FLAT] = Sizing(),
+) -> Answer:
+    """PATH is a broadcast of Foundry (broadcast/**/run-latest.json), or a project's folder with its latest ones."""
+    from feemodel.rollups.tables import comparison, measured_sizes
+
+    rules, without = chains.read()
+    read = [read_project(path) for path in paths]
+    uses, said = [use for one in read for use in one.uses], [text for one in read for text in one.said]
+    base_fee, blob_base_fee, dated = l1.read(chains.at)
+    rows: list[dict[str, Any]] = []
+    tables = []
+    sizes = measured_sizes(
+        [use.transaction for use in uses], gas=[use.gas_used for use in uses], linea_codec=sizing.read()
+    )
+    for place, use in enumerate(uses):
+        row = {name: column[place : place + 1] for name, column in sizes.items()}
+        carrying = [one for one in rules if use.transaction.type != SET_CODE or one.no_set_code is None]
+        table = Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", [])
+        paid = comparison(row, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=carrying) if carrying else []
+        for one in paid:
+            above = one.total_eth is not None and max_wei is not None and one.total_eth > max_wei
+            table.rows.append(_fee_cells(one) | {"limit": "above" if above else ""})
+            named = {"use": use.name, "source": use.source, "gas_used": use.gas_used}
+            rows.append(named | one._asdict() | {"above": above})
+        tables.append(table)
+    if max_wei is not None:
+        unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
+        said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
+    notes = [dated, *_folded(without), *said]
+    if count := sum(row["above"] for row in rows):
+        notes.append(f"{count:,} of {len(rows):,} fees are above the limit.")
+    data = {"l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "fees": rows, "said": notes}
+    return Answer(data, tables, notes, file=rows, code=1 if count else 0)
+
+
+def _fee_cells(row: "ComparisonRow") -> dict[str, str]:
     """Return the cells of a fee: the rule, with a token other than ETH, the total, and its parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
     fees = {"total": row.total, "L1 part": row.l1_fee, "L2 part": row.l2_fee}
     return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
 
 
-def folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
+def _folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
     """Return one sentence for all chains whose parameters are unknown, and one for each other chain without a fee."""
     unknown = {name: why for name, why in without.items() if isinstance(why, UnknownParameter)}
     said = [f"Without {name}: {why}" for name, why in without.items() if name not in unknown]
@@ -150,12 +204,11 @@ def _file(path: str, columns: Sequence[str], gas: int | None, *, set_code: bool)
 
     Those of type 4 are included only if every rule has a price for them.
     """
-    read = read_transaction_file(path, columns, set_code=set_code, gas_used=gas is None)
-    transactions = [one if one.signature else one.with_placeholder_signature() for one in read.sent]
-    said = list(read.said)
-    if bare := sum(one.signature is None for one in read.sent):
+    table, sent, said = read_transaction_file(path, columns, set_code=set_code, gas_used=gas is None)
+    transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
+    if bare := sum(one.signature is None for one in sent):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
-    used = [gas] * len(transactions) if gas is not None else known_column(read.table, "gas_used")
+    used = [gas] * len(transactions) if gas is not None else known_column(table, "gas_used")
     if used is None:
         said.append("assumed: gas limits in place of gas used")
     return transactions, used, said

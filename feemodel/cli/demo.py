@@ -20,7 +20,6 @@ NOT_INCLUDED = "finalization, proving, machines, retries, partly filled blobs, L
 
 @verb(out=TABLES, figure=True)
 def command() -> Answer:
-    """Price real transactions with both fee formulas, and compare fees with L1 costs."""
     from feemodel.io.shipped import MONTH, read_shipped_l1_fees
     from feemodel.simulation.surfaces import Submission
 

@@ -1,4 +1,4 @@
-"""`feemodel earnings`: what each transaction of a rollup paid, and its share of the cost of posting it on L1."""
+"""Verbs that ask nodes: `earnings` compares payments with the cost of posting, `fetch` downloads headers."""
 
 import json
 from bisect import bisect_right
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth
-from feemodel.cli.parameters import FLAT, BlockRange, Sizing, text
+from feemodel.cli.parameters import FLAT, BlockRange, Sizing, real, text
 from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
@@ -38,7 +38,6 @@ def command(
     blocks: BlockRange,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
-    """Compare what each transaction paid with its share of the cost of posting it on L1."""
     wanted = parse_block_range(blocks)
     with Node(node) as l2, reporting(True, len(wanted), "blocks of L2") as advance:
         table, others = _transactions(l2, wanted, sizing, advance)
@@ -53,17 +52,32 @@ def command(
         f"{paid / cost:.3f} times their share of posting, {in_eth(cost)}",
         f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and "
         f"{COORDINATOR.execution_gas:,} gas, at the L1 fees of the transaction's own time; other costs are not counted",
+        f"not counted: {others:,} transactions of other types than 0, 1 and 2",
     ]
-    if others:
-        notes.append(f"not counted: {others:,} transactions of other types than 0, 1 and 2")
-    title = f"the {len(worst)} transactions that paid least beyond their share"
-    in_gwei = {f"{name} [gwei]": worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS}
-    rows: list[Any] = worst[["hash", "block", "size"]].assign(**in_gwei).to_dict("records")
+    title = f"the {len(worst)} transactions that paid least beyond their share [gwei]"
+    shown = worst.assign(**{name: worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS})
+    rows: list[Any] = shown.drop(columns="timestamp").to_dict("records")
     data = {
         "firstBlock": wanted[0], "lastBlock": wanted[-1], "transactions": len(table), "notCounted": others,
         "paidWei": paid, "l1CostWei": cost, "recovery": paid / cost, "worst": worst.to_dict("records"),
     }  # fmt: skip
     return Answer(data, [Table(title, rows)], notes, file=table)
+
+
+@verb(out=(".parquet",), what="the blocks", required=True)
+def fetch(
+    *,
+    node: NodeUrl,
+    blocks: BlockRange,
+    tip_percentile: Annotated[float | None, real("percentile of the tips of an L1 block, by gas", "%")] = None,
+) -> Answer:
+    wanted = parse_block_range(blocks)
+    with Node(node) as client:
+        table = get_blocks(client, wanted, tip_percentile=tip_percentile, progress=True)
+    data: dict[str, int | float] = {"firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted)}
+    if tip_percentile is not None:
+        data["tipPercentile"] = tip_percentile
+    return Answer(data, notes=[f"{len(wanted):,} blocks, {wanted[0]:,} to {wanted[-1]:,}"], file=table)
 
 
 def _transactions(
@@ -104,28 +118,22 @@ def _transactions(
 
 def _l1_fees(node: Node, times: "pd.Series[int]") -> "pd.DataFrame":
     """Return the L1 blocks, with median tips, that were the newest from the first time to the last time."""
-    head = quantity_in("eth_blockNumber", node.call("eth_blockNumber"))
-    first, last = (_block_at(node, int(time), head) for time in (times.min(), times.max()))
-    return get_blocks(node, range(first, last + 1), tip_percentile=50.0, progress=True)
-
-
-def _block_at(node: Node, time: int, head: int) -> int:
-    """Return the number of the last L1 block that is not later than a time, by bisection."""
 
     def timestamp(number: int) -> int:
         block = node.call("eth_getBlockByNumber", [to_quantity(number), False])
         return quantity_in("timestamp", block["timestamp"])
 
-    return max(0, bisect_right(range(head + 1), time, key=timestamp) - 1)
+    numbers = range(quantity_in("eth_blockNumber", node.call("eth_blockNumber")) + 1)
+    first, after = (bisect_right(numbers, int(time), key=timestamp) for time in (times.min(), times.max()))
+    return get_blocks(node, range(max(0, first - 1), max(1, after)), tip_percentile=50.0, progress=True)
 
 
 def _shares(table: "pd.DataFrame", fees: "pd.DataFrame") -> Any:
     """Return the share of each transaction in the cost of a submission: by compressed bytes [wei]."""
     import pandas as pd
 
-    at = pd.merge_asof(
-        table[["timestamp"]].astype("float64"), fees[["timestamp", *L1_FEES]].astype("float64"), on="timestamp"
-    )
+    times, fees = (one.astype("float64") for one in (table[["timestamp"]], fees[["timestamp", *L1_FEES]]))
+    at = pd.merge_asof(times, fees, on="timestamp")
     if at.isna().to_numpy().any():
         raise UpstreamError("the L1 node: expected blocks from before the first transaction")
     gas_price, blob_base_fee = at["base_fee_per_gas"] + at["tip"], at["blob_base_fee"]

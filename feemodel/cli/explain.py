@@ -31,10 +31,9 @@ def command(
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
-    """Explain one transaction or call: size, gas, parts of the fee, and the checks of a node.
+    """Without --gas, a call is executed on --genesis, or on the development chain, as rollup_estimateGas does.
 
-    Without --gas, a call is executed on --genesis, or on the development chain, and its gas is estimated as
-    rollup_estimateGas does. A call that names its gas is executed only with --genesis or --intact.
+    A call that names its gas is executed only with --genesis or --intact.
     """
     preset, form = pricing.read()
     codec, one = sizing.read(), read_subject(subject)
@@ -54,25 +53,17 @@ def command(
         one, amounts, form=form, checks=node_checks(preset), codec=codec, packed=sizing.packed, nonce=nonce,
         chain_id=chain_id,
     )  # fmt: skip
-    checked = [{name: row[name] for name in CHECKED} for row in answer["stages"]]
     amount = ", ".join(f"{amount:,} {kind}" for kind, amount in amounts.items())
-    title = (
-        f"{answer['subject']} of {answer['measuredBytes']:,} bytes ({answer['form']}), {answer['compressedSize']:,} "
-        f"by {answer['codec']}; gas: {amount}; {form.name}, margin {answer['margin']:g}"
-    )
+    title = "{subject} of {measuredBytes:,} bytes ({form}), {compressedSize:,} by {codec}; gas: ".format(**answer)
+    title += f"{amount}; {form.name}, margin {answer['margin']:g}"
     total, offered = answer["totalWei"], answer["offeredPricePerGas"]
     asked = "At the suggested fee" if offered is None else f"At the offered {offered / WEI_PER_GWEI:.9g} gwei per gas"
     tables = [
         Table(title, part_rows(answer["feePerGas"], estimated)),
         Table("What a wallet would set [wei per gas]", answer["wallets"]),
-        Table(asked, checked),
+        Table(asked, [{name: row[name] for name in CHECKED} for row in answer["stages"]]),
     ]
-    notes = [
-        f"Total: {total:,} wei, {in_eth(total)}.",
-        "RIP-7759, in wei: execution fee {executionFee:,} (base, fixed), data fee {dataFee:,} (size), priority fee "
-        "{priorityFee:,}.".format(**answer["transactionFee"]),
-    ]
-    return Answer(answer, tables, [*notes, *said])
+    return Answer(answer, tables, [f"Total: {total:,} wei, {in_eth(total)}.", *said])
 
 
 def _executed(one: Transaction, genesis: str | None, *, intact: bool) -> "tuple[CallState, GasEstimate] | None":

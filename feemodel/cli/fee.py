@@ -16,7 +16,6 @@ def command(
     gas: Gas,
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
-    """Compute the priority fee for a size and a gas limit, with its parts."""
     preset, form = pricing.read()
     parts = form.parts(size, gas, preset.estimate_margin)
     per_gas = {"base": form.base_fee, **parts._asdict()}

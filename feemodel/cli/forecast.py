@@ -1,14 +1,31 @@
-"""`feemodel forecast`: the distribution of future L1 fees."""
+"""Verbs of the future: `forecast` gives the distribution of L1 fees, `recommend` fee parameters for it."""
 
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from feemodel.cli.output import DATASETS, Answer, Table
-from feemodel.cli.parameters import FLAT, History, Paths, Seed, default_of, one_of, text
+from feemodel.cli.output import DATASETS, TABLES, Answer, Table
+from feemodel.cli.parameters import (
+    FLAT,
+    HOUR,
+    History,
+    LossProbability,
+    Paths,
+    Seed,
+    default_of,
+    one_of,
+    real,
+    text,
+    whole,
+)
 from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.progress import reporting
 from feemodel.simulation.forecast.distribution import HORIZONS, forecast
 from feemodel.simulation.forecast.methods import Method
+from feemodel.simulation.forecast.recommend import HOLD, INTERVAL, SUBMISSIONS, Family
+from feemodel.simulation.forecast.recommend import recommend as recommendation
+from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,15 +41,12 @@ VARIABLES = {
 @verb(out=DATASETS, figure=True, what="the quantiles")
 def command(
     *,
-    horizon: Annotated[
-        list[str], text("time ahead, a multiple of ten minutes up to 7d; may be repeated (default: 10min 1h 6h 24h)")
-    ] = (),  # type: ignore[assignment]
+    horizon: Annotated[list[str], text("time ahead, up to 7d; may be repeated (default: 10min 1h 6h 24h)")] = (),  # type: ignore[assignment]
     method: Annotated[Any, one_of("method", get_args(Method))] = default_of(forecast, "method"),
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(forecast, "paths"),
     seed: Seed = 1,
 ) -> Answer:
-    """Forecast the distribution of L1 fees: quantiles, and a fan chart of each fee."""
     history = l1.read()
     with reporting(True, None, "drawing paths"):
         found = forecast(history, horizons=tuple(horizon or HORIZONS), method=method, paths=paths, rng=seed)
@@ -57,6 +71,46 @@ def command(
         figure.suptitle(f"At the end, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
 
     return Answer(data, tables, notes, file=found[[*VARIABLES]], figure=draw, size=(8, 7.5))
+
+
+@verb(out=TABLES, what="the parameters")
+def recommend(
+    family: Annotated[Any, one_of("family of the chain's fee rule", get_args(Family))],
+    /,
+    *,
+    loss_probability: LossProbability = default_of(recommendation, "loss_probability"),
+    hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = HOLD,
+    gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
+    l1: Annotated[History, FLAT] = History(),
+    paths: Paths = default_of(recommendation, "paths"),
+    seed: Seed = 1,
+) -> Answer:  # fmt: skip
+    if gas is None and family not in SUBMISSIONS:
+        raise InvalidInput("--gas", f"expected a value, because no source gives that of {family}", gas)
+    with reporting(True, None, "drawing paths"):
+        found = recommendation(
+            l1.read(), family=family, loss_probability=loss_probability, hold=hold,
+            submission=None if gas is None else replace(SUBMISSIONS.get(family, Submission()), execution_gas=gas),
+            paths=paths, rng=seed,
+        )  # fmt: skip
+    rows = [
+        {"parameter": name, "unit": one.unit, "value": one.value, "low": one.low, "high": one.high}
+        for name, one in found.parameters.items()
+    ]
+    table = Table(f"Recommended for {found.family}, with 90 % intervals", rows)
+    low, middle, high = (cost / WEI_PER_GWEI for cost in found.cost_per_byte)
+    # "at least", if the loss probability is still below the target when the paths end
+    at_least = "at least " if found.valid_for >= 2.0 * found.hold else ""
+    notes = [
+        f"Submission: {found.submission.execution_gas:,} gas, one blob, {found.submission.capacity:,} bytes, "
+        f"every {INTERVAL / 60:g} min.",
+        "Factor on the chain's rule: {:.3f}, from {:.3f} to {:.3f}.".format(found.factor, *found.factor_interval),
+        f"Expected margin: {found.expected_margin:.1%}. "
+        f"Loss probability over {found.hold / HOUR:g} h: {found.loss_probability:.1%}.",
+        f"Cost of a byte [gwei]: median {middle:.4g}; 90 % of paths from {low:.4g} to {high:.4g}.",
+        f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",
+    ]
+    return Answer(asdict(found), [table], notes)
 
 
 def _length(seconds: float) -> str:

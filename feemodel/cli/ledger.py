@@ -1,17 +1,28 @@
-"""Verbs of a ledger: `ledger` (describe, check, copy), `prove`, `check-proof` and `finalize`."""
+"""Verbs of a ledger: `ledger` (describe, check, copy), `follow`, `prove`, `check-proof` and `finalize`."""
 
 import json
+import os
+import signal
+import sys
+import tempfile
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
 from feemodel import ledger
-from feemodel.cli import UsageError
+from feemodel.cli import STDIN, UsageError
 from feemodel.cli.output import Answer, Table, print_json
-from feemodel.cli.parameters import Address, Slots, Store, one_of, text, whole
+from feemodel.cli.parameters import Address, Genesis, Slots, Store, flag, one_of, real, text, whole
+from feemodel.cli.parameters import Node as NodeUrl
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import from_typed, to_hex, to_quantity
+from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.estimates.chain import build_ledger, read_genesis_document
+from feemodel.ethereum._quantities import from_quantity, from_typed, to_hex, to_quantity
+from feemodel.io import Node
+from feemodel.io.files import reading
 from feemodel.ledger.database import file_size
+from feemodel.ledger.follow import follow as follow_node
+from feemodel.ledger.follow import import_blocks
 from feemodel.ledger.maintenance import back_up, verify
 from feemodel.ledger.proof import final_block
 from feemodel.ledger.scheme import FIRST_FREE
@@ -29,7 +40,6 @@ def command(
     store: Store,
     out: Annotated[str | None, text("for backup: file to create", "FILE")] = None,
 ) -> Answer:
-    """Operate a ledger: print its contents, check every row against its hashes, or copy it during an import."""
     if out is not None and action != "backup":
         raise InvalidInput("out", "expected only with backup", out)
     if out is None and action == "backup":
@@ -60,6 +70,57 @@ def _listed(title: str, head: str, values: dict[str, Any]) -> Table:
     return Table(title, [{head: name, "value": "none" if value is None else value} for name, value in values.items()])
 
 
+@verb()
+def follow(
+    *,
+    store: Store,
+    genesis: Genesis = None,
+    blocks: Annotated[str | None, text("state changes or trie logs as JSON lines, or -", "FILE")] = None,
+    node: NodeUrl | None = None,
+    confirmations: Annotated[int | None, whole("later blocks that make a block final (default: the node's)")] = None,
+    interval: Annotated[float, real("time between two requests to the node", "s", above=0)] = 2.0,
+    final: Annotated[bool, flag("mark the blocks of files final; those of a node always are")] = False,
+) -> Answer:
+    """A new ledger needs --genesis.
+
+    From a node, new blocks are imported until the command is interrupted; while the node fails, it is asked again after
+    pauses. Blocks that the ledger already has are compared with the ledger and skipped. After an error, the blocks
+    before the failed block remain imported.
+    """
+    if final and genesis is None and blocks is None:
+        raise InvalidInput("--final", "expected only with --genesis or --blocks", final)
+    if blocks is not None and node is not None:
+        raise InvalidInput("--node", "expected either this or --blocks", node)
+    path = Path(store)
+    changes = iter(()) if blocks is None else ledger.read_blocks("-" if blocks == STDIN else blocks)
+    if genesis is not None:
+        if path.exists():
+            raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", genesis)
+        document = read_genesis_document(genesis)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder, reading(genesis):
+            part = Path(folder) / path.name
+            build_ledger(part, document, final=final)
+            os.link(part, path)  # the ledger is complete when it becomes visible; an error if the file exists by now
+    elif not path.exists():
+        raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a block that is not completely imported is rolled back
+    with ledger.Store(path, create=False) as opened, reporting(True, None, "blocks") as report:
+        import_blocks(opened, changes, final=final, progress=lambda number: report(1))
+        if node is not None:
+            with Node(node) as client:
+                opened.set_chain_id(from_quantity(client.call("eth_chainId"), "eth_chainId"))
+                follow_node(
+                    opened, client, confirmations=confirmations, interval=interval, wait=threading.Event().wait,
+                    on_failure=_say_failure, progress=lambda number: report(1),
+                )  # fmt: skip
+        return described(opened, path)
+
+
+def _say_failure(error: Exception, pause: float) -> None:
+    print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
+
+
 @verb(out=(".json",), what="the proof")
 def prove(
     *,
@@ -69,7 +130,7 @@ def prove(
     block: Annotated[str, text("block number or tag", "BLOCK")] = "finalized",
     file: Path | None = None,
 ) -> Answer | int:
-    """Prove an account and its storage slots from a ledger. The proof is checked before it is written."""
+    """The proof is checked before it is written."""
     number = from_typed(block)
     wanted = block if number is None or number < 0 else to_quantity(number)
     with ledger.Store(store, read_only=True) as opened:
@@ -92,7 +153,6 @@ def check_proof(
     address: Address | None = None,
     slot: Slots = (),  # type: ignore[assignment]
 ) -> Answer:
-    """Check a proof against a state root and print what it proves."""
     proven = ledger.check_proof(ledger.read_proof(proof), root=root, address=address, storage_keys=slot or None)
     account, found = proven.account, None
     if account is not None:
@@ -106,7 +166,7 @@ def check_proof(
 
 @verb()
 def finalize(*, store: Store, block: Annotated[int, whole("number of the newest final block")]) -> Answer:
-    """Mark a block of a ledger final. A final block cannot become non-final again."""
+    """A final block cannot become non-final again."""
     with ledger.Store(store, create=False) as opened:
         opened.finalize(block)
     return Answer({"store": store, "finalized": block}, notes=[f"{store}: block {block:,} is final"])

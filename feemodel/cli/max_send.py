@@ -26,7 +26,6 @@ def command(
     at: Date = None,
     set: Settings = (),  # type: ignore[assignment]
 ) -> Answer:  # fmt: skip
-    """Compute the largest value that a balance can send on a rollup, and the amount reserved for fees."""
     from feemodel.io.files import parse_json
     from feemodel.rollups import Now
     from feemodel.rollups.rules import parameters_of

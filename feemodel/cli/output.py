@@ -1,22 +1,38 @@
 """Output of the commands: rich tables that fit the terminal, one JSON object, or a new file."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 
 if TYPE_CHECKING:
+    import xarray
     from matplotlib.figure import Figure
     from rich.console import Console
 
 FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
+MEASURES = (
+    "recovery", "total_recovery", "under_recovery_days", "under_recovery_probability", "bytes_below_cost",
+    "volatility", "p99_over_median", "overcharge", "undercharge", "drawdown_days", "lost_demand", "break_even_level",
+    "mean_wait", "mean_price", "total_fees", "data_cost", "total_cost", "max_drawdown",
+)  # fmt: skip
+#: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
+UNITS = {
+    "wei": (" [ETH]", WEI_PER_ETH, "Wei"),
+    "wei / byte": (" [gwei / byte]", WEI_PER_GWEI, "Wei"),
+    "s": (" [h]", 3_600, "Seconds"),
+}
+LEVELS = {"p5": 0.05, "median": 0.5, "p95": 0.95}  # quantiles over paths
+NOTED = ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted", "price")
 GAP = 3  # characters between two columns
 LONGEST_WORD = 20  # characters of a word that is not broken
 NUMBER = re.compile(r"[-+.,\d]*(e[-+]?\d+)?[%×?]?")
@@ -64,6 +80,22 @@ class Answer:
         return self.code
 
 
+def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: Any) -> Answer:
+    """Return the measures of a result: each value, or the mean and quantiles over paths with a finite value."""
+    heads = ["mean", *LEVELS] if found.sizes["path"] > 1 else ["value"]
+    values, rows = {}, []
+    for name in (name for name in MEASURES if name in found):
+        finite = found[name].to_series().loc[lambda all: all.abs() < math.inf]
+        numbers = [finite.mean(), *finite.quantile([*LEVELS.values()])]
+        each = {head: float(number) if len(finite) else None for head, number in zip(heads, numbers, strict=False)}
+        unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
+        values[camel(name) + end] = each
+        label = name.replace("_", " ") + unit
+        rows.append({"measure": label} | {head: value and value / size for head, value in each.items()})
+    notes = [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
+    return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, **more)
+
+
 def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrite: bool) -> Path | None:
     """Return the file that an option names, or `None` without the option; checked before anything is computed."""
     if text is None:
@@ -101,7 +133,7 @@ def write_table(table: Any, path: Path, *, overwrite: bool) -> None:
 
 def print_json(answer: Any, *, flush: bool = False) -> None:
     """Print one indented JSON object with exact integers. Set `flush` if the process continues after printing."""
-    print(json.dumps(answer, indent=2, default=_plain), flush=flush)
+    print(json.dumps(answer, indent=2, default=methodcaller("tolist")), flush=flush)  # values of NumPy
 
 
 def print_table(table: Table) -> None:
@@ -160,24 +192,11 @@ def shown(value: Any) -> str:
 
 
 def in_eth(wei: float) -> str:
-    """Format an amount of wei in ETH.
-
-    >>> in_eth(909_599_985_000)
-    '0.000000909599985 ETH'
-    """
+    """Format an amount of wei in ETH."""
     return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
 
 
 def camel(name: str) -> str:
-    """Return the key in JSON of a name.
-
-    >>> camel("total_recovery")
-    'totalRecovery'
-    """
+    """Return the key in JSON of a name."""
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)
-
-
-def _plain(value: Any) -> Any:
-    # Convert NumPy values, which the json module cannot serialize.
-    return value.item() if hasattr(value, "item") else value.tolist()

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_origin
 
 from cyclopts import Parameter, Token
 
 from feemodel import quantities
-from feemodel.errors import InvalidInput
+from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._quantities import WEI_PER_GWEI, from_hex, from_typed
 from feemodel.ethereum._transaction import FORMS
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
@@ -29,17 +30,14 @@ if TYPE_CHECKING:
     from feemodel.sizes._codecs import Codec
 
 HOUR = 3_600  # seconds
+BLOCK_HOURS = 24.0  # length of the blocks of the bootstrap; blocks of one day preserve most of the daily cycle
 FLAT = Parameter(name="*")  # the fields of a dataclass are options of their own
 LONGEST = 100  # maximum number of characters of a number
 REAL = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
 def default_of(function: Callable[..., Any], parameter: str) -> Any:
-    """Return the default of a parameter of the Python API, as the default of the option for this parameter.
-
-    >>> default_of(linea_preset, "name") == DEFAULT_PRESET
-    True
-    """
+    """Return the default of a parameter of the Python API, as the default of the option for this parameter."""
     return inspect.signature(function).parameters[parameter].default
 
 
@@ -104,13 +102,10 @@ def option(read: Callable[[str, str], Any], words: str, **options: Any) -> Param
 
 def check_known(where: str, asked: Any, known: Collection[str]) -> None:
     """Raise `InvalidInput` for an unknown name; the message shows the most similar known name."""
-    if isinstance(asked, str) and asked in known:
-        return
-    if close := get_close_matches(str(asked), known, 1, 0.5):
-        raise InvalidInput(where, f"unknown name, did you mean {close[0]}?", asked)
-    raise InvalidInput(
-        where, f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name", asked
-    )
+    if not isinstance(asked, str) or asked not in known:
+        close = get_close_matches(str(asked), known, 1, 0.5)
+        names = f"expected one of {', '.join(known)}" if len(known) <= 20 else "expected a known name"
+        raise InvalidInput(where, f"unknown name, did you mean {close[0]}?" if close else names, asked)
 
 
 def flag(words: str) -> Parameter:
@@ -133,15 +128,9 @@ BlockRange: TypeAlias = Annotated[str, text("blocks from A to B, B not included"
 Genesis: TypeAlias = Annotated[str | None, text(MEANINGS["genesis"], "FILE")]
 Address: TypeAlias = Annotated[str, text("address of the account", "HEX")]
 Slots: TypeAlias = Annotated[list[str], text("storage slot; may be repeated", "HEX")]
-Subject: TypeAlias = Annotated[
-    str, text("a signed transaction (0x…), a call ({…}), a file of them, or - for standard input", "SUBJECT")
-]
-TransactionsFile: TypeAlias = Annotated[
-    str, text("transactions: JSON Lines, JSON, raw hex, CSV or Parquet of cryo, ethereum-etl, Dune or your own", "FILE")
-]
-Columns: TypeAlias = Annotated[
-    list[str], text("name (and unit) of the column that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
-]
+Subject: TypeAlias = Annotated[str, text("a transaction (0x…), a call ({…}), a file, - for standard input", "SUBJECT")]
+TransactionsFile: TypeAlias = Annotated[str, text("transactions as JSON, raw hex, CSV or Parquet", "FILE")]
+Columns: TypeAlias = Annotated[list[str], text("column that has FIELD; may be repeated", "FIELD=NAME[:gwei]")]
 Date: TypeAlias = Annotated[str | None, text("use the rules of this day, such as 2024-06-14 (default: newest)", "DATE")]
 SizedForm: TypeAlias = Annotated[str, one_of("encoding of which the size is measured", FORMS)]
 Settings: TypeAlias = Annotated[list[str], text("set a parameter of a chain; may be repeated", "CHAIN.PARAMETER=VALUE")]
@@ -193,10 +182,8 @@ class Sizing:
 class L1Fees:
     """L1 fees of one moment; those that are not given are the median of the shipped month, or of a day."""
 
-    l1_base_fee: Annotated[
-        int | None, whole("L1 base fee (default: median of the shipped month or the day)", "wei / gas")
-    ] = None
-    blob_base_fee: Annotated[int | None, whole("blob base fee (default: the same)", "wei / gas")] = None
+    l1_base_fee: Annotated[int | None, whole("L1 base fee (default: median of the month)", "wei / gas")] = None
+    blob_base_fee: Annotated[int | None, whole("blob base fee (default: median of the month)", "wei / gas")] = None
 
     def read(self, at: str | None = None) -> tuple[int, int, str]:
         """Return the L1 base fee, the blob base fee [wei / gas], and sentences on them and their source."""
@@ -225,19 +212,14 @@ class History:
     """History of L1 fees."""
 
     l1: Annotated[str | None, text("L1 base fees and blob base fees (default: the shipped month)", "FILE")] = None
-    l1_columns: Annotated[
-        list[str], text("name (and unit) of the column of --l1 that has FIELD; may be repeated", "FIELD=NAME[:gwei]")
-    ] = ()  # type: ignore[assignment]
+    l1_columns: Columns = ()  # type: ignore[assignment]
 
     def read(self) -> "xarray.Dataset":
         """Return the history that the options name."""
-        from pathlib import Path
-
-        from feemodel.errors import UnreadableFile
         from feemodel.io import read_l1_fees, read_shipped_l1_fees
         from feemodel.simulation.scenarios import replay, step_seconds
 
-        columns = read_columns(self.l1_columns, "--l1-columns")
+        columns = assigned("--l1-columns", self.l1_columns)
         if self.l1 is None:
             return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
         table = read_l1_fees(self.l1, columns=columns)
@@ -249,12 +231,34 @@ class History:
             raise UnreadableFile(f"{self.l1}: {error}") from None
 
 
-def assigned(option: str, texts: Iterable[str], form: str) -> dict[str, str]:
-    """Parse the values `NAME=VALUE` of an option, each name once; the error shows the `form`.
+@dataclass(frozen=True)
+class Scenario(History):
+    """L1 fees of an experiment: the history, or paths of a block bootstrap, by default of the history's length."""
 
-    >>> assigned("--columns", ["base_fee=fee:gwei", "time=t"], "FIELD=NAME")
-    {'base_fee': 'fee:gwei', 'time': 't'}
-    """
+    paths: Annotated[int | None, whole("number of sample paths (default: 1)", minimum=1)] = None
+    hours: Annotated[float | None, real("length of a path (default: of the history)", "h", above=0)] = None
+    block_hours: Annotated[float | None, real("mean length of the bootstrap's blocks (default: 24)", "h", above=0)] = (
+        None
+    )
+
+    def l1_fees(self, history: "xarray.Dataset", seed: int) -> "xarray.Dataset":
+        """Return the history, or the paths that are drawn from it."""
+        from feemodel.simulation import scenarios
+
+        horizon = None if self.hours is None else self.hours * HOUR
+        if self.paths is not None and self.paths > 1:
+            block = (self.block_hours or BLOCK_HOURS) * HOUR
+            return scenarios.bootstrap(history, paths=self.paths, block_seconds=block, horizon=horizon, rng=seed)
+        if self.block_hours is not None:
+            raise InvalidInput("block_hours", "expected only with --paths above 1", self.block_hours)
+        rows, length = history["elapsed"].to_numpy() < (horizon or float("inf")), scenarios.duration(history)
+        if rows.sum() < 2 or (horizon or 0.0) > length:
+            raise InvalidInput("hours", f"expected two rows or more, at most {length / HOUR:g} h", self.hours)
+        return history.isel(step=rows)
+
+
+def assigned(option: str, texts: Iterable[str], form: str = "FIELD=NAME") -> dict[str, str]:
+    """Parse the values `NAME=VALUE` of an option, each name once; the error shows the `form`."""
     found: dict[str, str] = {}
     for given in texts:
         name, _, value = given.partition("=")
@@ -264,17 +268,8 @@ def assigned(option: str, texts: Iterable[str], form: str) -> dict[str, str]:
     return found
 
 
-def read_columns(texts: Iterable[str], option: str = "--columns") -> dict[str, str] | None:
-    """Return a mapping from names of this package to names in a file; `None` without any."""
-    return assigned(option, texts, "FIELD=NAME") or None
-
-
 def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain.
-
-    >>> given_parameters(["mode.base_fee_scalar=20000"])
-    {'mode': {'base_fee_scalar': 20000}}
-    """
+    """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain."""
     from feemodel.rollups.chains import parse_parameter
 
     form = "CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000"

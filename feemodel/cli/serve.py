@@ -3,7 +3,6 @@
 import inspect
 import os
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +27,7 @@ def serve(
     as_json: bool = False,
     **settings: Any,
 ) -> Answer | int:
-    """Start the JSON-RPC server.
-
-    Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence.
-    """
+    """Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence."""
     need("serve", "uvicorn")
     file = os.environ.get("FEEMODEL_CONFIG") if config is None else config
     if file == "":
@@ -40,8 +36,7 @@ def serve(
     from feemodel.server import workers
     from feemodel.server.app import Service
 
-    is_new = chosen.store is None and chosen.node is None
-    with tempfile.TemporaryDirectory(prefix="feemodel-") if is_new else nullcontext() as folder:
+    with tempfile.TemporaryDirectory(prefix="feemodel-") as folder:
         loaded = workers.load(chosen, _store(chosen, folder))
         service = Service(loaded)  # errors appear before workers start
         if check:
@@ -50,12 +45,10 @@ def serve(
     return 0
 
 
-def _store(settings: "Settings", folder: str | None) -> Path | None:
+def _store(settings: "Settings", folder: str) -> Path | None:
     """Return the path of the ledger in the settings or of a new ledger with the genesis, or `None` without a ledger."""
-    if settings.store is not None:
-        return Path(settings.store)
-    if folder is None:
-        return None
+    if settings.store is not None or settings.node is not None:
+        return None if settings.store is None else Path(settings.store)
     from feemodel.estimates.chain import build_ledger, copy_development_ledger, read_genesis_document
 
     path = Path(folder) / "genesis.db"
@@ -93,8 +86,8 @@ def _hidden(name: str, value: Any) -> Any:
     return value if value is None or name not in SECRET else shown_address(value)
 
 
-def _option(name: str, default: Any) -> inspect.Parameter:
-    words = HELP[name] + ("" if default is None else f" (default: {default})")
+def _option(name: str) -> inspect.Parameter:
+    words = HELP[name] + ("" if (default := DEFAULTS[name]) is None else f" (default: {default})")
     kind: Any = Annotated[str | None, text(words, "…")]
     if isinstance(default, bool):
         kind = Annotated[bool | None, Parameter(help=words, negative=f"--no-{name.replace('_', '-')}")]
@@ -102,6 +95,5 @@ def _option(name: str, default: Any) -> inspect.Parameter:
 
 
 *own, _ = inspect.signature(serve).parameters.values()
-options = [_option(name, default) for name, default in DEFAULTS.items()]
-serve.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+serve.__signature__ = inspect.Signature([*own, *map(_option, DEFAULTS)])  # type: ignore[attr-defined]
 command = verb()(serve)

@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts.config import Dict
 
-from feemodel.cli.output import Answer
-from feemodel.cli.parameters import FLAT, HOUR, ArrivalRate, Seed, SpecFile, Workers, default_of, flag, one_of, real
-from feemodel.cli.paths import Scenario, result
+from feemodel.cli.output import Answer, result
+from feemodel.cli.parameters import (
+    FLAT,
+    HOUR,
+    ArrivalRate,
+    Scenario,
+    Seed,
+    SpecFile,
+    Workers,
+    default_of,
+    flag,
+    one_of,
+    real,
+)
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.files import read_toml
@@ -43,11 +54,9 @@ class Policies:
         if self.sla is not None and self.posting == "fill":
             raise InvalidInput("sla", "expected only with --posting deadline or price-cap", self.sla)
         sla = (SLA_HOURS if self.sla is None else self.sla) * HOUR
-        posting = {
-            "fill": Posting(),
-            "deadline": Posting(deadline=sla),
-            "price-cap": Posting(kind="price-cap", cap=PriceCap(target_delay=sla)),
-        }[self.posting]
+        posting = Posting(deadline=sla if self.posting == "deadline" else None)
+        if self.posting == "price-cap":
+            posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla))
         demand = Demand(rate=self.arrival_rate)
         even = break_even(history, Posting(), demand, step=step)
         reference = even.price * demand.bytes_per_transaction
@@ -76,12 +85,11 @@ def command(
     workers: Workers = None,
     picture: Path | None = None,
 ) -> Answer:
-    """Simulate a rollup in a closed loop of prices, demand, posting and the operator's balance.
+    """SPEC.toml has options as keys; options on the command line take precedence.
 
-    SPEC.toml has options as keys; options on the command line take precedence. More than one path is drawn by a block
-    bootstrap. The defaults are the baseline: 1.45 transactions of 119.42 bytes per second, without randomness. A
-    submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted as soon as the blob is
-    full. Users pay only for data.
+    More than one path is drawn by a block bootstrap. The defaults are the baseline: 1.45 transactions of 119.42 bytes
+    per second, without randomness. A submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is
+    posted as soon as the blob is full. Users pay only for data.
     """
     history = scenario.read().drop_vars(RATIOS, errors="ignore")  # all blocks have the same weight
     made = policies.read(history, step)

@@ -20,16 +20,15 @@ def command(
     all: Annotated[bool, flag("measure with every codec (lzss only with --dictionary)")] = False,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
-    """Measure a file of transactions with one or all codecs."""
     import pandas as pd
 
     from feemodel.sizes._lzss import packed_size
 
-    read = read_transaction_file(transactions, columns)
-    payloads, said = [one.measured(form) for one in read.sent], list(read.said)
-    if form == "signed" and (bare := sum(one.signature is None for one in read.sent)):
+    read, sent, said = read_transaction_file(transactions, columns)
+    payloads = [one.measured(form) for one in sent]
+    if form == "signed" and (bare := sum(one.signature is None for one in sent)):
         said.append(f"assumed: placeholder signatures of {bare:,} transactions")
-    table = pd.DataFrame({"row": read.table.index, "length": [*map(len, payloads)]})
+    table = pd.DataFrame({"row": read.index, "length": [*map(len, payloads)]})
     codecs = [*CODECS.values()] if all else []
     if not all or sizing.codec not in CODECS:
         codecs.append(sizing.read())
@@ -57,16 +56,16 @@ def train(
     size: Annotated[int, whole("size of the dictionary", "byte", minimum=1)] = default_of(train_dictionary, "size"),
     file: Path,
 ) -> Answer:
-    """Train a zstd dictionary on every second transaction of a file, and test it on the others."""
-    read = read_transaction_file(transactions, columns)
-    payloads = [one.measured("sender_unsigned") for one in read.sent]
+    """The dictionary is trained on every second transaction, and tested on the others."""
+    _, sent, said = read_transaction_file(transactions, columns)
+    payloads = [one.measured("sender_unsigned") for one in sent]
     samples, rest = payloads[::2], payloads[1::2]
     dictionary = train_dictionary(samples, size=size)
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
-    data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": read.said,
+    data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": said,
             "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}  # fmt: skip
     notes = [f"{file}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions."]
     if rest:
         change = f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
         notes.append(f"{len(rest):,} other transactions: {plain:,} bytes with zstd, {change}.")
-    return Answer(data, notes=[*notes, *read.said], file=dictionary)
+    return Answer(data, notes=[*notes, *said], file=dictionary)

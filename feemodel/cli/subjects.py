@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from feemodel.cli import STDIN, UsageError
-from feemodel.cli.parameters import read_columns
+from feemodel.cli.parameters import assigned
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, intrinsic_gas, parse_transaction
@@ -26,23 +26,13 @@ def is_file(subject: str) -> bool:
     return subject != STDIN and not subject.strip().startswith(("0x", "{"))
 
 
-def subject_text(subject: str) -> str:
-    """Return the text of a transaction or call: the subject itself, the content of a file, or standard input."""
-    if subject == STDIN:
-        return sys.stdin.read().strip()
-    if not is_file(subject):
-        return subject.strip()
-    with reading(subject):
-        return contents(subject).decode("utf-8-sig").strip()
-
-
 def read_subject(subject: str) -> Transaction:
-    """Read one signed transaction or call from a text, a file or standard input.
-
-    >>> read_subject('{"to": "0x1111111111111111111111111111111111111111", "gas": "0x5208"}').gas_limit
-    21000
-    """
-    text = subject_text(subject)
+    """Read one signed transaction or call from a text, a file or standard input."""
+    text = sys.stdin.read() if subject == STDIN else subject
+    if is_file(subject):
+        with reading(subject):
+            text = contents(subject).decode("utf-8-sig")
+    text = text.strip()
     return parse_transaction(text) if text.startswith("0x") else parse_call(parse_json(text, "call"))
 
 
@@ -56,24 +46,16 @@ def estimated_gas(subject: Transaction, given: int | None) -> int:
     return intrinsic_gas(subject)
 
 
-class TransactionFile(NamedTuple):
-    """The transactions of a file."""
-
-    table: Any  #: table from `feemodel.io.read_transactions`, without the rows that are left out
-    sent: list[Transaction]
-    said: list[str]  #: notes on assumptions and on left-out transactions
-
-
 def read_transaction_file(
     path: str, columns: Sequence[str] = (), *, set_code: bool = False, gas_used: bool = False
-) -> TransactionFile:
-    """Read the transactions of a file; `set_code` includes those of type 4. Errors name the unreadable row.
+) -> "tuple[pd.DataFrame, list[Transaction], list[str]]":
+    """Read the transactions of a file: a table without the rows that are left out, and notes. Errors name the row.
 
-    With `gas_used`, transactions without gas used are left out, unless that of all transactions is unknown.
+    `set_code` includes those of type 4. With `gas_used`, those without are left out, unless all are without.
     """
     from feemodel.io import read_transactions
 
-    read = read_transactions(path, columns=read_columns(columns))
+    read = read_transactions(path, columns=assigned("--columns", columns))
     table = read[priced_rows(read, set_code=set_code)]
     said, left_out = [], len(read) - len(table)
     if left_out:
@@ -89,7 +71,7 @@ def read_transaction_file(
         sent = transactions_of(table, set_code=set_code)
     except InvalidInput as error:
         raise UnreadableFile(f"{path}: {error}") from None
-    return TransactionFile(table, sent, [*(f"assumed: {text}" for text in assumptions(table, sent)), *said])
+    return table, sent, [*(f"assumed: {text}" for text in assumptions(table, sent)), *said]
 
 
 def priced_rows(table: "pd.DataFrame", *, set_code: bool = False) -> list[bool]:
@@ -111,9 +93,9 @@ def read_workload(path: str, codec: "Codec", columns: Sequence[str] = (), *, pac
     """Return the sizes and the gas of the transactions of a file; transactions without gas used are left out."""
     from feemodel.simulation.surfaces import Workload
 
-    read = read_transaction_file(path, columns, gas_used=True)
-    left_out = [said for said in read.said if said.startswith("left out")]
-    workload = Workload.from_transactions(read.table, codec=codec, packed=packed, name=Path(path).name)
+    table, _, notes = read_transaction_file(path, columns, gas_used=True)
+    left_out = [said for said in notes if said.startswith("left out")]
+    workload = Workload.from_transactions(table, codec=codec, packed=packed, name=Path(path).name)
     return replace(workload, name="; ".join([workload.name, *left_out]))
 
 

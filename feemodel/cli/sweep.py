@@ -78,7 +78,6 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
 
 @verb(out=DATASETS, what="all values")
 def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None, file: Path | None = None) -> Answer:
-    """Evaluate a formula over a grid, Sobol points or random draws, as described in a file."""
     from feemodel.io.results import FinishedFolder
     from feemodel.simulation.sweep import sweep
 
@@ -101,12 +100,7 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
 
 
 def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formula, Samples, Over | None]":
-    """Return the formula, the samples and the statistics of a TOML document, whose file names are relative to a folder.
-
-    >>> spec = {"formula": "priority_fee", "grid": {"margin": [1.0, 1.2], "gas": 21_000}}
-    >>> parse_sweep_spec(spec, Path())[1]["gas"]
-    21000
-    """
+    """Return the formula, the samples and the statistics of a document, whose files are relative to a folder."""
     from feemodel.simulation.samples import grid, joined, monte_carlo, sobol
     from feemodel.simulation.statistics import over
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from feemodel.cli import NO
+from feemodel.cli import EXIT_CODES, VERBS
 from feemodel.cli.output import FIGURES, Answer, new_file
 from feemodel.cli.parameters import flag, text
 
@@ -25,7 +25,8 @@ def verb(
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
 
     `out` has the suffixes of `--out`, any if empty; it writes `what`. `config` is that of `cyclopts.App`. The function
-    takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such parameters.
+    takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such parameters. Its
+    docstring follows the sentence of `VERBS` in the help.
     """
     added: dict[str, Any] = {
         "json": Annotated[bool, flag("print one JSON object")],
@@ -60,15 +61,13 @@ def verb(
 
         own = [parameter for name, parameter in names.items() if name not in GIVEN]
         command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-        command.__doc__ = function.__doc__
         module = function.__module__.rpartition(".")[2]
         name = (module if function.__name__ == "command" else function.__name__).replace("_", "-")
-        no = f"; 1 {NO[name]}" if name in NO else ""
-        codes = f"Exit codes: 0 success{no}; 2 invalid input; 3 a file cannot be read or written; 4 a node failed; "
+        summary = VERBS.get(name, name)
+        command.__doc__ = f"{summary[0].upper()}{summary[1:]}.\n\n{inspect.getdoc(function) or ''}"
         app = App(
-            name=f"feemodel {name}", version_flags=(), help_format="plaintext",
-            help_epilogue=f"{codes}70 unexpected error.", default_parameter=Parameter(negative=()),
-            result_action="return_value", config=config or (),
+            name=f"feemodel {name}", version_flags=(), help_format="plaintext", help_epilogue=EXIT_CODES,
+            default_parameter=Parameter(negative=()), result_action="return_value", config=config or (),
         )  # fmt: skip
         app.default(command)
         return app

@@ -188,9 +188,9 @@ def copy_development_ledger(path: str | Path) -> None:
     Path(path).write_bytes(shipped_path(LEDGER).read_bytes())
 
 
-def build_ledger(path: str | Path, genesis: dict[str, Any]) -> None:
-    """Write a new ledger whose only block is a genesis block, already finalized."""
+def build_ledger(path: str | Path, genesis: dict[str, Any], *, final: bool = True) -> None:
+    """Write a new ledger whose only block is a genesis block, by default final."""
     with Store(path) as store:
-        import_genesis(store, parse_genesis(genesis), final=True)
+        import_genesis(store, parse_genesis(genesis), final=final)
         if (chain_id := genesis_chain_id(genesis)) is not None:
             store.set_chain_id(chain_id)
