@@ -8,10 +8,13 @@ the error may be larger; `feemodel.formula` then computes the formula on Python 
 
 import math
 import operator
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, UINT64_MAX, require
@@ -31,16 +34,15 @@ class Beyond(Exception):
     """A value of an array may need more than 112 bits."""
 
 
-class Exact:
+class Exact(NDArrayOperatorsMixin):
     """Array of integers between two bounds."""
 
-    __array_ufunc__ = None  # so that NumPy arrays leave their operators to this class
-    __slots__ = ("_double", "_error", "high", "low", "narrow", "word")
+    __slots__ = ("_double", "error", "high", "low", "narrow", "word")
 
     def __init__(self, word: Any, low: int, high: int, double: Any = None, error: float = 0.0) -> None:
         self.word, self.low, self.high = word, low, high  # `word`: the elements modulo 2**64, as int64
-        self._double, self._error = double, error
         self.narrow = low >= INT64_MIN and high <= INT64_MAX  # whether the elements fit int64
+        self._double, self.error = double, _rounding(low, high) if self.narrow else error  # `error`: of the doubles
 
     @property
     def size(self) -> float:
@@ -52,57 +54,14 @@ class Exact:
         """The elements as doubles."""
         return self.word.astype(np.float64) if self.narrow else self._double
 
-    @property
-    def error(self) -> float:
-        """Bound of the error of the doubles."""
-        return _rounding(self.low, self.high) if self.narrow else self._error
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return the elements as Python ints."""
         upper = 0 if self.narrow else np.rint((self.double - self.word) / 2.0**64).astype(np.int64).astype(object)
         return np.asarray(upper * 2**64 + self.word.astype(object))
 
-    def __add__(self, other: Any) -> "Exact":
-        return _combined(operator.add, self, _of(other))
-
-    def __sub__(self, other: Any) -> "Exact":
-        return _combined(operator.sub, self, _of(other))
-
-    def __rsub__(self, other: Any) -> "Exact":
-        return _combined(operator.sub, _of(other), self)
-
-    def __neg__(self) -> "Exact":
-        return 0 - self
-
-    def __mul__(self, other: Any) -> "Exact":
-        return _combined(operator.mul, self, _of(other))
-
-    def __floordiv__(self, other: Any) -> "Exact":
-        return _divided(self, _of(other))
-
-    def __rfloordiv__(self, other: Any) -> "Exact":
-        return _divided(_of(other), self)
-
-    def __lt__(self, other: Any) -> Any:
-        return _less(self, _of(other))
-
-    def __gt__(self, other: Any) -> Any:
-        return _less(_of(other), self)
-
-    def __le__(self, other: Any) -> Any:
-        return ~(self > other)
-
-    def __ge__(self, other: Any) -> Any:
-        return ~(self < other)
-
-    def __eq__(self, other: object) -> Any:
-        return ~(self != other)
-
-    def __ne__(self, other: object) -> Any:
-        return (self < other) | (self > other)
-
-    __radd__, __rmul__ = __add__, __mul__
-    __hash__ = None  # type: ignore[assignment]
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, out: Any = None) -> Any:
+        """Compute an operator; those of the class call the functions of NumPy. `+=` gives a new array, not `out`."""
+        return OPERATORS[function](*map(_of, inputs))
 
 
 def exact(array: NDArray[np.int64]) -> Exact:
@@ -286,7 +245,7 @@ def _less(one: Exact, other: Exact) -> Any:
     return np.where(abs(difference) < NEAR, one.word - other.word < 0, difference < 0.0)
 
 
-def _divided(value: Exact, divisor: Exact) -> Exact:
+def _divided(value: Exact, divisor: Exact) -> Any:
     """Return the quotient, rounded down.
 
     A dividend that does not fit int64 is divided in doubles, which are wrong by less than 2**60. With a divisor below
@@ -316,3 +275,19 @@ def _divided(value: Exact, divisor: Exact) -> Exact:
     quotient += (value.word - quotient * divisor.word) // divisor.word
     slack = int(value.error / least) + 2**11
     return Exact(quotient, max(low, int(smallest) - slack), min(high, int(largest) + slack))
+
+
+#: What an operator computes, by the function of NumPy that it calls.
+OPERATORS: dict[Any, Callable[..., Any]] = {
+    np.add: partial(_combined, operator.add),
+    np.subtract: partial(_combined, operator.sub),
+    np.multiply: partial(_combined, operator.mul),
+    np.negative: lambda value: 0 - value,
+    np.floor_divide: _divided,
+    np.less: _less,
+    np.greater: lambda one, other: _less(other, one),
+    np.less_equal: lambda one, other: ~_less(other, one),
+    np.greater_equal: lambda one, other: ~_less(one, other),
+    np.not_equal: lambda one, other: _less(one, other) | _less(other, one),
+    np.equal: lambda one, other: ~(_less(one, other) | _less(other, one)),
+}
