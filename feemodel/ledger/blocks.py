@@ -227,7 +227,7 @@ def _work(scheme: Scheme, hkey: bytes, change: AccountChange, leaf: Leaf) -> _Wo
 def _apply_storage(store: Store, works: Sequence[_Work]) -> None:
     """Check the slots of accounts before the block, and update the storage trees; hashes are computed in batches."""
     scheme = store.scheme
-    hashes = iter(scheme.word_hashes([slot for work in works for slot, *_ in work.change.storage]))
+    hashes = iter(scheme.word_hashes([change.slot for work in works for change in work.change.storage]))
     hkeys = [[*islice(hashes, len(work.change.storage))] for work in works]
     trees = [store.tree(work.stored.storage_root if work.stored else scheme.empty_root) for work in works]
     leaves = floors([*zip(trees, hkeys, strict=True)])
@@ -250,7 +250,7 @@ def _checked_slots(work: _Work, hkeys: Sequence[bytes], leaves: Mapping[bytes, t
     An account that was destroyed starts with an empty tree, so each of its slots with a value changes.
     """
     storage = work.change.storage
-    _check_once(f"{work.name} storage", [slot for slot, *_ in storage])
+    _check_once(f"{work.name} storage", [change.slot for change in storage])
     values: dict[bytes, bytes] = {}
     for hkey, (slot, before, after) in zip(hkeys, storage, strict=True):
         leaf = leaves[hkey][1]
