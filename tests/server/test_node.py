@@ -331,7 +331,7 @@ def test_the_nodes_error_is_the_servers(node):
 
 
 @pytest.mark.parametrize(
-    "method", ["debug_traceCall", "admin_peers", "personal_sign", "eth_sign", "eth_sendTransaction"]
+    "method", ["debug_traceCall", "admin_peers", "personal_sign", "eth_signTypedData_v3", "eth_sendTransaction"]
 )
 def test_what_operates_a_node_or_signs_for_it_is_not_forwarded(node, method):
     with on(node) as client:
