@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from benchmarks.recommend import LOSS, daily
 from feemodel.io import read_shipped_l1_fees
+from feemodel.linea.parameters import COORDINATOR
 from feemodel.simulation.forecast.recommend import FAMILIES, SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from tests.simulation.test_recommend import check_a_lower_loss_probability_asks_for_more
@@ -33,28 +34,34 @@ def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than
     assert days.overcharge <= 0.6 * found["fixed"].overcharge
 
 
-def test_the_interval_of_a_factor_holds_that_of_the_process_which_made_the_history():
+@pytest.mark.parametrize("family", ["op-stack", "linea"])
+def test_the_interval_of_a_factor_holds_that_of_the_process_which_made_the_history(family):
     """Twelve histories of a known process; the factor of the process comes from its own continuations."""
-    inside = [contains(seed) for seed in range(12)]
+    inside = [contains(seed, family) for seed in range(12)]
 
     assert binomtest(sum(inside), len(inside), 0.9).pvalue > 0.01
 
 
-def contains(seed):
-    """Whether the interval for a history of three weeks holds the factor that 1,000 true continuations need."""
+def contains(seed, family):
+    """Whether the interval for a history of three weeks holds the factor that 4,000 true continuations need."""
     rng, bins = np.random.default_rng(seed), 21 * 144
     level = continued(0.0, 0, bins, 1, rng)
     seconds = 1_770_000_000 // 600 * 600 + 600 * np.arange(bins)
     fees = np.exp(level[0])
     l1 = replay({"timestamp": seconds, "base_fee": fees, "blob_base_fee": fees / 16}, source="a known process")
-    submission = SUBMISSIONS["op-stack"]
     last = level[0, -1]
-    ahead = continued(last - cycle(bins - 1), bins, 147, 1_000, rng)
-    prices = np.column_stack((np.full(1_000, last), ahead))
-    base_fee = np.repeat(np.exp(prices), 5, axis=1)  # prices of a byte change every two minutes
-    cost = submission.cost(base_fee, submission.tip, base_fee / 16)
-    needed = float(np.quantile(cost[:, 6:726:6].mean(axis=1) / cost[:, :720].mean(axis=1), 0.95))
-    low, high = recommend(l1, family="op-stack", paths=200, rng=seed).factor_interval
+    ahead = continued(last - cycle(bins - 1), bins, 147, 4_000, rng)
+    # Prices of a byte change every two minutes. Linea's are the mean of 100 such steps, 12,000 s.
+    levels = np.column_stack((np.tile(level[:, -20:], (4_000, 1)), np.full(4_000, last), ahead))
+    base_fee = np.repeat(np.exp(levels), 5, axis=1)
+    submission = SUBMISSIONS[family]
+    cost = submission.cost(base_fee, submission.tip, base_fee / 16) / submission.capacity
+    price = cost[:, 100:]
+    if family == "linea":
+        sums = np.cumsum(cost * submission.capacity / COORDINATOR.bytes_per_submission, axis=1)
+        price = (sums[:, 100:] - sums[:, :-100]) / 100
+    needed = float(np.quantile(cost[:, 106:826:6].mean(axis=1) / price[:, :720].mean(axis=1), 0.95))
+    low, high = recommend(l1, family=family, paths=200, rng=seed).factor_interval
     return low <= needed <= high
 
 

@@ -158,11 +158,10 @@ def recommend(
         # first block after the interval.
         prices = price[:, : spans * count * window].reshape(drawn, spans * count, window).mean(axis=2)
         costs = cost[:, window : (spans * count + 1) * window : window]
-        paid, posted = np.cumsum(prices, axis=1), np.cumsum(costs, axis=1)
-        ratio = posted[:, count - 1] / paid[:, count - 1]
-        factors.append(float(np.quantile(ratio, 1.0 - target)))
+        ratios = np.cumsum(costs, axis=1) / np.cumsum(prices, axis=1)  # of what was posted and paid until each interval
+        factors.append(float(np.quantile(ratios[:, count - 1], 1.0 - target)))
     factor, low, high = _interval(factors)
-    losing = (factor * paid < posted).mean(axis=0)
+    losing = (ratios > factor).mean(axis=0)
     reached = float(losing[count - 1])
     exceeding = np.flatnonzero(losing[count:] > max(target, reached))
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
@@ -179,7 +178,7 @@ def recommend(
         factor=factor,
         factor_interval=(low, high),
         loss_probability=reached,
-        expected_margin=float(factor / np.median(ratio) - 1.0),
+        expected_margin=float(factor / np.median(ratios[:, count - 1]) - 1.0),
         hold=float(length * BIN),
         valid_for=valid_for,
         valid_until=str(np.datetime_as_string(np.datetime64(int(history.newest + valid_for), "s"), timezone="UTC")),
@@ -197,11 +196,14 @@ def _submission(family: str, given: Submission | None) -> Submission:
 
 
 def _interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the last value, and the ends of its interval by the jackknife over the blocks that the others left out."""
+    """Return the last value, and the ends of its interval by the jackknife over the blocks that the others left out.
+
+    The deviations are those from the mean of the other values. The last value has random paths of its own, which would
+    widen all deviations from it.
+    """
     from scipy.stats import t
 
-    errors = np.log(values[:-1]) - np.log(values[-1])
-    deviation = float(np.sqrt((BLOCKS - 1) / BLOCKS * (errors**2).sum()))
+    deviation = math.sqrt(BLOCKS - 1) * float(np.log(values[:-1]).std())
     width = math.exp(float(t.ppf((1.0 + CONFIDENCE) / 2.0, BLOCKS - 1)) * deviation)
     return values[-1], values[-1] / width, values[-1] * width
 
