@@ -13,16 +13,7 @@ from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.plots._figures import (
-    BLUE,
-    GREY,
-    ORANGE,
-    VERMILION,
-    axes_or_new,
-    date_axis,
-    finished,
-    log_ticks,
-)
+from feemodel.plots._figures import BLUE, GREY, ORANGE, VERMILION, axes_or_new, date_axis, finished, log_ticks
 
 if TYPE_CHECKING:
     import xarray

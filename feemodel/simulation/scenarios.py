@@ -28,16 +28,7 @@ from feemodel.checks import (
     whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.simulation._l1_columns import (
-    FEES,
-    RATIOS,
-    TIP,
-    UNITS,
-    HasTable,
-    check_unit,
-    check_units,
-    l1_columns,
-)
+from feemodel.simulation._l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, check_unit, check_units, l1_columns
 from feemodel.simulation._metadata import described_dataset, with_metadata
 from feemodel.simulation.draws import Rng as Rng
 from feemodel.simulation.draws import seed_sequence

@@ -41,11 +41,9 @@ def test_a_lower_loss_probability_asks_for_more(month):
 def check_a_lower_loss_probability_asks_for_more(month, family):
     posted = SUBMISSIONS.get(family, Submission())
     careful, bold = (
-        quick(
-            month, family=family, loss_probability=share, paths=50, hold=7_200.0, submission=posted, rng=1
-        )
+        quick(month, family=family, loss_probability=share, paths=50, hold=7_200.0, submission=posted, rng=1)
         for share in (0.02, 0.5)
-    )  # fmt: skip
+    )
 
     assert careful.factor > bold.factor
     assert careful.loss_probability <= bold.loss_probability

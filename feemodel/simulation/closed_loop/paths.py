@@ -50,26 +50,11 @@ from feemodel.simulation.closed_loop._pricing import (
 )
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, summarized
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.observations import (
-    PRICE,
-    SEEN,
-    SETTLED,
-    Setting,
-    State,
-    empty_record,
-    records,
-)
+from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record, records
 from feemodel.simulation.draws import seed_sequence, stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
-from feemodel.simulation.scenarios import (
-    IN_SECONDS,
-    MIN_SECONDS,
-    Rng,
-    check_block_seconds,
-    check_scenario,
-    drawn_rows,
-)
+from feemodel.simulation.scenarios import IN_SECONDS, MIN_SECONDS, Rng, check_block_seconds, check_scenario, drawn_rows
 
 DAY_SECONDS = 86_400.0
 MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
