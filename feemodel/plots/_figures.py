@@ -61,7 +61,7 @@ def plot_recovery(
     """
     ax = axes_or_new(ax)
     x, y = surface["base_fee"].values / WEI_PER_GWEI, surface["blob_base_fee"].values / WEI_PER_GWEI
-    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"revenue / posting cost, margin {margin:g}")
+    _filled(ax, x, y, surface["recovery"].sel(margin=margin).values.T, f"fees / posting cost, margin {margin:g}")
     ink = rcParams["text.color"]
     if observed is not None:
         base_fee, blob_base_fee = (fees / WEI_PER_GWEI for fees in observed)
@@ -70,14 +70,7 @@ def plot_recovery(
     for line, factor in zip(cycle((":", "-", "--", "-.")), surface["margin"].values, strict=False):
         values = surface["recovery"].sel(margin=factor).values.T
         ax.contour(x, y, values, levels=[1.0], colors=ink, linestyles=line, linewidths=1.3)
-        ax.plot(
-            [],
-            [],
-            color=ink,
-            linestyle=line,
-            linewidth=1.3,
-            label=f"break-even at margin {factor:g}",
-        )
+        ax.plot([], [], color=ink, linestyle=line, linewidth=1.3, label=f"break-even at margin {factor:g}")
     ax.set(xlabel="L1 base fee [gwei per gas]", ylabel="blob base fee [gwei per gas]")
     ax.set(xscale="log", yscale="log", xlim=(x.min(), x.max()), ylim=(y.min(), y.max()))
     for axis in (ax.xaxis, ax.yaxis):
@@ -125,7 +118,8 @@ def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset",
     ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
     ax.set_yticks(position, [name for name, _, _ in ordered])
     ax.invert_yaxis()
-    return finished(ax, plain="x", grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
+    log_ticks(ax.xaxis)
+    return finished(ax, grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
 def _mean_fees(fees: "xarray.Dataset") -> list[tuple[str, float, float]]:
@@ -150,28 +144,16 @@ def axes_or_new(ax: Axes | None) -> Axes:
 
 
 def date_axis(ax: Axes) -> None:
-    """Label the horizontal axis with concise dates."""
+    """Label the horizontal axis with concise dates: days with their month, and the year once."""
     dates = AutoDateLocator()  # type: ignore[no-untyped-call]
+    form = ConciseDateFormatter(dates)  # type: ignore[no-untyped-call]
+    form.formats[2], form.offset_formats[2] = "%d %b", "%Y"
     ax.xaxis.set_major_locator(dates)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(dates))  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_formatter(form)
 
 
-def finished(ax: Axes, *, plain: str = "", grid: str = "both", **legend: Any) -> Axes:
-    """Add plain tick numbers, a light grid and a small legend.
-
-    Parameters
-    ----------
-    ax : axes to change.
-    plain : axes with plain tick numbers: "", "x", "y" or "xy".
-    grid : axes with a grid: "both", "x", "y", or "" for none.
-    legend : keyword arguments of `Axes.legend`.
-
-    Returns
-    -------
-    The same axes.
-    """
-    for axis in plain:
-        getattr(ax, f"{axis}axis").set_major_formatter(FuncFormatter(_plain))
+def finished(ax: Axes, *, grid: str = "both", **legend: Any) -> Axes:
+    """Add a light grid along the axes `grid` ("both", "x", "y" or "") and a small legend; return the axes."""
     if grid:
         ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # "both", "x" or "y", as Matplotlib expects
     ax.legend(**({"fontsize": 8} | legend))
@@ -198,7 +180,7 @@ def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = Non
     If the axis' maximum / minimum is below `span`, also set ticks at 2 and 5 times powers of ten.
     """
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=12))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=8))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))
     axis.set_minor_formatter(NullFormatter())
 

@@ -68,7 +68,8 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
     )
     if len(hourly) == 1:
         ax.plot(days, hourly[0], color=GREY, linewidth=0.6, alpha=0.7, label="each hour")
-        ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, color=VERMILION, alpha=0.35, linewidth=0)
+        shade = dict[str, Any](color=VERMILION, alpha=0.35, linewidth=0, label="below cost")
+        ax.fill_between(days, hourly[0], 1.0, where=hourly[0] < 1.0, **shade)
         daily, label = daily[0], "last 24 hours"
     else:
         low, high = np.nanquantile(hourly, (0.05, 0.95), axis=0)
@@ -82,7 +83,7 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
     else:
         ax.set_xlabel("days")
     log_ticks(ax.yaxis, _multiple)
-    return _with_source(finished(ax, loc="upper left"), result)
+    return _with_source(finished(ax, loc="lower left"), result)
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
