@@ -26,25 +26,19 @@ from feemodel.io.files import PathLike, column_names, container_of, contents, js
 from feemodel.io.tables import Column, Schema, make_table
 from feemodel.io.values import ONE, array_of, column
 
-#: Further names of columns in files; those of `value` come first.
+#: Further names of columns in files.
 _OTHER_NAMES = {
     "block_number": ("block",),
     "block_hash": ("hash",),
     "parent_hash": ("parentHash",),
     "extra_data": ("extraData",),
     "base_fee_per_gas": L1_NAMES["base_fee"],
-    "value": ("value_string", "value_binary", "value"),
 }
 #: Column → its names in files, preferred name first.
 NAMES = {
-    ours: tuple(
-        dict.fromkeys(
-            (*(_OTHER_NAMES[ours] if ours == "value" else (ours,)), *FIELD_NAMES.get(ours, ()), *L1_NAMES.get(ours, ()),
-             *_OTHER_NAMES.get(ours, ()))
-        )
-    )
+    ours: tuple(dict.fromkeys((ours, *FIELD_NAMES.get(ours, ()), *L1_NAMES.get(ours, ()), *_OTHER_NAMES.get(ours, ()))))
     for ours in (*L1_NAMES, *FIELD_NAMES, *_OTHER_NAMES)
-}  # fmt: skip
+}
 #: Known names of columns that are not read; they are no misspellings.
 _NOT_READ = {"blocks", *IGNORED_NAMES, *SIDECAR_NAMES, *(name for names in NAMES.values() for name in names)}
 UNITS = {
@@ -100,31 +94,9 @@ def parse_columns(given: Mapping[str, str] | None, schema: Schema) -> dict[str, 
         column = known[ours]
         fits = column.kind == "time" if unit in ("s", "ms") else "wei" in column.unit
         if not fits:
-            raise InvalidInput(
-                f"columns[{name}]",
-                f"{unit} is not a unit of this column, whose values are in {column.unit or 'no unit'}",
-                theirs,
-            )
+            reason = f"{unit} is not a unit of this column, whose values are in {column.unit or 'no unit'}"
+            raise InvalidInput(f"columns[{name}]", reason, theirs)
         chosen[ours] = Source(source, UNITS[unit], unit)
-    return chosen
-
-
-def sources(found: Sequence[str], schema: Schema, given: Mapping[str, Source]) -> dict[str, list[Source]]:
-    """Return the columns of a file from which each column of the table is read; the others are left out.
-
-    `given` are the columns for which the caller gave the name.
-    """
-    for ours, source in given.items():
-        if source.name not in found:
-            raise InvalidInput(
-                f"columns[{ours}]", f"expected one of the columns of the file, {', '.join(found)}", source.name
-            )
-    taken = {source.name for source in given.values()}
-    chosen = {ours: [source] for ours, source in given.items()}
-    for one in schema.columns:
-        names = [name for name in names_of(schema, one.name) if name in found and name not in taken]
-        if names and one.name not in given:
-            chosen[one.name] = [Source(name, COUNTED_BY.get(name, ONE)) for name in names]
     return chosen
 
 
@@ -154,6 +126,12 @@ def read_table(path: PathLike, schema: Schema, columns: Mapping[str, str] | None
     return _table(schema, read, table, table.num_rows)
 
 
+def table_of_frame(frame: pd.DataFrame, schema: Schema, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Convert a DataFrame with the names of one source to a table."""
+    read = _columns_of([*frame.columns], schema, columns)
+    return _table(schema, read, {name: frame[name].tolist() for name in frame}, len(frame))
+
+
 def table_of_objects(
     rows: Sequence[Mapping[str, Any]], schema: Schema, columns: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
@@ -172,15 +150,28 @@ def table_of_objects(
 
 
 def _columns_of(found: Sequence[str], schema: Schema, columns: Mapping[str, str] | None) -> dict[str, list[Source]]:
-    """Return the columns of a file to read for a table; raises `InvalidInput` for missing and misspelt columns."""
+    """Return the columns of a file from which each column of a table is read; the others are left out.
+
+    Raises `InvalidInput` for missing and misspelt columns.
+    """
     given = parse_columns(columns, schema)
-    needed = [one.name for one in schema.columns if one.presence != "optional" and one.name not in given]
-    names = [names_of(schema, ours) for ours in needed]
-    if lacking := [" or ".join(theirs) for theirs in names if not any(name in found for name in theirs)]:
-        advice = f"({schema.option} FIELD=NAME, or columns={{FIELD: NAME}}, if a column has another name)"
-        reason = f"{schema.name} also need {', '.join(lacking)} {advice}"
+    for ours, source in given.items():
+        if source.name not in found:
+            reason = f"expected one of the columns of the file, {', '.join(found)}"
+            raise InvalidInput(f"columns[{ours}]", reason, source.name)
+    taken = {source.name for source in given.values()}
+    read = {ours: [source] for ours, source in given.items()}
+    for one in schema.columns:
+        names = [name for name in names_of(schema, one.name) if name in found and name not in taken]
+        if names and one.name not in given:
+            read[one.name] = [Source(name, COUNTED_BY.get(name, ONE)) for name in names]
+    if missing := [one.name for one in schema.columns if one.presence != "optional" and one.name not in read]:
+        lacking = [" or ".join(names_of(schema, ours)[:2]) for ours in missing]
+        if schema.prices and read.keys().isdisjoint(schema.prices):
+            lacking.append(" or ".join(schema.prices))
+        advice = f"{schema.option} {missing[0]}=NAME, or columns={{{missing[0]!r}: NAME}}"
+        reason = f"{schema.name} lack {', '.join(lacking)} (for a column with another name: {advice})"
         raise InvalidInput("columns", reason, ", ".join(found))
-    read = sources(found, schema, given)
     check_spelling(found, schema, read)
     return read
 

@@ -69,6 +69,7 @@ class Schema:
     name: str  #: for errors, such as "transactions"
     columns: tuple[Column, ...]
     option: str = "--columns"  #: command-line option that gives the names of columns
+    prices: tuple[str, ...] = ()  #: optional columns of which every row needs one
 
 
 BLOCKS = Schema(
@@ -118,6 +119,7 @@ TRANSACTIONS = Schema(
         Column("gas_used", "whole", "gas", "from the receipt", "optional"),
         Column("effective_gas_price", "whole", "wei / gas", "from the receipt", "optional"),
     ),
+    prices=("gas_price", "max_fee_per_gas"),
 )
 
 RAW_TRANSACTIONS = Schema(

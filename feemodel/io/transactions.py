@@ -7,35 +7,38 @@ import pandas as pd
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._transaction_fields import FIELD_OF
-from feemodel.io.files import PathLike, column_names, container_of, contents, json_objects, reading
-from feemodel.io.formats import read_table, table_of_objects
+from feemodel.ethereum._transaction_table import as_table, columns_of, is_table
+from feemodel.io.files import column_names, container_of, contents, json_objects, reading
+from feemodel.io.formats import read_table, table_of_frame, table_of_objects
 from feemodel.io.tables import RAW_TRANSACTIONS, TRANSACTIONS, Schema, in_order
 
 PAYLOADS = ("raw", "sender_and_unsigned_transaction")
 
 
-def read_transactions(path: PathLike, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Read the transactions of a file, sorted by block number and index.
+def read_transactions(source: Any, *, columns: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Read the transactions of a file or of a table, sorted by block number and index.
 
     Parameters
     ----------
-    path : Parquet or CSV file of cryo, ethereum-etl, Dune or another source; JSON that `parse_transactions` accepts; or
-        raw transactions, one per line, which stay in the order of the file. CSV and JSON may be gzipped. The format is
-        recognised from the content. A cryo file needs `value_string` or `value_binary`, because `value_f64` is not
-        exact.
-    columns : column of the table → column of the file, for names that are not in
-        `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the file does not use the unit of
+    source : table of pandas, polars or Arrow; or the path of a Parquet or CSV file of cryo, ethereum-etl, Dune or
+        another source, of JSON that `parse_transactions` accepts, or of raw transactions, one per line. CSV and JSON
+        may be gzipped. The format is recognised from the content. Raw transactions, and transactions without a block
+        number and an index, stay in their order. A cryo file needs `value_string` or `value_binary`, because
+        `value_f64` is not exact.
+    columns : column of the table → column of the source, for names that are not in
+        `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the source has another unit than
         the table: `{"input": "payload", "gas_price": "price:gwei"}`.
 
     Returns
     -------
     Table with the columns of `feemodel.io.tables.TRANSACTIONS`, or of `RAW_TRANSACTIONS` for raw transactions, one row
-    per transaction. Columns that the file lacks are `<NA>`.
+    per transaction. Columns that the source lacks are `<NA>`.
 
     Raises
     ------
     UnreadableFile : the file is missing, truncated or of an unknown format, or contains an invalid value or a duplicate
         transaction. The error message names the file, the row and the value.
+    InvalidInput : the same faults of a table.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -46,11 +49,15 @@ def read_transactions(path: PathLike, *, columns: Mapping[str, str] | None = Non
     ...     read_transactions(path)[["nonce", "value", "gas_limit"]].to_numpy().tolist()
     [[5, 7, 21000]]
     """
-    with reading(path):
-        if container_of(path) == "json":
-            return parse_transactions(contents(path), columns=columns)
-        names = column_names(path, container_of(path))
-        return _ordered(read_table(path, _schema({*names, *(columns or {})}), columns))
+    if is_table(frame := as_table(source)):
+        frame = frame.rename(columns=str)
+        columns_of(frame)  # refuses a name that occurs twice
+        return _ordered(table_of_frame(frame, _schema({*frame.columns, *(columns or {})}), columns))
+    with reading(source):
+        if container_of(source) == "json":
+            return parse_transactions(contents(source), columns=columns)
+        names = column_names(source, container_of(source))
+        return _ordered(read_table(source, _schema({*names, *(columns or {})}), columns))
 
 
 def _schema(names: Collection[str]) -> Schema:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from feemodel.checks import INT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._call import MAX_TYPE, read_type
+from feemodel.ethereum._call import MAX_TYPE, is_missing, read_type
 from feemodel.ethereum._quantities import from_hex, from_number
 from feemodel.io.files import NO_VALUE, parse_json
 
@@ -82,7 +82,7 @@ def column(kind: Kind, values: Arrow | Sequence[Any], name: str, scale: Fraction
             values = [None if value is None else int.from_bytes(value, "little") for value in values]
     read = [
         None
-        if value is None or (isinstance(value, str) and value in NO_VALUE)
+        if is_missing(value) or (isinstance(value, (str, float)) and str(value) in NO_VALUE)
         else cell(kind, value, f"row {row}: {name}", scale)
         for row, value in enumerate(values, 1)
     ]

@@ -76,10 +76,9 @@ explain raw.txt --codec lzss
 sizes empty
   3 empty: the file is empty
 sizes text
-  3 text: columns: transactions also need nonce, from_address or from or sender, to_address or to, value_string or
-  value_binary or value or value_d128 or value_str, input or data or calldata, gas_limit or gas or gasLimit or
-  execution_payload_gas_limit (--columns FIELD=NAME, or columns={FIELD: NAME}, if a column has another name), got
-  'hello, world'
+  3 text: columns: transactions lack nonce, from_address or from, to_address or to, value or value_string, input or
+  data, gas_limit or gas, gas_price or max_fee_per_gas (for a column with another name: --columns nonce=NAME, or
+  columns={'nonce': NAME}), got 'hello, world'
 sizes cut.parquet
   3 cut.parquet: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.
 sizes binary
@@ -115,9 +114,8 @@ backtest --seed -1
 backtest --transactions empty
   3 --transactions empty: the file is empty
 backtest --l1 text
-  3 --l1 text: columns: L1 fees also need timestamp or block_timestamp or block_time or blockTimestamp or time or
-  block_date_time or slot_start_date_time or datetime or date (--l1-columns FIELD=NAME, or columns={FIELD: NAME}, if a
-  column has another name), got 'hello, world'
+  3 --l1 text: columns: L1 fees lack timestamp or block_timestamp (for a column with another name: --l1-columns
+  timestamp=NAME, or columns={'timestamp': NAME}), got 'hello, world'
 backtest --transactions raw.txt --l1 missing.csv
   3 --l1 missing.csv: no such file
 backtest --l1 row.csv

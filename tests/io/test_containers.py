@@ -50,7 +50,7 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
     for name, message in {
         "missing": "no such file",
         "wide.csv": "field larger than field limit",
-        "lacking.csv": r"L1 fees also need timestamp .*got 'block_number, day, gas_used'",
+        "lacking.csv": r"L1 fees lack timestamp .*got 'block_number, day, gas_used'",
         "empty": "the file is empty",
         "empty.gz": "the file is empty",
         ".": "a folder, not a file",
@@ -67,7 +67,7 @@ def test_missing_empty_and_other_files_are_named_so(tmp_path: Path) -> None:
         ('{"number": "0x1", "timestamp": "0x2"', r"the document: not JSON at line 1 column 37 \(Expecting"),
         ('[{"number": 1},\n{"number"', r"the document: not JSON at line 2 column 10"),
         ("[1, 2]", "row 1: expected an object, got 1"),
-        ('{"number": "0x1", "hash": "0x2"}', "L1 fees also need timestamp or"),
+        ('{"number": "0x1", "hash": "0x2"}', "L1 fees lack timestamp or"),
         ('{"id": 1, "result": null}', "the node does not have this block"),
         ('{"id": 1, "error": {"code": -32000, "message": "busy"}}', "not an error.*busy"),
         ('{"number": "0x1", "timestamp": 1.5, "gasUsed": "0x3"}', "timestamp: expected a whole number, got 1.5"),

@@ -87,7 +87,7 @@ def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
     path = tmp_path / "transactions.csv"
     path.write_text("hash,nonce,block_timestamp,from_address,to_address,value,gas,gas_price\n")
 
-    with pytest.raises(UnreadableFile, match="transactions also need input or data or calldata"):
+    with pytest.raises(UnreadableFile, match="transactions lack input or data"):
         read_transactions(path)
 
 

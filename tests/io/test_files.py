@@ -31,5 +31,7 @@ def test_an_export_of_etherscan_lacks_the_calldata(tmp_path):
     path = tmp_path / "export.csv"
     path.write_text('"Transaction Hash","Blockno","UnixTimestamp","From","To","Value_IN(ETH)"\n')
 
-    with pytest.raises(UnreadableFile, match=r"transactions also need .*input or data or calldata"):
+    with pytest.raises(
+        UnreadableFile, match=r"transactions lack nonce, .*input or data, .*gas_price or max_fee_per_gas"
+    ):
         read_transactions(path)

@@ -124,7 +124,7 @@ def test_transaction_without_a_recipient_field_is_refused() -> None:
 
 
 def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="transactions also need to_address or to"):
+    with pytest.raises(UnreadableFile, match="transactions lack to_address or to"):
         read_transactions(write_cryo(tmp_path / "transactions.parquet", to_address=None))
 
 
