@@ -352,12 +352,12 @@ def timestamp(name: str, when: When) -> int:
 def shown(value: Any) -> str:
     """Return a parameter's value as text, with thousands separators.
 
-    >>> shown(1_014_213), shown("ecotone"), shown(None)
-    ('1,014,213', 'ecotone', 'unknown')
+    >>> shown(1_014_213), shown(90_000_001.0), shown("ecotone"), shown(None)
+    ('1,014,213', '90,000,001', 'ecotone', 'unknown')
     """
     if value is None:
         return UNKNOWN
-    return f"{value:,}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return f"{value:,}".removesuffix(".0") if type(value) in (int, float) else str(value)
 
 
 @cache
