@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,9 @@ from feemodel.checks import (
 )
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import implausible
+from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
+from feemodel.ethereum._transaction_fields import FIELD_OF
 from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
 from feemodel.ethereum.l1_table import l1_table
 from feemodel.quantities import BaseFee, BlobBaseFee, Byte, Gas, Timestamp, WholeNumber, quantity_of
@@ -36,10 +38,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+HASH_COLUMN = "transaction_hash"
 LARGEST_CUBE = 50_000_000  # maximum number of fees in `compare`, which take 0.8 GB
 OF_ENCODING = ("length", "zero_bytes", "nonzero_bytes", "fastlz_size", "brotli_size", "zstd_size")
 #: The columns of `measured_sizes`.
 MEASURED = (TYPE_COLUMN, "gas", *OF_ENCODING, "data_length", "zstd_data_size", "linea_size", "pubdata")
+#: Coordinates of the dimension `chain` of a comparison.
+OF_CHAIN = ("chain", "upgrade", "token", "token_per_eth", "since", "source", "remarks", "reason")
 #: Quantities of the columns of a comparison that are not sizes.
 QUANTITIES = {
     "base_fee": BaseFee,
@@ -47,6 +52,7 @@ QUANTITIES = {
     "timestamp": Timestamp,
     **dict.fromkeys(("gas", "l1_data_gas", "l2_gas"), Gas),
     **dict.fromkeys((TYPE_COLUMN, "block_number"), WholeNumber),
+    **dict.fromkeys((HASH_COLUMN, "time")),
 }
 
 
@@ -101,11 +107,10 @@ def measured_sizes(
     ([97], [85])
     """
     check_indexes({"signed_transactions": signed_transactions, "gas": gas, "pubdata": pubdata})
-    signed_transactions = as_table(signed_transactions)
-    if is_table(signed_transactions):
-        signed_transactions = cast("pd.DataFrame", signed_transactions)
-        sent = transactions_of(signed_transactions, set_code=True)
-        gas = known_column(signed_transactions, "gas_used") if gas is None else gas
+    table = as_table(signed_transactions)
+    if is_table(table):
+        sent = transactions_of(table, set_code=True)
+        gas = known_column(table, "gas_used") if gas is None else gas
         signed_transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
     if not isinstance(signed_transactions, Iterable):
         raise InvalidInput("signed_transactions", "expected a list of transactions", signed_transactions)
@@ -169,8 +174,8 @@ def compare(
     -------
     Dataset : `l1_fee` and `l2_fee` with the dimensions transaction, chain and time [wei of the token]. Coordinates of a
         chain are its `upgrade`, `token`, `token_per_eth`, `since`, `source`, `remarks` and, for a chain that cannot be
-        priced, the `reason`. Fees are int64, or doubles if a chain cannot be priced; its fees are NaN. The attribute
-        `l1_fees` has the dates of the L1 fees.
+        priced, the `reason`; the coordinate `transaction_hash` is empty where the table has no hash. Fees are int64, or
+        doubles if a chain cannot be priced; its fees are NaN. The attribute `l1_fees` has the dates of the L1 fees.
 
     Raises
     ------
@@ -195,17 +200,16 @@ def compare(
         counts = " × ".join(f"{n:,}" for n in shape)
         raise LimitExceeded(f"{counts} fees are more than {LARGEST_CUBE:,}: compare parts of the table")
     complete = all(isinstance(one, Rule) for one in chosen.values())
-    empty: Any = np.zeros(shape, np.int64) if complete else np.full(shape, np.nan)
-    fees = {"l1_fee": empty, "l2_fee": empty.copy()}
-    base_fee, blob_base_fee = samples["base_fee"], samples["blob_base_fee"]
+    l1_fee: Any = np.zeros(shape, np.int64) if complete else np.full(shape, np.nan)
+    l2_fee = l1_fee.copy()
+    columns = {name: column[:, None] for name, column in table.items()}
+    l1 = {name: samples[name] for name in ("base_fee", "blob_base_fee")}
     for place, one in enumerate(chosen.values()):
-        if not isinstance(one, Rule):
-            continue
-        columns = {name: column[:, None] for name, column in table.items()}
-        parts = one.fees(columns, base_fee=base_fee, blob_base_fee=blob_base_fee)
-        fees["l1_fee"][:, place], fees["l2_fee"][:, place] = parts
-    dims = ("transaction", "chain", "time")
-    return _dataset({name: (dims, values) for name, values in fees.items()}, chosen, chains, table, samples)
+        if isinstance(one, Rule):
+            l1_fee[:, place], l2_fee[:, place] = one.fees(columns, **l1)
+    dims, units = ("transaction", "chain", "time"), {"units": "wei"}
+    variables = {"l1_fee": (dims, l1_fee, units), "l2_fee": (dims, l2_fee, units)}
+    return _dataset(variables, chosen, chains, table, samples)
 
 
 def comparison(
@@ -254,8 +258,7 @@ def comparison(
     table = _table(transactions, chosen, ["length"])
     if rules is None:
         chosen, _ = with_columns(chosen, table)
-    if "length" not in table:
-        raise InvalidInput("transactions", "expected a column length", [*transactions])
+    check_table("transactions", table, ["length"])
     if not table["length"].all():
         raise InvalidInput("length", "expected at least 1 in every row", 0)
     paid = {one.name: _total(one, table, fees) for one in chosen}
@@ -289,16 +292,21 @@ def _check_plausible(name: str, values: RealArray) -> None:
 
 
 def _table(transactions: Any, rules: Iterable[Rule], more: Sequence[str] = ()) -> dict[str, WholeArray]:
-    """Return the columns that rules need, which are measured if the transactions lack them."""
+    """Return the columns that rules need, which are measured if the transactions lack them, and the hashes."""
     used = [name for one in rules for name in one.columns]
     needed = [*dict.fromkeys(used), TYPE_COLUMN, *more]
-    transactions = as_table(transactions)
-    if is_transaction_table(transactions):
-        transactions = measured_sizes(transactions, columns=[name for name in needed if name in MEASURED])
+    sizes = transactions = as_table(transactions)
     check_table("transactions", transactions)
-    return _of_one_length(
-        "transactions", {name: _column(name, transactions[name]) for name in needed if name in transactions}
-    )
+    if is_transaction_table(transactions) or (is_table(transactions) and {*needed}.isdisjoint(transactions.columns)):
+        sizes = measured_sizes(transactions, columns=[name for name in needed if name in MEASURED])
+    columns = {name: _column(name, sizes[name]) for name in needed if name in sizes}
+    check_table("transactions", transactions, () if columns else needed)
+    named = next((name for name, field in FIELD_OF.items() if field == HASH_COLUMN and name in transactions), None)
+    values = [] if named is None else transactions[named]
+    hashes = [to_hex(one) if isinstance(one, bytes) else one if isinstance(one, str) else "" for one in values]
+    if any(hashes):
+        columns[HASH_COLUMN] = np.array(hashes)
+    return _of_one_length("transactions", columns)
 
 
 def _of_one_length(name: str, columns: dict[str, Any]) -> dict[str, Any]:
@@ -360,35 +368,27 @@ def _dataset(
 ) -> "xr.Dataset":
     import xarray as xr
 
-    names = [name.partition("/") for name in chosen]
-    known = [one if isinstance(one, Rule) else None for one in chosen.values()]
-    per_eth = [None if one is None else one.parameters.token_per_eth for one in known]
+    rows = []
+    for name, one in chosen.items():
+        chain, _, upgrade = name.partition("/")
+        if isinstance(one, Rule):
+            known = one.parameters
+            price = np.nan if known.token_per_eth is None else known.token_per_eth
+            row = (chain, upgrade, known.chain.token, price, known.since, known.source, "; ".join(one.remarks), "")
+        else:
+            row = (chain, upgrade, chains[chain].token, np.nan, "", "", "", str(one))
+        rows.append(row)
     coordinates: dict[str, Any] = {
-        "chain": [name for name, _, _ in names],
-        "upgrade": ("chain", [upgrade for _, _, upgrade in names]),
-        "token": (
-            "chain",
-            [
-                (chains[name] if one is None else one.parameters.chain).token
-                for (name, *_), one in zip(names, known, strict=True)
-            ],
-        ),
-        "token_per_eth": ("chain", np.array([np.nan if one is None else one for one in per_eth])),
-        "since": ("chain", ["" if one is None else one.parameters.since for one in known]),
-        "source": ("chain", ["" if one is None else one.parameters.source for one in known]),
-        "remarks": ("chain", ["" if one is None else "; ".join(one.remarks) for one in known]),
-        "reason": ("chain", ["" if isinstance(one, Rule) else str(one) for one in chosen.values()]),
+        name: ("chain", np.array(values)) for name, values in zip(OF_CHAIN, zip(*rows, strict=True), strict=True)
     }
     for dim, columns in (("transaction", table), ("time", samples)):
         for name, values in columns.items():
-            quantity = None if name == "time" else quantity_of(QUANTITIES.get(name, Byte))
+            quantity = quantity_of(QUANTITIES.get(name, Byte))
             units = {} if quantity is None else {"units": quantity.unit}
             coordinates[name] = (dim, values, units)
     fees = xr.Dataset(variables, coordinates)
-    for name in variables:
-        fees[name].attrs["units"] = "wei"
     days = [] if "time" not in samples else sorted({str(time)[:10] for time in samples["time"].astype(str)})
     fees.attrs["l1_fees"] = "no date given" if not days else " to ".join(dict.fromkeys((days[0], days[-1])))
-    parameters = {one.name: one.parameters.as_dict() for one in known if one is not None}
+    parameters = {one.name: one.parameters.as_dict() for one in chosen.values() if isinstance(one, Rule)}
     fees.attrs["parameters"] = json.dumps(parameters, ensure_ascii=False)
     return fees

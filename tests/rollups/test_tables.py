@@ -105,6 +105,8 @@ def test_one_moment_as_a_table(transactions: Any) -> None:
     ({"l1_fees": {"base_fee": [10**9, 30.5], "blob_base_fee": [1, 1]}}, r"base_fee\[1\]: expected from 1,000 wei"),
     ({"l1_fees": {"base_fee": [10**9], "blob_base_fee": [10**18]}}, "blob_base_fee.*: expected at most 10"),
     ({"transactions": {"gas": [1]}}, "missing the columns linea_size for linea"),
+    ({"transactions": {"sizes": [1]}}, r"transactions: expected the columns gas, linea_size, .*got \['sizes'\]"),
+    ({"transactions": pd.DataFrame({"payload": [1]})}, r"expected the columns nonce, .*input, gas_limit.*'payload'"),
     ({"transactions": {"gas": [1.5], "linea_size": [1]}}, "gas"),
     ({"transactions": {"gas": [1], "linea_size": [1], "transaction_type": [3]}}, "no fee rule for blob transactions"),
 ])  # fmt: skip
@@ -128,12 +130,8 @@ def test_sizes_are_measured_on_the_right_bytes() -> None:
     transaction = Transaction(gas_limit=100_000, to=b"\x11" * 20, data=bytes(500)).with_placeholder_signature()
     row = measured_sizes([transaction.signed()], gas=[50_000], pubdata=64)
     assert row == measured_sizes([transaction], gas=[50_000], pubdata=64)
-    assert (row["gas"], row["length"], row["data_length"], row["pubdata"]) == (
-        50_000,
-        len(transaction.signed()),
-        500,
-        64,
-    )
+    measured = (row["gas"], row["length"], row["data_length"], row["pubdata"])
+    assert measured == (50_000, len(transaction.signed()), 500, 64)
     assert row["zero_bytes"] + row["nonzero_bytes"] == row["length"]
     assert row["zero_bytes"] >= 500
     assert row["zstd_data_size"] < 30 < row["zstd_size"] < row["length"]
@@ -222,7 +220,8 @@ def test_tables_of_polars_give_the_same() -> None:
 
 def test_only_the_sizes_that_the_asked_rules_need_are_measured() -> None:
     raw = Transaction(gas_limit=21_000, to=b"\x11" * 20).with_placeholder_signature().signed()
-    fees = feemodel.compare(pd.DataFrame({"raw": [raw]}), GWEI, ["op-mainnet"])
+    fees = feemodel.compare(pd.DataFrame({"raw": [raw, raw], "hash": [b"\xaa" * 32, None]}), GWEI, ["op-mainnet"])
 
+    assert fees.transaction_hash.values.tolist() == ["0x" + "aa" * 32, ""]
     assert {"gas", "fastlz_size"} < set(fees.coords)
     assert not {"brotli_size", "zstd_size", "linea_size", "pubdata"} & set(fees.coords)
