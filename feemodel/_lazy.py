@@ -1,10 +1,13 @@
 """Lazy imports: public names of a package that are imported when they are first used."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -21,14 +24,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
     @cache
     def homes() -> dict[str, str]:
         """Return the module of each name that the package imports under `if TYPE_CHECKING:`."""
-        import ast
-
         spec: Any = find_spec(package)
-        for block in ast.parse(spec.loader.get_source(package)).body:
-            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
-                imports = [statement for statement in block.body if isinstance(statement, ast.ImportFrom)]
-                return {alias.name: statement.module or "" for statement in imports for alias in statement.names}
-        return {}
+        return {name: module for module, name in IMPORT.findall(spec.loader.get_source(package))}
 
     def get(name: str) -> Any:
         if name == "__all__":

@@ -92,8 +92,7 @@ def real_scalar(name: str, value: Any, *, minimum: float | None = 0.0, unit: str
 def above_zero(name: str, value: Any, *, unit: str = "") -> float:
     """Check and return one finite double above 0."""
     number = real_scalar(name, value, unit=unit)
-    if number == 0.0:
-        raise InvalidInput(name, "expected a number above 0", value)
+    require(name, "expected a number above 0", value, number > 0.0)
     return number
 
 
@@ -158,9 +157,9 @@ def check_limit(number: float, what: str, highest: int, advice: str = "") -> Non
 
 def share(name: str, value: Any) -> float:
     """Check and return one double between 0 and 1, both excluded."""
-    if not 0.0 < real_scalar(name, value) < 1.0:
-        raise InvalidInput(name, "expected a number between 0 and 1, both excluded", value)
-    return float(value)
+    number = real_scalar(name, value)
+    require(name, "expected a number between 0 and 1, both excluded", value, 0.0 < number < 1.0)
+    return number
 
 
 def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
@@ -227,10 +226,9 @@ def check_fields(
         checked = number(name, value, minimum=minimum.get(name, 0))
         if isinstance(value, np.generic):  # NumPy integers would overflow without an error
             object.__setattr__(record, name, checked)
-        if name in above_zero and not value > 0:
-            raise InvalidInput(name, "expected a number above 0", value)
-        if name in maximum and value > maximum[name]:
-            raise InvalidInput(name, f"expected at most {maximum[name]:,}", value)
+        require(name, "expected a number above 0", value, name not in above_zero or checked > 0)
+        if name in maximum:
+            require(name, f"expected at most {maximum[name]:,}", value, checked <= maximum[name])
 
 
 def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidInput] = InvalidInput) -> None:

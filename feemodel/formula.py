@@ -137,7 +137,7 @@ def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str
     try:
         return function({passed})
     except OverflowError as error:
-        raise overflow(error, function, {given}) from None
+        raise overflow(error, {given}) from None
 """
 
 
@@ -156,7 +156,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
             raise
         raise _placed(error, error.index or (), where) from None
     except OverflowError as error:
-        raise _overflow(error, function, given) from None
+        raise _overflow(error, given) from None
     return result if wrap is None else _like(result, map(wrap, _leaves(result)))
 
 
@@ -231,21 +231,15 @@ def _by_elements(
             try:
                 like = function(**numbers)
                 rows.append(_leaves(like))
-                _check_room(rows[-1], numbers)
+                if any(type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX for leaf in rows[-1]):
+                    raise OverflowError(NO_ROOM)
             except (InvalidInput, OverflowError):
                 with suppress(Beyond):  # the functions of `feemodel.exact` name what they refuse in arrays
                     function(**{**arguments, **_exacts({name: np.array([numbers[name]]) for name in parts})})
                 raise
         except (InvalidInput, OverflowError) as error:
-            raise _placed(_overflow(error, function, numbers), index) from None
+            raise _placed(_overflow(error, numbers), index) from None
     return like, [np.array(column).reshape(elements.shape) for column in zip(*rows, strict=True)]
-
-
-def _check_room(leaves: list[Any], arguments: Mapping[str, Any]) -> None:
-    if any(type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX for leaf in leaves):
-        known = {name: number for name, number in arguments.items() if isinstance(number, (int, float))}
-        largest = max(known, key=known.__getitem__)
-        raise Int64Overflow(largest, NO_ROOM, known[largest])
 
 
 def _placed(error: InvalidInput, index: tuple[int, ...], where: str = "") -> InvalidInput:
@@ -277,15 +271,14 @@ def _plain(leaf: Any) -> Any:
     return leaf
 
 
-def _overflow(error: Exception, function: Callable[..., Any], arguments: Mapping[str, Any]) -> InvalidInput:
-    """Return the error for an integer that is too large, with the name of the argument."""
+def _overflow(error: Exception, arguments: Mapping[str, Any]) -> InvalidInput:
+    """Return the error for a number that is too large, with the name of the largest argument."""
     if isinstance(error, InvalidInput):
         return error
-    large = {key: value for key, value in arguments.items() if isinstance(value, int) and value > INT64_MAX}
-    if not large:
-        return Int64Overflow(function.__name__, "expected a result that fits a double", dict(arguments))
-    largest = max(large, key=large.__getitem__)
-    return Int64Overflow(largest, "expected a number that fits a double", large[largest])
+    known = {name: number for name, number in arguments.items() if isinstance(number, (int, float))}
+    largest = max(known, key=known.__getitem__)
+    reason = NO_ROOM if NO_ROOM in error.args else "expected numbers whose result fits a double"
+    return Int64Overflow(largest, reason, known[largest])
 
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap | None, Locate]:
