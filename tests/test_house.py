@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_404,
+    "cli": 2_296,
     "estimates": 676,
     "ethereum": 1_989,
     "execution": 1_693,
@@ -58,7 +58,7 @@ CEILINGS = {
     "simulation": 6_427,
     "sizes": 800,
     "top level": 1_548,
-    "package": 29_873,
+    "package": 29_765,
     "tests": 36_880,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import feemodel
 from feemodel._extras import install_command
-from feemodel.errors import (
-    FeeModelError,
-    InvalidInput,
-    InvalidProof,
-    UnknownParameter,
-    UnreadableFile,
-    UpstreamError,
-)
+from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnknownParameter, UnreadableFile, UpstreamError
 
 if TYPE_CHECKING:
     from cyclopts import App

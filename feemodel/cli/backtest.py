@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import xarray
 
 from feemodel.checks import share
-from feemodel.cli.output import DATASETS, TABLES, Answer, Table, result
+from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table, result
 from feemodel.cli.parameters import (
     BLOCK_HOURS,
     FLAT,
-    HOUR,
     ArrivalRate,
     Columns,
     LossProbability,
@@ -35,9 +36,6 @@ from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import duration
 from feemodel.simulation.surfaces import Submission
-
-if TYPE_CHECKING:
-    import xarray
 
 RULE = PricingRule()
 HOURS = 24.0  # length of a path, unless it is given
@@ -118,8 +116,8 @@ def calibrate(
     notes = [f"{words[0].upper()}{words[1:]}." for words in said if words]
     row = {"margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
            "paths with a loss": found.losing}  # fmt: skip
-    title = f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
-    title = f"Assumed: {_assumed(made, scenario)}.\n{title}"
+    title = f"Assumed: {_assumed(made, scenario)}.\n"
+    title += f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
     return Answer(data, [Table(title, [row])], notes, file=curve, code=0 if found.margin is not None else 1)
 
 
@@ -128,6 +126,5 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     rule, posting = made["rule"], made["posting"]
     shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
     bounds = f"bounds {rule.lower_bound:,.0f} to {rule.upper_bound:,.0f} wei / byte"
-    tip = posting.submission.tip / WEI_PER_GWEI
-    blocks = scenario.block_hours or BLOCK_HOURS
+    tip, blocks = posting.submission.tip / WEI_PER_GWEI, scenario.block_hours or BLOCK_HOURS
     return f"{shared}, no finalization, tip {tip:g} gwei, {bounds}, blocks of {blocks:g} h"

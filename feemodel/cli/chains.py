@@ -1,13 +1,13 @@
 """`feemodel chains`: known chains, and the rows of one chain."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import asdict, replace
+from typing import Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import check_known, text
 from feemodel.cli.verb import verb
-
-if TYPE_CHECKING:
-    from feemodel.rollups.chains import Chain
+from feemodel.rollups._chain_files import read_chains
+from feemodel.rollups.chains import CHAINS, Chain, shown
 
 LISTS = ("assumed", "unknown", "keeps")  # fields of a row that name parameters
 
@@ -19,9 +19,6 @@ def command(
     *,
     chains: Annotated[str | None, text("read a folder of TOML files instead of the package's", "FOLDER")] = None,
 ) -> Answer:
-    from feemodel.rollups._chain_files import read_chains
-    from feemodel.rollups.chains import CHAINS
-
     known = CHAINS if chains is None else read_chains(chains)
     if chain is not None:
         check_known("chain", chain, list(known))
@@ -32,14 +29,12 @@ def command(
         unknown = [name for name in parameters.entries if not parameters.is_known(name)]
         rows.append({"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token,
                      "since": parameters.since[:10], "unknown": unknown})  # fmt: skip
-    shown = [row | {"unknown": len(row["unknown"]) or None} for row in rows]
+    counted = [row | {"unknown": len(row["unknown"]) or None} for row in rows]
     file = [row | {"unknown": ", ".join(row["unknown"])} for row in rows]
-    return Answer(rows, [Table(f"{len(rows)} chains", shown)], file=file)
+    return Answer(rows, [Table(f"{len(rows)} chains", counted)], file=file)
 
 
 def _timeline(chain: "Chain") -> Answer:
-    from feemodel.rollups.chains import shown
-
     fields = ("value", "status", "since", "confirmed")
     now = {name: {field: getattr(one, field) for field in fields} for name, one in chain.at().entries.items()}
     newest = [
@@ -47,14 +42,13 @@ def _timeline(chain: "Chain") -> Answer:
          "status": one.status, "since": one.since[:10], "confirmed": one.confirmed[:10]}
         for name, one in chain.at().entries.items()
     ]  # fmt: skip
-    rows, history = [], []
+    rows = [asdict(replace(row, values=dict(row.values))) for row in chain.rows]
+    history = []
     for row in chain.rows:
-        named = {name: list(getattr(row, name)) for name in LISTS if getattr(row, name)}
-        rows.append({"since": row.since, "values": dict(row.values), "source": row.source, "note": row.note, **named})
-        values = [f"{name} {shown(value)}" for name, value in row.values.items()]
-        lists = [f"{name}: {', '.join(parameters)}" for name, parameters in named.items()]
-        source = [f"{row.source}, checked on {row.checked}", *([row.note] if row.note else [])]
-        words = "; ".join([*filter(None, [", ".join(values)]), *lists])
-        history.append({"since": row.since, "values, and their source": f"{words}\n{'; '.join(source)}"})
+        values = ", ".join(f"{name} {shown(value)}" for name, value in row.values.items())
+        lists = [f"{name}: {', '.join(getattr(row, name))}" for name in LISTS if getattr(row, name)]
+        words = "; ".join(filter(None, [values, *lists]))
+        source = "; ".join(filter(None, [f"{row.source}, checked on {row.checked}", row.note]))
+        history.append({"since": row.since, "values, and their source": f"{words}\n{source}"})
     tables = [Table(f"{chain.name} after its last row, in {chain.token}", newest), Table("Every row", history)]
     return Answer({"chain": chain.name, "now": now, "rows": rows}, tables, [chain.note] if chain.note else [])

@@ -2,22 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table
-from feemodel.cli.parameters import (
-    FLAT,
-    Columns,
-    Date,
-    Gas,
-    L1Fees,
-    Settings,
-    Sizing,
-    Subject,
-    given_parameters,
-    text,
-    whole,
-)
+from feemodel.cli.parameters import FLAT, Columns, Date, Gas, L1Fees, Settings, Sizing, Subject, parse_set, text, whole
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnknownParameter
@@ -34,10 +22,6 @@ if TYPE_CHECKING:
 
     from feemodel.rollups.factors import Rule
     from feemodel.rollups.tables import ComparisonRow
-
-
-#: Transactions, the gas used by each [gas], and notes.
-Priced: TypeAlias = tuple[list[Transaction], list[int] | None, list[str]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +41,7 @@ class Chains:
         from feemodel.rollups.tables import MEASURED
 
         known = CHAINS if self.chains is None else {**CHAINS, **read_chains(self.chains)}
-        given, names = given_parameters(self.set), None if self.only is None else self.only.split(",")
+        given, names = parse_set(self.set), None if self.only is None else self.only.split(",")
         if names is not None and (others := given.keys() - names):
             raise InvalidInput("set", "expected a parameter of a chain that is compared", f"{min(others)}.…")
         found, errors = rules_at(self.at, only=names, chains=known, parameters=given)
@@ -90,7 +74,8 @@ def command(
         if is_file(subject):
             transactions, used, said = _file(subject, columns, gas, set_code=carried == rules)
         else:
-            transactions, used, said = _inline(subject, gas)
+            one, spent = _inline(subject, gas)
+            transactions, used, said = [one], [spent], []
         if chains.only is None and carried and any(one.type == SET_CODE for one in transactions):
             without |= {one.name: one.no_set_code for one in rules if one.no_set_code is not None}
             rules = carried
@@ -108,8 +93,7 @@ def command(
         "without": {name: str(why) for name, why in without.items()}, "said": [dated, *said],
     }  # fmt: skip
     title = "{transactions:,} transactions, {signedBytes:,} bytes, {gas:,} gas; fees in gwei".format(**data)
-    names = [one.name for one in rules]
-    reference = f"of {'linea' if 'linea' in names else names[0]}"
+    reference = f"of {'linea' if 'linea' in [one.name for one in rules] else rules[0].name}"
     shown = [
         {**_fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
          reference: "" if row.ratio is None else f"{row.ratio:.3f}×"}
@@ -139,21 +123,20 @@ def report(
     uses, said = [use for one in read for use in one.uses], [text for one in read for text in one.said]
     base_fee, blob_base_fee, dated = l1.read(chains.at)
     rows: list[dict[str, Any]] = []
-    tables = []
+    tables: list[Table] = []
     sizes = measured_sizes(
         [use.transaction for use in uses], gas=[use.gas_used for use in uses], linea_codec=sizing.read()
     )
     for place, use in enumerate(uses):
         row = {name: column[place : place + 1] for name, column in sizes.items()}
         carrying = [one for one in rules if use.transaction.type != SET_CODE or one.no_set_code is None]
-        table = Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", [])
+        tables.append(Table(f"{use.name}, {use.gas_used:,} gas; fees in gwei", []))
         paid = comparison(row, base_fee=base_fee, blob_base_fee=blob_base_fee, rules=carrying) if carrying else []
         for one in paid:
             above = one.total_eth is not None and max_wei is not None and one.total_eth > max_wei
-            table.rows.append(_fee_cells(one) | {"limit": "above" if above else ""})
+            tables[-1].rows.append(_fee_cells(one) | {"limit": "above" if above else ""})
             named = {"use": use.name, "source": use.source, "gas_used": use.gas_used}
             rows.append(named | one._asdict() | {"above": above})
-        tables.append(table)
     if max_wei is not None:
         unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
         said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
@@ -181,8 +164,8 @@ def _folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
     return said
 
 
-def _inline(subject: str, gas: int | None) -> Priced:
-    """Return the only transaction of a text or of standard input, its gas used, and no notes."""
+def _inline(subject: str, gas: int | None) -> tuple[Transaction, int]:
+    """Return the only transaction of a text or of standard input, and its gas used."""
     one = read_subject(subject)
     if gas is None and subject.strip().startswith("{"):  # it may state its gas used, as a receipt does
         stated = parse_json(subject)
@@ -190,20 +173,18 @@ def _inline(subject: str, gas: int | None) -> Priced:
             gas = as_integer("gasUsed", used)
     used = estimated_gas(one, gas)
     if one.type is not None:
-        return [one], [used], []
+        return one, used
     # Calls have no signature, so use a placeholder of the length of a signature, as nodes do for estimates.
     check_no_blobs(one)
     limit = used if one.gas_limit is None else one.gas_limit
     sent = replace(one, from_address=one.from_address or bytes(20))
-    signed = fill(sent, gas=limit, chain_id=LINEA_CHAIN_ID, set_code=True).with_placeholder_signature()
-    return [signed], [used], []
+    return fill(sent, gas=limit, chain_id=LINEA_CHAIN_ID, set_code=True).with_placeholder_signature(), used
 
 
-def _file(path: str, columns: Sequence[str], gas: int | None, *, set_code: bool) -> Priced:
-    """Return the transactions of a file, their gas used (`None` if unknown), and notes.
-
-    Those of type 4 are included only if every rule has a price for them.
-    """
+def _file(
+    path: str, columns: Sequence[str], gas: int | None, *, set_code: bool
+) -> tuple[list[Transaction], list[int] | None, list[str]]:
+    """Return the transactions of a file, also of type 4 if asked, their gas used (`None` if unknown), and notes."""
     table, sent, said = read_transaction_file(path, columns, set_code=set_code, gas_used=gas is None)
     transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
     if bare := sum(one.signature is None for one in sent):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 BLOCKS = 50  # L2 blocks in a request
 POSTED_TYPES = (0, 1, 2)  # types of transactions whose measured form is known
-WORST = 10
 PAID = ("gasUsed", "effectiveGasPrice")  # fields of a receipt
 L1_FEES = ("base_fee_per_gas", "tip", "blob_base_fee")
 AMOUNTS = ("paid", "l1_cost", "surplus")
@@ -46,7 +45,7 @@ def command(
     table = table.assign(l1_cost=_shares(table, fees))
     table["surplus"] = table["paid"] - table["l1_cost"]
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
-    worst = table.nsmallest(WORST, "surplus")
+    worst = table.nsmallest(10, "surplus")
     notes = [
         f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)}, "
         f"{paid / cost:.3f} times their share of posting, {in_eth(cost)}",
@@ -74,9 +73,7 @@ def fetch(
     wanted = parse_block_range(blocks)
     with Node(node) as client:
         table = get_blocks(client, wanted, tip_percentile=tip_percentile, progress=True)
-    data: dict[str, int | float] = {"firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted)}
-    if tip_percentile is not None:
-        data["tipPercentile"] = tip_percentile
+    data = {"firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted), "tipPercentile": tip_percentile}
     return Answer(data, notes=[f"{len(wanted):,} blocks, {wanted[0]:,} to {wanted[-1]:,}"], file=table)
 
 
@@ -107,9 +104,8 @@ def _transactions(
             parts.append(table.assign(size=fee_sizes(table, codec=codec, packed=sizing.packed)))
         advance(len(numbers))
     if not parts:
-        raise InvalidInput(
-            "blocks", "expected blocks with transactions of type 0, 1 or 2", f"{wanted[0]}:{wanted.stop}"
-        )
+        reason = "expected blocks with transactions of type 0, 1 or 2"
+        raise InvalidInput("blocks", reason, f"{wanted.start}:{wanted.stop}")
     table = pd.concat(parts, ignore_index=True)
     table["hash"], table["block"] = table["transaction_hash"].map(to_hex), table["block_number"]
     table["paid"] = [gas * price for gas, price in zip(table["gas_used"], table["effective_gas_price"], strict=True)]

@@ -73,8 +73,7 @@ def _executed(one: Transaction, genesis: str | None, *, intact: bool) -> "tuple[
 
     is_asked = intact or genesis is not None
     if one.type is not None and is_asked:
-        name, value = ("intact", intact) if genesis is None else ("genesis", genesis)
-        raise InvalidInput(name, "expected a call, not a signed transaction", value)
+        raise InvalidInput("genesis" if genesis else "intact", "expected a call, not a signed transaction", one.type)
     if one.gas_limit is not None and not is_asked:
         return None
     state = genesis_chain(development_genesis() if genesis is None else read_genesis_document(genesis)).call_state
@@ -90,10 +89,7 @@ def _execution(one: Transaction, state: "CallState", found: "GasEstimate") -> tu
         said.append(f"There is no code at {to_hex(one.to)}.")
     if found.intact is None:
         return {}, said
-    place, because = None, ""
-    if found.prevented_by is not None:
-        frame, address, opcode = found.prevented_by
-        place = {"frame": frame, "address": to_hex(address), "opcode": opcode}
-        because = f", because of {opcode} in frame {frame}, {to_hex(address)}"
+    place = found.prevented_by and {**found.prevented_by._asdict(), "address": to_hex(found.prevented_by.address)}
+    because = ", because of {opcode} in frame {frame}, {address}".format(**place) if place else ""
     said.append(f"Every inner call intact: {found.intact}{because}.")
     return {"intact": found.intact, "preventedBy": place}, said

@@ -3,20 +3,8 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from feemodel.cli.output import DATASETS, TABLES, Answer, Table
-from feemodel.cli.parameters import (
-    FLAT,
-    HOUR,
-    History,
-    LossProbability,
-    Paths,
-    Seed,
-    default_of,
-    one_of,
-    real,
-    text,
-    whole,
-)
+from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table
+from feemodel.cli.parameters import FLAT, History, LossProbability, Paths, Seed, default_of, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
@@ -56,7 +44,9 @@ def command(
     for name, (key, meaning, unit, scale) in VARIABLES.items():
         tables.append(Table(f"{meaning} [{unit}]", []))
         for row in found[name]:
-            ahead, values = _length(float(row.horizon)), dict(zip(levels, row.to_numpy().tolist(), strict=True))
+            minutes = round(float(row.horizon) / 60)
+            ahead = f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
+            values = dict(zip(levels, row.to_numpy().tolist(), strict=True))
             horizons.setdefault(ahead, {})[key] = values
             tables[-1].rows.append({"ahead": ahead} | {level: value / scale for level, value in values.items()})
     data = {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
@@ -111,9 +101,3 @@ def recommend(
         f"Valid for {at_least}{found.valid_for / HOUR:.1f} h, until {found.valid_until}.",
     ]
     return Answer(asdict(found), [table], notes)
-
-
-def _length(seconds: float) -> str:
-    """Format a duration of whole minutes as `--horizon` accepts it."""
-    minutes = round(seconds / 60)
-    return f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"

@@ -29,12 +29,10 @@ from feemodel.ledger.scheme import FIRST_FREE
 from feemodel.ledger.store import FORMAT
 from feemodel.progress import reporting
 
-ACTIONS = ("info", "verify", "backup")
-
 
 @verb()
 def command(
-    action: Annotated[str, one_of("action", ACTIONS)],
+    action: Annotated[str, one_of("action", ("info", "verify", "backup"))],
     /,
     *,
     store: Store,
@@ -96,10 +94,9 @@ def follow(
     if genesis is not None:
         if path.exists():
             raise InvalidInput("--genesis", f"expected only for a new ledger, but {path} exists", genesis)
-        document = read_genesis_document(genesis)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder, reading(genesis):
             part = Path(folder) / path.name
-            build_ledger(part, document, final=final)
+            build_ledger(part, read_genesis_document(genesis), final=final)
             os.link(part, path)  # the ledger is complete when it becomes visible; an error if the file exists by now
     elif not path.exists():
         raise UnreadableFile(f"{path}: no such ledger; --genesis FILE creates a ledger")
@@ -154,10 +151,11 @@ def check_proof(
     slot: Slots = (),  # type: ignore[assignment]
 ) -> Answer:
     proven = ledger.check_proof(ledger.read_proof(proof), root=root, address=address, storage_keys=slot or None)
-    account, found = proven.account, None
-    if account is not None:
-        found = {"nonce": account.nonce, "balance": account.balance, "storageRoot": to_hex(account.storage_root),
-                 "codeHash": to_hex(account.keccak_code_hash), "codeSize": account.code_size}  # fmt: skip
+    account = proven.account
+    found = account and {
+        "nonce": account.nonce, "balance": account.balance, "storageRoot": to_hex(account.storage_root),
+        "codeHash": to_hex(account.keccak_code_hash), "codeSize": account.code_size,
+    }  # fmt: skip
     storage = {name: hex(value) for name, value in proven.storage.items()}
     title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
     tables = [_listed(title, "account", found or {}), _listed("", "slot", storage)]

@@ -4,10 +4,12 @@ from typing import Annotated
 
 from feemodel.cli import UsageError
 from feemodel.cli.output import TABLES, Answer, Table, camel
-from feemodel.cli.parameters import FLAT, Date, L1Fees, Settings, default_of, given_parameters, text, whole
+from feemodel.cli.parameters import FLAT, Date, L1Fees, Settings, default_of, parse_set, text, whole
 from feemodel.cli.verb import verb
 from feemodel.ethereum._quantities import WEI_PER_ETH
-from feemodel.rollups.sending import max_send
+from feemodel.io.files import parse_json
+from feemodel.rollups.rules import parameters_of
+from feemodel.rollups.sending import Now, max_send, needs_l1_fees
 
 
 @verb(out=TABLES)
@@ -26,12 +28,6 @@ def command(
     at: Date = None,
     set: Settings = (),  # type: ignore[assignment]
 ) -> Answer:  # fmt: skip
-    from feemodel.io.files import parse_json
-    from feemodel.rollups import Now
-    from feemodel.rollups.rules import parameters_of
-    from feemodel.rollups.sending import needs_l1_fees
-
-    document = parse_json(call, "call")
     if needs_l1_fees(chain, price_per_unit):
         for name in ("l1_base_fee", "blob_base_fee"):
             if getattr(l1, name) is None:
@@ -40,7 +36,7 @@ def command(
         base_fee=base_fee, l1_base_fee=l1.l1_base_fee or 0,
         blob_base_fee=1 if l1.blob_base_fee is None else l1.blob_base_fee, price_per_unit=price_per_unit,
     )  # fmt: skip
-    given = given_parameters(set).get(chain, {})
+    document, given = parse_json(call, "call"), parse_set(set).get(chain, {})
     token = parameters_of(chain, at=at, parameters=given).chain.token
     found = max_send(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,

@@ -15,8 +15,8 @@ from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
-    from rich.console import Console
 
+HOUR = 3_600  # seconds
 FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
@@ -29,7 +29,7 @@ MEASURES = (
 UNITS = {
     "wei": (" [ETH]", WEI_PER_ETH, "Wei"),
     "wei / byte": (" [gwei / byte]", WEI_PER_GWEI, "Wei"),
-    "s": (" [h]", 3_600, "Seconds"),
+    "s": (" [h]", HOUR, "Seconds"),
 }
 LEVELS = {"p5": 0.05, "median": 0.5, "p95": 0.95}  # quantiles over paths
 NOTED = ("workload", "l1_fees", "l1_fees_assumed", "resampling", "tips", "usage_ratios", "not_counted", "price")
@@ -90,8 +90,9 @@ def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: An
         each = {head: float(number) if len(finite) else None for head, number in zip(heads, numbers, strict=False)}
         unit, size, end = UNITS.get(found[name].attrs["units"], ("", 1, ""))
         values[camel(name) + end] = each
-        label = name.replace("_", " ") + unit
-        rows.append({"measure": label} | {head: value and value / size for head, value in each.items()})
+        rows.append(
+            {"measure": name.replace("_", " ") + unit} | {head: value and value / size for head, value in each.items()}
+        )
     notes = [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
     return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, **more)
 
@@ -139,7 +140,6 @@ def print_json(answer: Any, *, flush: bool = False) -> None:
 def print_table(table: Table) -> None:
     """Print a table as wide as the terminal, or wider where numbers need it: a number is never cut, a long word is."""
     from rich.box import Box
-    from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -151,30 +151,23 @@ def print_table(table: Table) -> None:
         number = all(NUMBER.fullmatch(cell) for cell in cells)
         words = [len(word) for cell in (head, *cells) for word in cell.split()]
         width = max(map(len, (head, *cells))) if number else min(max(words, default=1), LONGEST_WORD)
-        rich.add_column(
-            Text(head), justify="right" if number else "left", no_wrap=number, overflow="fold", min_width=width
-        )
+        justify: Any = "right" if number else "left"
+        rich.add_column(Text(head), justify=justify, no_wrap=number, overflow="fold", min_width=width)
         least += width + GAP
     for row in table.rows:
         rich.add_row(*(Text(shown(cell)) for cell in row.values()))
-    console = Console(highlight=False, markup=False, soft_wrap=False)
-    console.width = max(console.width, least)
     if table.title:
-        print_text(table.title, style="bold")
-    _print(console, rich)
+        print_text(Text(table.title, style="bold"))
+    print_text(rich, least)
     print()
 
 
-def print_text(text: str, style: str = "") -> None:
-    """Print a sentence, broken between words at the width of the terminal."""
+def print_text(what: Any, width: int = 0) -> None:
+    """Print a sentence or a table as wide as the terminal, without the blanks that fill lines."""
     from rich.console import Console
-    from rich.text import Text
 
-    _print(Console(highlight=False, markup=False, emoji=False), Text(text, style=style))
-
-
-def _print(console: "Console", what: Any) -> None:
-    """Print without the blanks that fill lines to the width of the terminal."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.width = max(console.width, width)
     with console.capture() as captured:
         console.print(what)
     print("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))

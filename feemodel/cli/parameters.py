@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_origin
 from cyclopts import Parameter, Token
 
 from feemodel import quantities
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.cli.output import HOUR
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI, from_hex, from_typed
 from feemodel.ethereum._transaction import FORMS
 from feemodel.linea.parameters import DEFAULT_PRESET, LINEA_PRESETS, LineaPreset, linea_preset
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from feemodel.sizes._codecs import Codec
 
-HOUR = 3_600  # seconds
 BLOCK_HOURS = 24.0  # length of the blocks of the bootstrap; blocks of one day preserve most of the daily cycle
 FLAT = Parameter(name="*")  # the fields of a dataclass are options of their own
 LONGEST = 100  # maximum number of characters of a number
@@ -116,7 +116,6 @@ def flag(words: str) -> Parameter:
 of_preset = partial(number, default="of the preset")
 
 Gas: TypeAlias = Annotated[int, number(quantities.GasAboveZero)]
-Preset: TypeAlias = Annotated[str, one_of(MEANINGS["preset"], LINEA_PRESETS)]
 Seed: TypeAlias = Annotated[int, whole("seed of the random numbers")]
 Paths: TypeAlias = Annotated[int, whole("number of sample paths", minimum=1)]
 ArrivalRate: TypeAlias = Annotated[float, real("transactions", "1 / s", above=0)]
@@ -143,7 +142,7 @@ class Pricing:
     """Costs and form of Linea's fee: a preset, and single costs that replace those of the preset."""
 
     pricing: Annotated[str, one_of(MEANINGS["pricing"], (CostPerByte.name, VerificationCost.name))] = CostPerByte.name
-    preset: Preset = DEFAULT_PRESET
+    preset: Annotated[str, one_of(MEANINGS["preset"], LINEA_PRESETS)] = DEFAULT_PRESET
     record: Annotated[str | None, text("pricing record (extraData) of a block; replaces the preset", "HEX")] = None
     margin: Annotated[float | None, of_preset(quantities.Margin)] = None
     base_fee: Annotated[int | None, of_preset(quantities.BaseFee)] = None
@@ -195,8 +194,7 @@ class L1Fees:
             typical = typical_l1_fees("at", None if at is None else timestamp("at", at))
             base_fee = typical[0] if base_fee is None else base_fee
             blob_base_fee = typical[1] if blob_base_fee is None else blob_base_fee
-            when = f"the shipped month, {MONTH}" if at is None else at
-            source = f"L1 fees that are not given: median of {when}."
+            source = f"L1 fees that are not given: median of {at or f'the shipped month, {MONTH}'}."
         return base_fee, blob_base_fee, l1_sentence(base_fee, blob_base_fee, source)
 
 
@@ -217,18 +215,17 @@ class History:
     def read(self) -> "xarray.Dataset":
         """Return the history that the options name."""
         from feemodel.io import read_l1_fees, read_shipped_l1_fees
+        from feemodel.io.files import reading
         from feemodel.simulation.scenarios import replay, step_seconds
 
         columns = assigned("--l1-columns", self.l1_columns)
         if self.l1 is None:
             return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
         table = read_l1_fees(self.l1, columns=columns)
-        try:
+        with reading(self.l1):
             history = replay(table, source=Path(self.l1).name)
             step_seconds(history)  # raises an error for a history with fewer than two steps
-            return history
-        except InvalidInput as error:
-            raise UnreadableFile(f"{self.l1}: {error}") from None
+        return history
 
 
 @dataclass(frozen=True)
@@ -268,7 +265,7 @@ def assigned(option: str, texts: Iterable[str], form: str = "FIELD=NAME") -> dic
     return found
 
 
-def given_parameters(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+def parse_set(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain."""
     from feemodel.rollups.chains import parse_parameter
 

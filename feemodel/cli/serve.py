@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from feemodel._extras import need
@@ -13,6 +14,7 @@ from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import flag, text
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
+from feemodel.io.address import shown_address
 from feemodel.server.settings import DEFAULTS, HELP, SECRET, load_settings
 
 if TYPE_CHECKING:
@@ -61,9 +63,7 @@ def _store(settings: "Settings", folder: str) -> Path | None:
 
 def _description(loaded: "Loaded", methods: list[str]) -> Answer:
     """Return the settings and the methods of a server."""
-    import msgspec
-
-    settings = {name: _hidden(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
+    settings = {name: _shown(name, value) for name, value in msgspec.structs.asdict(loaded.settings).items()}
     table = Table("", [{"setting": name, "value": str(value)} for name, value in settings.items()])
     notes = [f"{len(methods)} methods: {', '.join(methods)}"]
     return Answer({"settings": settings, "methods": methods}, [table], notes)
@@ -74,15 +74,13 @@ def _announce(address: str, loaded: "Loaded", *, as_json: bool) -> None:
         print_json({"address": address, "workers": loaded.settings.workers}, flush=True)
     else:
         given = {name: getattr(loaded.settings, name) for name in ("node", "genesis", "store")}
-        named = (f"{name} {_hidden(name, value)}" for name, value in given.items() if value is not None)
+        named = (f"{name} {_shown(name, value)}" for name, value in given.items() if value is not None)
         source = next(named, "the development chain, block 0 is final")
         print(f"{address}: answers from {source}. Stop with Ctrl-C.", flush=True)
 
 
-def _hidden(name: str, value: Any) -> Any:
+def _shown(name: str, value: Any) -> Any:
     """Return a setting for display: a URL is reduced to scheme, host and port."""
-    from feemodel.io.address import shown_address
-
     return value if value is None or name not in SECRET else shown_address(value)
 
 

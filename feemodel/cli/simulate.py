@@ -6,20 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts.config import Dict
 
-from feemodel.cli.output import Answer, result
-from feemodel.cli.parameters import (
-    FLAT,
-    HOUR,
-    ArrivalRate,
-    Scenario,
-    Seed,
-    SpecFile,
-    Workers,
-    default_of,
-    flag,
-    one_of,
-    real,
-)
+from feemodel.cli.output import HOUR, Answer, result
+from feemodel.cli.parameters import FLAT, ArrivalRate, Scenario, Seed, SpecFile, Workers, default_of, flag, one_of, real
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.io.files import read_toml
@@ -34,9 +22,6 @@ if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
     from matplotlib.figure import Figure
 
-SLA_HOURS = 16.0
-POSTINGS = ("fill", "deadline", "price-cap")
-
 
 @dataclass(frozen=True)
 class Policies:
@@ -46,14 +31,14 @@ class Policies:
     fit: Annotated[bool, flag("set the level of the price so that it breaks even at elasticity 0")] = False
     elasticity: Annotated[float, real("price elasticity of demand", least=0)] = Demand().elasticity
     arrival_rate: ArrivalRate = Demand().rate
-    posting: Annotated[str, one_of("posting policy", POSTINGS)] = "fill"
+    posting: Annotated[str, one_of("posting policy", ("fill", "deadline", "price-cap"))] = "fill"
     sla: Annotated[float | None, real("target of price-cap, or the deadline (default: 16)", "h", above=0)] = None
 
     def read(self, history: "xarray.Dataset", step: float) -> dict[str, Any]:
         """Return the arguments of `simulate` by name."""
         if self.sla is not None and self.posting == "fill":
             raise InvalidInput("sla", "expected only with --posting deadline or price-cap", self.sla)
-        sla = (SLA_HOURS if self.sla is None else self.sla) * HOUR
+        sla = (self.sla or 16.0) * HOUR
         posting = Posting(deadline=sla if self.posting == "deadline" else None)
         if self.posting == "price-cap":
             posting = Posting(kind="price-cap", cap=PriceCap(target_delay=sla))
@@ -94,8 +79,7 @@ def command(
     history = scenario.read().drop_vars(RATIOS, errors="ignore")  # all blocks have the same weight
     made = policies.read(history, step)
     fees = scenario.l1_fees(history, seed)
-    record = 0 if picture is None else 1
-    found = simulate(fees, **made, step=step, record=record, rng=seed, workers=workers, progress=True)
+    found = simulate(fees, **made, step=step, record=int(picture is not None), rng=seed, workers=workers, progress=True)
     if policies.pricing == "fixed":
         said = f"fitted: {made['pricing'].price:,.6g} wei / byte, at which this history breaks even at elasticity 0"
         found = found.assign_attrs(price=said)

@@ -1,7 +1,7 @@
 """Verbs of compressed sizes: `sizes` measures a file of transactions, `train` trains a dictionary on one."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, Columns, SizedForm, Sizing, TransactionsFile, default_of, flag, whole
@@ -35,16 +35,15 @@ def command(
     for codec in codecs:
         sizes = compressed_sizes(payloads, codec, progress=True)
         table[codec.name] = packed_size(sizes) if sizing.packed else sizes
-    rows = [_summary(str(name), table[name], int(table["length"].sum())) for name in table if name != "row"]
+    rows = []
+    for name, column in table.drop(columns="row").items():
+        total, points = int(column.sum()), column.quantile([0, 0.5, 0.95, 1], interpolation="lower")
+        counts = dict(zip(("min", "median", "p95", "max"), map(int, points), strict=True))
+        share = total / int(table["length"].sum())
+        rows.append({"codec": str(name), "total": total, **counts, "ofLength": share, "mean": float(column.mean())})
     title = f"{len(table):,} transactions, {form}{', packed' if sizing.packed else ''} [bytes]"
     data = {"transactions": len(table), "form": form, "packed": sizing.packed, "codecs": rows, "said": said}
     return Answer(data, [Table(title, rows)], said, file=table)
-
-
-def _summary(name: str, sizes: Any, length: int) -> dict[str, Any]:
-    total, (least, middle, high, most) = int(sizes.sum()), sizes.quantile([0, 0.5, 0.95, 1], interpolation="lower")
-    return {"codec": name, "total": total, "min": int(least), "median": int(middle), "p95": int(high),
-            "max": int(most), "ofLength": total / length, "mean": float(sizes.mean())}  # fmt: skip
 
 
 @verb(out=(), what="the dictionary", required=True)
@@ -64,8 +63,7 @@ def train(
     plain, trained = (int(compressed_sizes(rest, codec).sum()) for codec in (Zstd(), Zstd(dictionary=dictionary)))
     data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": said,
             "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}  # fmt: skip
-    notes = [f"{file}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions."]
-    if rest:
-        change = f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
-        notes.append(f"{len(rest):,} other transactions: {plain:,} bytes with zstd, {change}.")
+    change = f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
+    notes = [f"{file}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions.",
+             f"{len(rest):,} other transactions: {plain:,} bytes with zstd, {change}."]  # fmt: skip
     return Answer(data, notes=[*notes, *said], file=dictionary)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from feemodel.cli import STDIN, UsageError
 from feemodel.cli.parameters import assigned
-from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.errors import UnreadableFile
 from feemodel.ethereum._call import MAX_TYPE, is_missing, parse_call, read_type
 from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, intrinsic_gas, parse_transaction
 from feemodel.ethereum._transaction_table import RAW, assumptions, columns_of, is_known, transactions_of
@@ -39,11 +39,9 @@ def read_subject(subject: str) -> Transaction:
 def estimated_gas(subject: Transaction, given: int | None) -> int:
     """Return the gas estimate: the given estimate, or else the gas limit, or else the intrinsic gas [gas]."""
     estimated = given if given is not None else subject.gas_limit
-    if estimated is not None:
-        return estimated
-    if subject.data or subject.to is None:
+    if estimated is None and (subject.data or subject.to is None):
         raise UsageError("--gas: required, because the call has data or no recipient and is not executed")
-    return intrinsic_gas(subject)
+    return intrinsic_gas(subject) if estimated is None else estimated
 
 
 def read_transaction_file(
@@ -67,10 +65,8 @@ def read_transaction_file(
     if gas_used and any(known) and not all(known):
         said.append(f"left out: {known.count(False):,} of {len(known):,} transactions without gas used")
         table = table[known]
-    try:
+    with reading(path):
         sent = transactions_of(table, set_code=set_code)
-    except InvalidInput as error:
-        raise UnreadableFile(f"{path}: {error}") from None
     return table, sent, [*(f"assumed: {text}" for text in assumptions(table, sent)), *said]
 
 
@@ -94,9 +90,8 @@ def read_workload(path: str, codec: "Codec", columns: Sequence[str] = (), *, pac
     from feemodel.simulation.surfaces import Workload
 
     table, _, notes = read_transaction_file(path, columns, gas_used=True)
-    left_out = [said for said in notes if said.startswith("left out")]
     workload = Workload.from_transactions(table, codec=codec, packed=packed, name=Path(path).name)
-    return replace(workload, name="; ".join([workload.name, *left_out]))
+    return replace(workload, name="; ".join([workload.name, *(said for said in notes if said.startswith("left out"))]))
 
 
 def shipped_workload() -> "Workload":
@@ -109,5 +104,5 @@ def shipped_workload() -> "Workload":
     table = read_shipped_transactions()
     known = table.dropna(subset=["gas_used"])
     name = f"real Linea transactions in the package, {len(known):,} of {len(table):,} that have gas_used"
-    columns = ("zstd", "gas_used", "timestamp", "calldata_bytes")
-    return Workload(name, *(known[column].to_numpy(np.int64) for column in columns))
+    columns = known[["zstd", "gas_used", "timestamp", "calldata_bytes"]].to_numpy(np.int64)
+    return Workload(name, *columns.T)

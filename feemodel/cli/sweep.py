@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from feemodel.simulation.statistics import Over
 
 Formula: TypeAlias = Callable[..., Any]
-FORMULAS: dict[str, Formula] = {
-    "priority_fee": feemodel.priority_fee,
-    "priority_fee_from_l1": priority_fee_from_l1,
-    "verification_priority_fee": feemodel.verification_priority_fee,
-}
+KNOWN: tuple[Formula, ...] = (feemodel.priority_fee, priority_fee_from_l1, feemodel.verification_priority_fee)
+FORMULAS = {formula.__name__: formula for formula in KNOWN}
 DOUBLE_EXACT = 2**53
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -9,9 +10,6 @@ from cyclopts import App, Parameter
 from feemodel.cli import EXIT_CODES, VERBS
 from feemodel.cli.output import FIGURES, Answer, new_file
 from feemodel.cli.parameters import flag, text
-
-#: Parameters of a command's function that are no options of their own.
-GIVEN = ("file", "picture", "as_json")
 
 
 def verb(
@@ -40,10 +38,8 @@ def verb(
     if out is not None or figure:
         added["overwrite"] = Annotated[bool, flag("replace an existing file")]
     absent = {"out": inspect.Parameter.empty if required else None, "figure": None}
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=absent.get(name, False))
-        for name, annotation in added.items()
-    ]
+    of_name = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    shared = [of_name(name, annotation=kind, default=absent.get(name, False)) for name, kind in added.items()]
 
     def made(function: Callable[..., Answer | int]) -> App:
         names = inspect.signature(function).parameters
@@ -59,7 +55,7 @@ def verb(
             answer = function(*arguments, **options, **{name: known[name] for name in known if name in names})
             return answer if isinstance(answer, int) else answer.end(**known, overwrite=overwrite)
 
-        own = [parameter for name, parameter in names.items() if name not in GIVEN]
+        own = [parameter for name, parameter in names.items() if name not in ("file", "picture", "as_json")]
         command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
         module = function.__module__.rpartition(".")[2]
         name = (module if function.__name__ == "command" else function.__name__).replace("_", "-")

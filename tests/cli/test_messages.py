@@ -58,9 +58,9 @@ compare {"data":"0x12"}
 explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
   2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
 explain raw.txt --intact
-  2 --intact: expected a call, not a signed transaction, got True
+  2 --intact: expected a call, not a signed transaction, got 2
 explain raw.txt --genesis g
-  2 --genesis: expected a call, not a signed transaction, got 'g'
+  2 --genesis: expected a call, not a signed transaction, got 2
 explain {} --genesis missing.json
   3 --genesis missing.json: no such file
 explain {} --intact --gas 5
