@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from feemodel.checks import real, require, whole
 
-#: A Python int, an array of integers, a Series or a DataArray. `Real` is the same of doubles.
+#: A Python int, an array of integers, a Series or a DataArray. `Real`: the same for doubles.
 Whole: TypeAlias = Any
 Real: TypeAlias = Any
 Truth: TypeAlias = Any
@@ -32,7 +32,7 @@ class Quantity:
     maximum: int | None = None
     double: bool = False  #: whether the number is a double
     above_zero: bool = False  #: whether a double must be above 0
-    hint: str = ""  #: what a number above the maximum probably is, for the error
+    hint: str = ""  #: for the error: what a number above the maximum probably is
 
     def __repr__(self) -> str:
         return f"Quantity({self.unit!r}, {self.words!r})"
@@ -76,7 +76,7 @@ MEANINGS = {
     "packed": "round the size up to whole 32-byte field elements of a blob",
     "genesis": "geth genesis file",
     "store": "ledger file",
-    "intact": "keep every inner call as it is with ample gas; needs the native engine",
+    "intact": "use a gas limit that changes no inner call; needs the native engine",
     "l1_node": "URL of an L1 node",
     "node": "URL of a node",
 }

@@ -55,7 +55,7 @@ _VALUES = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}  # type 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """Transaction of type 0, 1, 2 or 4, signed or not; or, without a type, a call, any field of which may be absent.
+    """Transaction of type 0, 1, 2 or 4, signed or not; without a type, a call that may lack any field.
 
     `parse_call` returns a transaction without a type, whose fields it has checked; `fill` completes it.
 
@@ -238,7 +238,7 @@ def fill(
     chain_id: int,
     set_code: bool = False,
 ) -> Transaction:
-    """Complete a call to an unsigned transaction; a transaction that was sent keeps its signature.
+    """Turn a call into an unsigned transaction; a transaction that was sent keeps its signature.
 
     A call with a dynamic-fee field becomes type 2. Without a dynamic-fee field, a call becomes type 1 if it has an
     access list, and type 0 otherwise.

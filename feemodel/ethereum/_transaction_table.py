@@ -106,7 +106,7 @@ def is_known(table: "pd.DataFrame", name: str) -> list[bool]:
 def known_column(table: "pd.DataFrame", name: str, *, partly: bool = False) -> list[int] | None:
     """Return a column of whole numbers by the name of its field; `None` if the table lacks the column.
 
-    Some missing values are an error; with `partly`, the column then counts as lacking.
+    If only some values are missing: `InvalidInput`, or `None` with `partly`.
     """
     columns = columns_of(table)
     if name not in columns or bool((missing := table[columns[name]].isna()).all()):

@@ -31,7 +31,7 @@ L1_NAMES = {name: (name, *others.split()) for name, others in _OTHER_NAMES.items
 def l1_table(name: str, table: Any) -> dict[str, Any]:
     """Return the non-empty columns of a table of L1 fees, by the names of this package; other columns keep theirs.
 
-    Tables are mappings, of pandas, Arrow or Polars, or objects with `as_table`. Datetimes, also those of an index, and
+    Tables: mappings; tables of pandas, Arrow, Polars; objects with `as_table`. Datetimes, also those of an index, and
     ISO 8601 text are converted to seconds since 1970, in UTC if they have no time zone.
 
     >>> [*l1_table("l1_fees", {"block_time": ["2026-01-07"], "base_fee_per_gas": [7e7]})]

@@ -124,7 +124,7 @@ def verdicts(
     Raises
     ------
     InvalidInput : zero gas, or a value that is negative or not an integer.
-    Int64Overflow : a product that would wrap in a node.
+    Int64Overflow : a product that overflows in a node.
 
     >>> from feemodel.linea import CostPerByte, linea_preset
     >>> form, gas = CostPerByte(10**9, fixed_cost=30_000_000), {"estimated": 21_000, "limit": 21_000, "used": 21_000}

@@ -24,7 +24,7 @@ class CostPerByte:
 
     def __post_init__(self) -> None:
         for name in ("fixed_cost", "variable_cost"):
-            object.__setattr__(self, name, whole(name, getattr(self, name), unit="wei"))  # arrays along a curve
+            object.__setattr__(self, name, whole(name, getattr(self, name), unit="wei"))  # an array for a curve
 
     def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
         """Return the parts of the priority fee, see `feemodel.breakdown`."""

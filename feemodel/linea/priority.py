@@ -154,7 +154,7 @@ def verification_priority_fee(
     """Priority fee per gas in the verification-cost form.
 
     One submission verifies `verification_capacity` bytes with `verification_gas_cost` gas, at an L1 gas price of
-    `gas_price_ratio` times `min_gas_price`, which must be at least `base_fee`. For V0, see `verification_margin`.
+    `gas_price_ratio` · `min_gas_price`; `min_gas_price` must be ≥ `base_fee`. For V0, see `verification_margin`.
 
     Without the margin, the fee is 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9. With the margin, the
     fee is 1.2 · 121,904,761.9 = 146,285,714.3:

@@ -146,7 +146,7 @@ class Service:
         return refused
 
     def warnings(self) -> list[str]:
-        """Return the polls that failed last, although values that they gave before may still be used."""
+        """Return the polls whose last attempt failed; their earlier values may still be used."""
         return [f"{one.what}: {one.error}" for one in self._polled if one.error is not None]
 
     def gauges(self) -> list[Metric]:
@@ -173,7 +173,7 @@ class Service:
 def application(service: Service) -> ASGIApp:
     """Return the application that serves the methods of a service.
 
-    Without a proxy, only requests to loopback are answered, by their Host header (DNS rebinding).
+    Without a proxy, the Host header of a request must be loopback, against DNS rebinding.
     """
 
     async def call(request: Request) -> Response:
@@ -220,7 +220,7 @@ def application(service: Service) -> ASGIApp:
     others = Starlette(routes=routes, lifespan=service.lifespan)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; a call does not pass the routes, which would take half as long as an estimate."""
+        """Answer a request; a call skips the routes, which would take half as long as an estimate."""
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"] == "/":
             response = await call(Request(scope, receive))
             await response(scope, receive, send)

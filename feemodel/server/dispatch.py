@@ -113,7 +113,7 @@ def _value(raw: bytes | msgspec.Raw) -> Any:
 
 
 class Method:
-    """A function, whose parameters have the names of the JSON-RPC parameters, with their types from its annotations.
+    """A JSON-RPC method; its parameters have the names and annotated types of the function's parameters.
 
     A function that is not `typed` checks JSON values itself, and runs in a thread if it is not a coroutine function.
     """
@@ -190,13 +190,13 @@ class Dispatcher:
     def __init__(self, methods: Mapping[str, Method], forward: Forward | None = None) -> None:
         self._methods, self._forward = methods, forward
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
-        self._labels = {*methods}  # and the methods that the node has answered: callers cannot invent one
+        self._labels = {*methods}  # and methods that the node has answered, so callers cannot invent one
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:
         """Return the response to a request or to a batch; `None` if there were only notifications."""
         try:
-            body.decode()  # msgspec skips the name of an unknown member without reading it
+            body.decode()  # msgspec does not check UTF-8 in unknown members
             if body.lstrip(b" \t\r\n")[:1] == b"[":
                 return await self._answer_batch(_decode_batch(body))
             return await self._answer_call(_call_of(body))

@@ -49,7 +49,7 @@ async def _cancel_if_gone(receive: Receive, call: asyncio.Task[Any]) -> None:
 
 
 class Executor:
-    """The source of gas that executes calls on one chain; what may take long runs in threads.
+    """Executes calls on one chain and finds the gas they need; long calls run in threads.
 
     An executor must be used within one event loop. Raises `InvalidInput` if the engine is not installed.
     """
@@ -71,7 +71,7 @@ class Executor:
         return call_state if asked.overrides is None else call_state.with_overrides(asked.overrides.accounts)
 
     async def gas(self, call: Transaction, asked: EstimateOptions, node: NodeClient = BESU) -> Gas:
-        """Return the gas limit that a call needs, by the search of a node, or so that every inner call stays intact.
+        """Return the gas limit that a call needs, by a node's search, or by one that changes no inner call.
 
         Raises `ExecutionFailed` for a call that fails with the maximum gas limit, and `LimitExceeded`.
         """
@@ -102,7 +102,7 @@ class Executor:
         return await self.run_whole(method, call_state, message, how)
 
     async def run_whole(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
-        """Call a method of the engine in a thread; if the caller goes away, it is not called, or the engine stops."""
+        """Call a method of the engine in a thread; if the client disconnects, it is skipped, or stopped if native."""
         if self._pending >= THREADS + self.settings.queue:
             raise LimitExceeded(f"calls that wait to be executed: at most {self.settings.queue:,}")
         receive, call, engine = RECEIVE.get(), asyncio.current_task(), self.engine

@@ -1,4 +1,4 @@
-"""The methods that the server answers itself: of its own chain, prices in front of a node, and proofs."""
+"""The methods that the server answers itself: of its own chain, gas prices with a node, and proofs."""
 
 import asyncio
 from typing import Annotated, Any, TypeAlias
@@ -151,7 +151,7 @@ class NodeMethods:
 
 
 class Ledger:
-    """Ledger from which proofs are created; with a node, the tags of newest blocks name its newest block, `head`.
+    """Ledger from which proofs are created; with a node, `HEAD_TAGS` such as "latest" name its newest block.
 
     Each call for a proof tries to open the ledger file until an attempt succeeds; the file then stays open.
     """

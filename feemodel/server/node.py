@@ -54,7 +54,7 @@ class Upstream:
         return msgspec.json.decode(await self.forward(method, params))
 
     async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
-        """Return the gas limit that the node estimates, and what it knows of the sender and of the chain."""
+        """Return the gas limit that the node estimates, with the sender's nonce and the chain id."""
         if asked.intact:
             raise InvalidInput("search", "expected none, because the node searches", "intact")
         place = "pending" if asked.block is None else in_hex(asked.block.given)
@@ -79,7 +79,7 @@ class Upstream:
         return Gas(limit=limit, nonce=nonce, chain_id=known)
 
     async def _check(self) -> None:
-        """Raise `UpstreamError` if the node has not answered yet, or served another chain and still does."""
+        """Raise `UpstreamError` if no newest block of the served chain is known, and none can be fetched."""
         if self.head.last is None:
             await self.head.refresh()
         if self.head.last is None:

@@ -22,7 +22,7 @@ from feemodel.linea.pricing_forms import VerificationCost
 from feemodel.server.node import CHAIN_ID, NEWEST_BLOCK, opened_node
 from feemodel.server.settings import Settings
 
-L1_FEES: Call = ("eth_feeHistory", [to_quantity(50), "latest", [15.0]])  # of 50 blocks; the percentile of their tips
+L1_FEES: Call = ("eth_feeHistory", [to_quantity(50), "latest", [15.0]])  # 50 blocks, 15th percentile of their tips
 
 
 class CurrentPrices:

@@ -84,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     l1_node: Text | None = _setting(None, MEANINGS["l1_node"], ", for costs = l1")
     poll_seconds: Annotated[float, Meta(ge=0.05, le=YEAR)] = _setting(12.0, "time between two polls of a node [s]")
     typical_size: Annotated[int, Meta(ge=1, le=1 << 20)] = _setting(COORDINATOR.sample_compressed_size,
-        "compressed size of a transaction of 21,000 gas for which gas prices told to wallets must be enough [byte]")
+        "compressed size, at 21,000 gas, for which gas prices told to wallets are enough [byte]")
     max_age: Ratio = _setting(600.0, "maximum age of a node's newest block and last answer for estimates [s]")
 
     codec: Literal["zstd", "brotli", "fastlz", "lzss"] = _setting("zstd", MEANINGS["codec"])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 
-# number of entries of the hash table; the entry of a hash is the position of the last three bytes with this hash
+# entries of the hash table; the entry of a hash is the latest position of three bytes with this hash
 TABLE_SIZE = 8192
 HASH_FACTOR, HASH_SHIFT = 2654435769, 19  # Fibonacci hashing of 32 bits into 13 bits
 WINDOW = 8191  # maximum distance of a match

@@ -62,10 +62,10 @@ def _items(array: Any) -> Any:
 
 @cached_njit(nogil=True)
 def _enter(data: Any, start: int, latest: Any, previous: Any) -> None:
-    """Enter the positions of `data` from `start` on into the tables of the latest and of the previous positions.
+    """Enter the positions of `data` from `start` on into two tables, where -1 means no position.
 
-    Both tables have the latest (earlier) position with the same key, or -1. The key of a position is a hash of the four
-    bytes that start there, or stands for a reserved byte.
+    `latest` has the last position of each key, `previous` the one before each position. The key of a position is a hash
+    of the four bytes that start there, or stands for a reserved byte.
     """
     for i in range(start, len(data)):
         if data[i] >= FIRST_RESERVED:
