@@ -238,16 +238,13 @@ def require(name: str, reason: str, value: Any, holds: Any, error: type[InvalidI
     """
     if holds is True:
         return
-    if isinstance(holds, (bool, np.bool_)):
-        if not holds:
-            raise error(name, reason, value)
-    elif not holds.all():
+    if holds is False:
+        raise error(name, reason, value)
+    if not holds.all():
         _raise_first(name, reason, value, ~holds, error)
 
 
-def _raise_first(
-    name: str, reason: str, value: Any, bad: NDArray[np.bool_], error: type[InvalidInput] = InvalidInput
-) -> NoReturn:
+def _raise_first(name: str, reason: str, value: Any, bad: NDArray[np.bool_], error: type[InvalidInput]) -> NoReturn:
     first = int(np.argmax(bad))
     index = tuple(int(i) for i in np.unravel_index(first, bad.shape))
     element = np.broadcast_to(value, bad.shape).flat[first : first + 1].tolist()[0]
@@ -301,4 +298,4 @@ def _raise_dtype(name: str, expected: str, array: NDArray[Any]) -> NoReturn:
         raise InvalidInput(name, reason, str(array.dtype))
     # pandas stores integers as doubles if a value is missing, so the error shows the first element that is not whole.
     real = array if array.dtype.kind == "f" else np.zeros(array.shape)
-    _raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)))
+    _raise_first(name, reason, array, ~np.isfinite(real) | (real != np.rint(real)), InvalidInput)

@@ -56,6 +56,8 @@ class Exact(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return the elements as Python ints."""
+        if self.error >= LIMIT:
+            raise Beyond
         upper = 0 if self.narrow else np.rint((self.double - self.word) / 2.0**64).astype(np.int64).astype(object)
         return np.asarray(upper * 2**64 + self.word.astype(object))
 

@@ -263,7 +263,7 @@ def _like(result: Any, leaves: Iterator[Any]) -> Any:
 def _plain(leaf: Any) -> Any:
     """Return a number or array of NumPy; raise `Beyond` if an element does not fit int64."""
     if isinstance(leaf, Exact):
-        if not leaf.narrow and (abs(leaf.double) >= 2.0**63 - leaf.error).any():
+        if not (leaf.narrow or (abs(leaf.double) < 2.0**63 - leaf.error).all()):  # a double may be NaN
             raise Beyond
         return leaf.word
     if type(leaf) is int and not INT64_MIN <= leaf <= INT64_MAX:
