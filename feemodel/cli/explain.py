@@ -31,10 +31,7 @@ def command(
     sizing: Annotated[Sizing, FLAT] = Sizing(),
     pricing: Annotated[Pricing, FLAT] = Pricing(),
 ) -> Answer:
-    """Without --gas, a call is executed on --genesis, or on the development chain, as rollup_estimateGas does.
-
-    A call that names its gas is executed only with --genesis or --intact.
-    """
+    """A call without gas is executed as rollup_estimateGas does, on the development chain or on --genesis FILE."""
     preset, form = pricing.read()
     codec, one = sizing.read(), read_subject(subject)
     if intact and gas is not None:
