@@ -79,7 +79,8 @@ ax.legend()
 # A pricing rule announces costs that depend on L1 fees. Users pay fees at these costs, and the rollup posts the bytes
 # in blobs. Only the part of the fees for the size (``data_fees``) is counted here, because the fixed cost pays for
 # other expenses. Set your own gas and tip in the rule, ``PricingRule(execution_gas=…, tip=…)``, which announces prices
-# from them. The posting takes them from ``rule.submission`` and pays them.
+# from them. The posting takes them from ``rule.submission`` and pays them. Three blobs in one submission are
+# ``blob_gas=3 * 131_072, bytes_per_submission=3 * 131_072``.
 
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.plots import plot_recovery_over_time

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from feemodel.checks import INT64_MAX, check_fields, check_plausible
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
+from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE
 from feemodel.simulation.surfaces import Submission
 
@@ -66,9 +67,10 @@ class PricingRule:
 
     @property
     def submission(self) -> Submission:
-        """The submission whose cost the rule announces, for a `Posting` that pays the same gas and tip.
+        """The submission whose cost the rule announces, for a `Posting` that pays the same gas and tip for full blobs.
 
         >>> PricingRule(execution_gas=100_000, tip=2 * 10**9).submission
         Submission(execution_gas=100000, blob_gas=131072, capacity=130048, tip=2000000000)
         """
-        return Submission(execution_gas=self.execution_gas, blob_gas=self.blob_gas, tip=self.tip)
+        capacity = self.blob_gas * USABLE_BLOB_BYTES // GAS_PER_BLOB
+        return Submission(execution_gas=self.execution_gas, blob_gas=self.blob_gas, capacity=capacity, tip=self.tip)

@@ -12,7 +12,6 @@ from feemodel.checks import (
     check_indexes,
     check_plausible,
     instance,
-    real_scalar,
     whole,
 )
 from feemodel.errors import InvalidInput
@@ -135,13 +134,8 @@ class Submission:
 
     def __post_init__(self) -> None:
         whole_numbers = ("execution_gas", "blob_gas", "capacity")
-        check_fields(
-            self, above_zero=("capacity",), maximum=dict.fromkeys(whole_numbers, INT64_MAX), unchecked=("tip",)
-        )
-        real_scalar("tip", self.tip, unit="wei")
+        check_fields(self, above_zero=("capacity",), maximum=dict.fromkeys(whole_numbers, INT64_MAX))
         check_plausible("tip", self.tip, IN_WEI, lowest=MIN_PRICE)
-        if isinstance(self.tip, np.generic):
-            object.__setattr__(self, "tip", self.tip.item())
 
     def cost(self, base_fee: Any, tip: Any, blob_base_fee: Any) -> Any:
         """Return the cost of one submission: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.

@@ -142,7 +142,7 @@ def sweep(
             add(cut, part)
             report(prod(piece.stop - piece.start for piece in cut))
     about = {"function": name} | getattr(function, "attributes", {})
-    known = _units(function) if hasattr(function, "quantities") else {}
+    known = _units(function) if hasattr(function, "quantities") else getattr(function, "units", {})
     return _dataset(
         about, samples, sizes, result, reduce, {**known, **({} if units is None else mapping("units", units))}
     )

@@ -110,8 +110,7 @@ class Experiment:
 
     The name of an input consists of an argument and a field: `demand_elasticity` sets `demand.elasticity`. If inputs
     are arrays, they are broadcast, and one path is simulated for each element. For a field that requires an integer,
-    values such as 2.0 are converted to `int`. The outputs are the statistics in
-    `feemodel.simulation.closed_loop._results`.
+    values such as 2.0 are converted to `int`. The outputs are names of results of `simulate` with one value a path.
 
     Raises `InvalidInput` if an input is not a field, if an output is not a statistic, or if the value of an input is
     not valid for the field.
@@ -142,6 +141,11 @@ class Experiment:
     def _job(self, **changed: Any) -> PathJob:
         made = {part: getattr(self, part) for part in PARTS} | changed
         return path_job(self.l1_fees, **made, step=self.step, rng=self.rng)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the outputs."""
+        return {name: PATH_VARIABLES[name][0] for name in self.outputs}
 
     @property
     def attributes(self) -> dict[str, Any]:
