@@ -63,8 +63,8 @@ def command() -> Answer:
         l1_sentence(*means, f"Means of {MONTH}; assumed tip: {submission.tip:,} wei / gas."),
         f"Posting is for full blobs, one by one. Not included: {NOT_INCLUDED}.",
     ]
-    data = {"preset": preset.name, "margin": preset.estimate_margin, "transactions": len(real), "results": rows}
-    return Answer(data, [Table(title, shown)], notes, file=rows, figure=draw, size=(7.5, 5.6))
+    data = {"preset": preset.name, "margin": preset.estimate_margin, "transactions": len(real), "l1Fees": MONTH}
+    return Answer(data | {"results": rows}, [Table(title, shown)], notes, file=rows, figure=draw, size=(7.5, 5.6))
 
 
 def _paid(real: "Workload", form: Form, margin: float) -> int:
