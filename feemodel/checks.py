@@ -34,10 +34,11 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
     """
     expected = f"expected whole {unit}" if unit else "expected an integer"
     if isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS):
-        number = int(value)
+        number = least = int(value)
     else:
         number = _as_numbers(name, value, expected, np.int64)
-    if minimum is not None:
+        least = np.min(number, initial=INT64_MAX)  # takes less time than to compare all of them
+    if minimum is not None and least < minimum:
         require(name, f"{expected} of at least {minimum:,}", number, number >= minimum)
     return number
 
@@ -51,14 +52,15 @@ def real(name: str, value: Any, *, minimum: float | None = 0.0, unit: str = "") 
     expected = f"expected a finite number{f' of {unit}' if unit else ''}"
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, NO_NUMBERS):
         try:
-            number = float(value)
+            number = least = float(value)
         except OverflowError:
             raise InvalidInput(name, expected, value) from None
         require(name, expected, number, math.isfinite(number))
     else:
         number = _as_numbers(name, value, expected, np.float64)
         require(name, expected, number, np.isfinite(number))
-    if minimum is not None:
+        least = np.min(number, initial=math.inf)
+    if minimum is not None and least < minimum:
         require(name, f"{expected}, at least {minimum:g}", number, number >= minimum)
     return number
 

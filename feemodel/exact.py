@@ -25,8 +25,8 @@ WIDEST = 2**113  # numbers whose nearest double may be wrong by `LIMIT`
 LIMIT = 2.0**60  # bound of the error of doubles
 DIVISOR, NEAR = 2**61, 2.0**62  # where one word corrects what doubles give, see `_less` and `_divided`
 DOUBLE_EXACT = 2.0**53  # below, truncating a double and truncating its shortest decimal give the same integer
+SCALARS = frozenset((int, float))
 WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
-
 NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
 
 
@@ -37,12 +37,12 @@ class Beyond(Exception):
 class Exact(NDArrayOperatorsMixin):
     """Array of integers between two bounds."""
 
-    __slots__ = ("_double", "error", "high", "low", "narrow", "word")
+    __slots__ = ("_double", "_error", "high", "low", "narrow", "word")
 
     def __init__(self, word: Any, low: int, high: int, double: Any = None, error: float = 0.0) -> None:
         self.word, self.low, self.high = word, low, high  # `word`: the elements modulo 2**64, as int64
         self.narrow = low >= INT64_MIN and high <= INT64_MAX  # whether the elements fit int64
-        self._double, self.error = double, _rounding(low, high) if self.narrow else error  # `error`: of the doubles
+        self._double, self._error = double, error
 
     @property
     def size(self) -> float:
@@ -53,6 +53,11 @@ class Exact(NDArrayOperatorsMixin):
     def double(self) -> Any:
         """The elements as doubles."""
         return self.word.astype(np.float64) if self.narrow else self._double
+
+    @property
+    def error(self) -> float:
+        """Bound of the error of the doubles."""
+        return _rounding(self.low, self.high) if self.narrow else self._error
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         """Return the elements as Python ints."""
@@ -100,8 +105,8 @@ def maximum(value: Any, other: Any) -> Any:
     >>> maximum(2**70, 0)
     1180591620717411303424
     """
-    if type(value) is int and type(other) is int:
-        return other if other > value else value
+    if type(value) in SCALARS and type(other) in SCALARS:
+        return value if value >= other or value != value else other  # NaN, if one is NaN
     return _extreme(value, other, max, np.maximum)
 
 
@@ -111,8 +116,8 @@ def minimum(value: Any, other: Any) -> Any:
     >>> minimum(2**70, 5)
     5
     """
-    if type(value) is int and type(other) is int:
-        return other if other < value else value
+    if type(value) in SCALARS and type(other) in SCALARS:
+        return value if value <= other or value != value else other
     return _extreme(value, other, min, np.minimum)
 
 
@@ -135,9 +140,7 @@ def truncated(name: str, value: Any) -> Any:
     >>> truncated("price", 2.9)
     2
     """
-    if isinstance(value, np.ndarray):
-        return _truncated(name, value)
-    return int(_finite(name, value))
+    return _truncated(name, value) if isinstance(value, np.ndarray) else int(_finite(name, value))
 
 
 def truncated_decimal(name: str, value: Any) -> Any:
@@ -191,8 +194,6 @@ def some(value: Any) -> bool:
 
 
 def _extreme(value: Any, other: Any, best: Any, of_arrays: Any) -> Any:
-    if isinstance(value, (int, float)) and isinstance(other, (int, float)):
-        return other if other != other else best(value, other)  # NaN, if one is NaN
     if not (isinstance(value, (Exact, int)) and isinstance(other, (Exact, int))):
         return of_arrays(value, other)
     value, other = _of(value), _of(other)

@@ -57,8 +57,6 @@ class Formula(Protocol[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compute the formula."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]: ...
-
 
 def formula(function: Callable[P, object]) -> Formula[P]:
     """Make a public formula of a function whose parameters are annotated with quantities.

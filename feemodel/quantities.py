@@ -108,7 +108,6 @@ GasLimit = Annotated[Whole, Quantity("gas", "gas limit of the block", minimum=1)
 ExcessBlobGas = Annotated[Whole, Quantity("gas", "excess blob gas in the header")]
 BlobGasUsed = Annotated[Whole, Quantity("gas", "blob gas used by the block")]
 GasPerSecond = Annotated[Whole, Quantity("gas / s", "gas target per second")]
-GasPerToken = Annotated[Whole, Quantity("gas", "gas of one token of calldata")]
 
 Wei = Annotated[Whole, Quantity("wei", "amount")]
 PriorityFee = Annotated[Whole, Quantity("wei / gas", "priority fee per gas")]
@@ -119,7 +118,6 @@ WeiPerNative = Annotated[Whole, Quantity("wei / native unit", "price of a native
 WeiPerByte = Annotated[Whole, Quantity("wei / byte", "price of a byte")]
 MinGasPrice = Annotated[Whole, Quantity("wei / gas", "minimum L2 gas price")]
 GasPrice = Annotated[Whole, Quantity("wei / gas", "price of gas, above 0", minimum=1)]
-PositiveMinGasPrice = Annotated[Whole, Quantity("wei / gas", "minimum L2 gas price", minimum=1)]
 VariableCost = Annotated[Whole, Quantity("wei / byte", "cost of one compressed byte")]
 FixedCost = Annotated[Whole, Quantity("wei / gas", "cost of every unit of gas")]
 

@@ -29,7 +29,6 @@ from feemodel.quantities import (
     ExcessBlobGas,
     Gas,
     GasLimit,
-    GasPerToken,
     GasUsed,
     NonzeroBytes,
     Timestamp,
@@ -357,7 +356,7 @@ def calldata_gas(zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes) -> Gas:
 
 @formula
 def calldata_floor_gas(
-    zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, gas_per_token: GasPerToken = FLOOR_GAS_PER_TOKEN
+    zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, gas_per_token: Gas = FLOOR_GAS_PER_TOKEN
 ) -> Gas:
     """Minimum gas of a transaction with given calldata: 21,000 + gas_per_token · (zero + 4 · nonzero) (EIP-7623).
 
