@@ -22,7 +22,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -53,6 +53,7 @@ class Formula(Protocol[P]):
     __name__: str
     core: Callable[..., Any]  #: the function itself, for arguments that are already checked
     quantities: Mapping[str, Quantity]  #: by parameter
+    into: Callable[[Mapping[str, Any], NDArray[np.int64]], Any]  #: writes arrays to another; `None` if it did not
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compute the formula."""
@@ -88,7 +89,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     scope |= {"function": function, "in_general": in_general, "overflow": _overflow, "inf": math.inf}
     exec(_source(parameters, quantities), scope)
     made = cast("Formula[P]", wraps(function)(scope["public"]))
-    made.core, made.quantities = function, quantities
+    made.core, made.quantities, made.into = function, quantities, partial(_compiled, function, quantities)
     return made
 
 
@@ -158,7 +159,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
     return result if wrap is None else _like(result, map(wrap, _leaves(result)))
 
 
-def _compiled(function: Callable[..., Any], quantities: Mapping[str, Quantity], given: Mapping[str, Any]) -> Any:
+def _compiled(function: Any, quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any = None) -> Any:
     """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
     numbers = {name: value for name, value in given.items() if name in quantities}
     if not hasattr(function, "kernel") or not all(type(v) in PLAIN or np.isscalar(v) for v in numbers.values()):
@@ -167,7 +168,7 @@ def _compiled(function: Callable[..., Any], quantities: Mapping[str, Quantity], 
     if math.prod(shape) < (KERNEL_SIZE if "numba" in sys.modules else KERNEL_SIZE_UNLOADED) or not has_numba():
         return None
     inputs = {n: v if type(v) in PLAIN else quantities[n].check(n, v) for n, v in numbers.items()}
-    result = np.empty(shape, dtype=np.int64)
+    result = np.empty(shape, dtype=np.int64) if out is None else out
     return result if function.kernel()({**given, **inputs}, result) else None
 
 
@@ -283,9 +284,8 @@ def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap | N
     """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
     # A package that is not imported has no instances, nor has a class that another thread is still importing.
     kinds: list[Any] = [getattr(sys.modules.get(package), name, ()) for package, name in LABELLED]
-    found = [{name: value for name, value in arguments.items() if isinstance(value, kind)} for kind in kinds]
-    series, labelled, frames = found  # NumPy would match rows of a Series with columns of a DataFrame
-    if series and (others := labelled or frames):
+    series, labelled, frames = [{n: v for n, v in arguments.items() if isinstance(v, kind)} for kind in kinds]
+    if series and (others := labelled or frames):  # NumPy would match rows of a Series with columns of a DataFrame
         reason = f"expected Series or {'DataArrays' if labelled else 'DataFrames'}, not both"
         raise InvalidInput(", ".join((*series, *others)), reason, "both")
     if series:

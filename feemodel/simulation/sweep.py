@@ -52,7 +52,7 @@ def sweep(
     Parameters
     ----------
     function : function whose parameters are the inputs. It is called with arrays that broadcast, and returns an array
-        of their shape, or a mapping from names to such arrays. A formula with a parameter `out` writes to this array.
+        of their shape, or a mapping from names to such arrays. A formula with a compiled form writes to the result.
     samples : DataArrays and constants by input, such as results of `grid`, `sobol` and `monte_carlo`, joined by `|`.
         DataArrays broadcast by the names of their dimensions.
     reduce : result of `over`, the statistics to return in place of all evaluations.
@@ -87,11 +87,14 @@ def sweep(
     >>> fees.priority_fee.values.tolist(), fees.priority_fee.units
     ([36095238, 43314285], 'wei / gas')
     """
-    sizes, writes = _checked(function, samples, reduce)
+    sizes = _checked(function, samples, reduce)
     dims, shape = tuple(sizes), tuple(sizes.values())
     cuts = _cuts(shape, chunk)
+    into = getattr(function, "into", None)  # of a formula, which changes no input
     arrays = {
-        name: _aligned(value, sizes, writes) for name, value in samples.items() if isinstance(value, xarray.DataArray)
+        name: _aligned(value, sizes, into is not None)
+        for name, value in samples.items()
+        if isinstance(value, xarray.DataArray)
     }
     constants = {name: value for name, value in samples.items() if name not in arrays}
     axes = () if reduce is None else tuple(map(dims.index, reduce.dims))
@@ -111,12 +114,12 @@ def sweep(
 
     def write(number: int) -> Arrays:
         """Compute a piece in a thread, which writes it to the result; return its sums if it is reduced."""
-        out = next(iter(result.values()))[cuts[number]] if writes and reduce is None else None
-        found = evaluate(task(number), out)
-        if reduce is None:
-            add(cuts[number], found)
-            return {}
-        return found
+        piece = task(number)
+        if reduce is not None:
+            return evaluate(piece)
+        if into is None or into(piece[0], result[name][cuts[number]]) is None:
+            add(cuts[number], evaluate(piece))
+        return {}
 
     def described() -> dict[str, Any]:
         return {
@@ -162,18 +165,14 @@ def _evaluate(
     reduce: Over | None,
     axes: tuple[int, ...],
     task: tuple[dict[str, Any], tuple[int, ...]],
-    out: NDArray[Any] | None = None,
 ) -> Arrays:
-    """Return the results of a piece, or their sums over the axes; nothing if the function writes them to `out`.
+    """Return the results of a piece, or their sums over the axes.
 
     `task` has the inputs and the shape of the piece. A function that returns no mapping has one result, `name`.
     """
     inputs, shape = task
-    given = inputs if out is None else inputs | {"out": out}
-    bound = inspect.signature(function).bind(**given)  # `numba.vectorize` functions accept no keywords
+    bound = inspect.signature(function).bind(**inputs)  # `numba.vectorize` functions accept no keywords
     value = function(*bound.args, **bound.kwargs)
-    if out is not None:
-        return {}
     named = value if isinstance(value, Mapping) else {name: value}
     results = {str(key): _of_shape(key, result, shape) for key, result in named.items()}
     if reduce is None:
@@ -219,10 +218,8 @@ def _add(
             result[name][cut] = part[name]
 
 
-def _checked(
-    function: Callable[..., Any], samples: Mapping[str, Any], reduce: Over | None
-) -> tuple[dict[str, int], bool]:
-    """Check the arguments; return the sizes of the dimensions, and whether the function has an argument `out`."""
+def _checked(function: Callable[..., Any], samples: Mapping[str, Any], reduce: Over | None) -> dict[str, int]:
+    """Check the arguments; return the sizes of the dimensions."""
     if not callable(function):
         raise InvalidInput("function", "expected a function", function)
     if not isinstance(samples, Mapping):
@@ -236,8 +233,6 @@ def _checked(
             "function", "expected a function that names its parameters, such as a lambda", function
         ) from None
     accepted = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    if writes := "out" in accepted and "out" not in samples:
-        accepted.remove("out")
     if inspect.Parameter.VAR_KEYWORD not in {p.kind for p in parameters.values()}:
         for name in samples:
             if name not in accepted:
@@ -265,7 +260,7 @@ def _checked(
             raise InvalidInput("reduce", f"expected dimensions of the samples, such as {close[0]}", dim)
     if reduce is None and (size := prod(sizes.values())) > LARGEST_RESULT:
         raise LimitExceeded(f"{size:,} evaluations are more than {LARGEST_RESULT:,}: pass reduce=over(…)")
-    return sizes, writes
+    return sizes
 
 
 def _aligned(array: xarray.DataArray, sizes: Mapping[str, int], writes: bool) -> NDArray[Any]:
