@@ -202,5 +202,5 @@ def _draw(figure: "Figure", rows: "list[ComparisonRow]", dated: str) -> None:
     shown = [(row.rule, row.l1_fee * price, row.l2_fee * price) for row, price in priced]
     plot_comparison(shown, figure.subplots())
     totals = [(l1 + l2) / WEI_PER_GWEI for _, l1, l2 in shown]
-    figure.suptitle(f"The same transactions pay {min(totals):,.3g} to {max(totals):,.5g} gwei")
+    figure.suptitle(f"The same transactions pay {min(totals):,.5g} to {max(totals):,.5g} gwei")
     figure.supxlabel(dated, x=1, ha="right")
