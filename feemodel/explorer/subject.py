@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -40,8 +40,6 @@ INLINE_BYTES = 8_192  # calldata up to this length is measured without a thread
 IN_BYTES = ("compressedSize", "measuredBytes")  # fields whose unit is bytes; other integers are in wei or gas
 HASH = re.compile("0x[0-9a-fA-F]{64}")
 
-AskNode: TypeAlias = Callable[[str, list[Any]], Awaitable[Any]]
-
 
 class Moment(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """Options of a comparison: L1 fees, gas, and the day of the rules."""
@@ -61,7 +59,8 @@ class Subjects:
     source: GasSource | None = None  #: without it, a call that executes code must have a `gas` field
     measuring: Measuring = field(default_factory=Measuring)  #: codec and encoding that are measured
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID  #: chain id for calls without a chain id
-    ask_node: AskNode | None = None  #: asks a node by method and parameters, to find a transaction by hash
+    ask_node: Callable[[str, list[Any]], Awaitable[Any]] | None = None  #: asks a node by method and parameters
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: of comparisons, which together delay other calls
 
     def form(self) -> Form:
         """Return the pricing form of the moment."""
@@ -136,7 +135,8 @@ class Subjects:
         gas = (await self._gas(read, own.gas, "moment"))["estimated"]
         signed = self._signed(read, gas)
         # Use a thread, because the first comparison imports many modules.
-        rows = await asyncio.to_thread(compared, signed, gas, own, self.measuring.codec)
+        async with self.turn:
+            rows = await asyncio.to_thread(compared, signed, gas, own, self.measuring.codec)
         return {
             **({} if own.at is None else {"at": own.at}),
             "gas": to_quantity(gas),
