@@ -139,5 +139,5 @@ print(f"margin {found.margin:.3f} ({found.low:.3f} to {found.high:.3f})")
 
 # %%
 # To use your own numbers, change the file in step 1, the rule and posting in step 5, and the bound in step 7. The
-# command ``feemodel calibrate --transactions mine.csv --lower-bound none --upper-bound none --stream-ratio 0.52`` does
-# the same in a shell, on its own draw of days.
+# command ``feemodel calibrate --transactions mine.csv --no-bounds --stream-ratio 0.52`` does the same in a shell, on
+# its own draw of days.

@@ -18,6 +18,7 @@ from feemodel.cli.parameters import (
     Seed,
     Sizing,
     default_of,
+    flag,
     number,
     one_of,
     real,
@@ -35,7 +36,6 @@ from feemodel.simulation.calibrate import calibrate as calibration
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import duration
-from feemodel.simulation.surfaces import Submission
 
 RULE = PricingRule()
 HOURS = 24.0  # length of a path, unless it is given
@@ -57,17 +57,18 @@ class Traffic:
     fixed_cost: Annotated[int, number(FixedCost)] = RULE.fixed_cost
     lower_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.lower_bound
     upper_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.upper_bound
+    no_bounds: Annotated[bool, flag("no bounds of the variable cost")] = False
     deadline: Annotated[float | None, real("maximum wait of bytes (default: of a full blob)", "s", above=0)] = None
     stream_ratio: Annotated[float, real("size of posted data / sum of single sizes; about 0.52", above=0)] = 1.0
 
     def read(self, scenario: Scenario, sizing: Sizing) -> "tuple[xarray.Dataset, dict[str, Any]]":
         """Return the history of L1 fees, and the other arguments of `backtest` and `calibrate` by name."""
-        history = scenario.read()
+        history, given = scenario.read(), {name: getattr(self, name) for name in OF_RULE}
         if self.tip is not None:  # the option takes precedence over tips in the file
-            history = history.drop_vars("tip", errors="ignore")
-        submission = Submission() if self.tip is None else Submission(tip=self.tip)
-        rule = PricingRule(**{name: getattr(self, name) for name in OF_RULE}, tip=float(submission.tip))
-        posting = Posting(submission=submission, deadline=self.deadline, stream_ratio=self.stream_ratio)
+            history, given["tip"] = history.drop_vars("tip", errors="ignore"), float(self.tip)
+        given |= {"lower_bound": None, "upper_bound": None} if self.no_bounds else {}
+        rule = PricingRule(**given)
+        posting = Posting(submission=rule.submission, deadline=self.deadline, stream_ratio=self.stream_ratio)
         workload = shipped_workload()
         if self.transactions is not None:
             workload = read_workload(self.transactions, sizing.read(), self.columns, packed=sizing.packed)
@@ -102,8 +103,7 @@ def calibrate(
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
     """By default, the number of paths is 10 / probability of a loss, and a path has 24 hours."""
-    bound = share("loss_probability", loss_probability)
-    paths = scenario.paths or math.ceil(LOSING_PATHS / bound)
+    paths = scenario.paths or math.ceil(LOSING_PATHS / share("loss_probability", loss_probability))
     scenario = replace(scenario, paths=paths, hours=scenario.hours or HOURS)
     history, made = traffic.read(scenario, sizing)
     fees = scenario.l1_fees(history, traffic.seed)
@@ -123,8 +123,8 @@ def calibrate(
 
 def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     """Return what the margin depends on most, as text."""
-    rule, posting = made["rule"], made["posting"]
+    posting, low, high = made["posting"], made["rule"].lower_bound, made["rule"].upper_bound
     shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
-    bounds = f"bounds {rule.lower_bound:,.0f} to {rule.upper_bound:,.0f} wei / byte"
+    bounds = "no bounds" if high is None else f"bounds {low:,.0f} to {high:,.0f} wei / byte"
     tip, blocks = posting.submission.tip / WEI_PER_GWEI, scenario.block_hours or BLOCK_HOURS
     return f"{shared}, no finalization, tip {tip:g} gwei, {bounds}, blocks of {blocks:g} h"

@@ -56,7 +56,7 @@ def command() -> Answer:
         surface = (paid / (real.compressed_bytes * cost)).to_dataset(name="recovery")
         observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
         plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
-        figure.suptitle(f"All fees of real transactions are {rows[0]['recovery']:.3g} times the cost of posting")
+        figure.suptitle(f"At the month's mean L1 fees, fees are {rows[0]['recovery']:.3g} times the cost of posting")
         figure.supxlabel(f"Costs: {preset.name}. L1 fees: Ethereum, {MONTH}", x=1, ha="right")
 
     notes = [

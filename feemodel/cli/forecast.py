@@ -58,7 +58,7 @@ def command(
         for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
             plot_fee_fan(found, axes, fee=fee, history=history)
         low, high = found["base_fee"].isel(step=-1).quantile([0.05, 0.95]).to_numpy() / WEI_PER_GWEI
-        figure.suptitle(f"At the end, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
+        figure.suptitle(f"In {ahead}, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
 
     return Answer(data, tables, notes, file=found[[*VARIABLES]], figure=draw, size=(8, 7.5))
 

@@ -93,6 +93,6 @@ def command(
         from feemodel.plots import plot_path
 
         plot_path(found, figure.subplots(4, 1, sharex=True))
-        figure.suptitle(f"Data fees are {float(found.recovery[0]):.2f} times the cost of posting")
+        figure.suptitle(f"Data fees are {float(found.recovery.mean()):.2f} times the cost of posting")
 
     return result(found, title, data, file=found, figure=draw, size=(9, 9))

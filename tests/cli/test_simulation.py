@@ -99,12 +99,11 @@ def test_calibrate_prints_a_margin_with_its_interval(capsys):
 
 def test_calibrate_names_its_assumptions_first_and_draws_as_many_paths_as_the_probability_needs(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    options = ["--arrival-rate", "0.3", "--hours", "6", "--stream-ratio", "0.52", "--lower-bound", "0"]
-    options += ["--upper-bound", "1e12", "--tip", "1000000000"]
+    options = ["--arrival-rate", "0.3", "--hours", "6", "--stream-ratio", "0.52", "--no-bounds", "--tip", "1000000000"]
     assert main(["calibrate", "--loss-probability", "0.5", *options]) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
 
-    said = "stream 0.52 of the sizes, no finalization, tip 1 gwei, bounds 0 to 1,000,000,000,000 wei / byte"
+    said = "stream 0.52 of the sizes, no finalization, tip 1 gwei, no bounds"
     assert first == f"Assumed: {said}, blocks of 24 h."
     assert second.startswith("P(loss) at most 50.00% over 20 paths of 6 h")
 
