@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_296,
+    "cli": 2_295,
     "estimates": 676,
     "ethereum": 1_988,
     "execution": 1_693,
@@ -58,7 +58,7 @@ CEILINGS = {
     "simulation": 6_422,
     "sizes": 800,
     "top level": 1_546,
-    "package": 29_757,
+    "package": 29_756,
     "tests": 36_879,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,

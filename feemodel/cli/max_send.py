@@ -42,10 +42,9 @@ def command(
         chain, balance, document, now=now, gas_limit=gas, blocks_ahead=blocks_ahead, max_priority_fee=priority_fee,
         at=at, parameters=given,
     )  # fmt: skip
-    amounts = {
-        "largest value": found.max_value or 0, "reserved for fees": found.held, "data fee (L1 part)": found.l1_fee,
-        "operator fee": found.operator_fee, "balance": balance,
-    }  # fmt: skip
+    amounts = {} if found.max_value is None else {"largest value": found.max_value}
+    amounts |= {"reserved for fees": found.held, "data fee (L1 part)": found.l1_fee}
+    amounts |= {"operator fee": found.operator_fee, "balance": balance}
     rows = [{"part": name, "wei": wei, token: f"{wei / WEI_PER_ETH:.9f}"} for name, wei in amounts.items()]
     title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
     notes = ["No value can be sent: the balance does not cover the fees."] if found.max_value is None else []
