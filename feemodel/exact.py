@@ -105,7 +105,7 @@ def maximum(value: Any, other: Any) -> Any:
     >>> maximum(2**70, 0)
     1180591620717411303424
     """
-    if type(value) in SCALARS and type(other) in SCALARS:
+    if type(value) is int is type(other) or (type(value) in SCALARS and type(other) in SCALARS):
         return value if value >= other or value != value else other  # NaN, if one is NaN
     return _extreme(value, other, max, np.maximum)
 
@@ -116,7 +116,7 @@ def minimum(value: Any, other: Any) -> Any:
     >>> minimum(2**70, 5)
     5
     """
-    if type(value) in SCALARS and type(other) in SCALARS:
+    if type(value) is int is type(other) or (type(value) in SCALARS and type(other) in SCALARS):
         return value if value <= other or value != value else other
     return _extreme(value, other, min, np.minimum)
 

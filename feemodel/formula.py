@@ -40,7 +40,7 @@ Kernel = Callable[[Mapping[str, Any], NDArray[np.int64]], bool]
 Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
 
-PIECE = 1 << 15  # number of elements that are computed at a time, so that all intermediate arrays fit the cache
+PIECE = 5 << 12  # elements that are computed at a time, so that all intermediate arrays fit a cache of 1 MiB
 #: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 PLAIN = (np.ndarray, np.memmap)
