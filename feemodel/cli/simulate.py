@@ -85,14 +85,14 @@ def command(
         found = found.assign_attrs(price=said)
     data = {"pricing": policies.pricing, "posting": policies.posting, "elasticity": policies.elasticity,
             "level": float(getattr(made["pricing"], "level", 1.0)), "paths": found.sizes["path"],
-            "wholeDays": float(found["whole_days"][0])}  # fmt: skip
-    title = "{pricing}, {posting}, elasticity {elasticity:g}, level {level:.6g}, paths: {paths:,}".format(**data)
-    title += f", days: {float(found['covered'].sum()):,.2f}"
+            "days": float(found["covered"].sum())}  # fmt: skip
+    head = "{pricing}, {posting}, elasticity {elasticity:g}, level {level:.6g}, paths: {paths:,}, days: {days:,.2f}"
 
     def draw(figure: "Figure") -> None:
         from feemodel.plots import plot_path
 
         plot_path(found, figure.subplots(4, 1, sharex=True))
-        figure.suptitle(f"Data fees are {float(found.recovery.mean()):.2f} times the cost of posting")
+        drawn = " (first path)" * (len(found.recovery) > 1)
+        figure.suptitle(f"Data fees are {found.recovery[0].item():.2f} times the cost of posting{drawn}")
 
-    return result(found, title, data, file=found, figure=draw, size=(9, 9))
+    return result(found, head.format(**data), data, file=found, figure=draw, size=(9, 9))

@@ -371,17 +371,17 @@ def plot_path(result: "xarray.Dataset", axes: Sequence[Axes] | None = None) -> l
     price = result["price"].to_numpy()[0] / WEI_PER_GWEI
     axes[0].plot(days[thin], price[thin], color=BLUE, linewidth=0.9)
     axes[0].set(ylabel="data price\n[gwei per byte]", yscale="log" if (price > 0.0).all() else "linear")
+    if axes[0].get_yscale() == "log":
+        log_ticks(axes[0].yaxis)
     backlog = result["backlog"].to_numpy()[0] / USABLE_BLOB_BYTES
     hours = np.flatnonzero(np.diff(result["elapsed"].to_numpy() // HOUR, prepend=-1.0))
-    axes[1].plot(days[hours], np.maximum.reduceat(backlog, hours), color=GREY, linewidth=0.9)
-    axes[1].set(ylabel="largest backlog\nof each hour [blobs]", ylim=(0.0, None))
-    balance = result["balance"].to_numpy()[0] / WEI_PER_ETH
-    axes[2].plot(days[thin], balance[thin], color=ORANGE, linewidth=0.9)
+    axes[1].plot(days[hours], np.maximum.reduceat(backlog, hours), color=GREY, linewidth=1.8)
+    axes[1].set(ylabel="largest backlog\nof each hour [blobs]", ylim=(0.0, max(1.5, 1.1 * backlog.max())))
+    axes[2].plot(days[thin], result["balance"].to_numpy()[0, thin] / WEI_PER_ETH, color=ORANGE, linewidth=0.9)
     axes[2].set_ylabel("balance [ETH]")
     fees, cost = result["data_fees"].to_numpy()[0], result["accrued_data_cost"].to_numpy()[0]
     recovery = fees / np.where(cost > 0.0, cost, np.nan)
-    middle = np.arange(len(recovery)) + 0.5
-    axes[3].bar(middle, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
+    axes[3].bar(np.arange(len(recovery)) + 0.5, recovery, width=0.9, color=np.where(recovery < 1.0, VERMILION, BLUE))
     axes[3].axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     axes[3].set(ylabel="data fees /\naccrued cost, by day", xlabel="days", xlim=(0.0, days[-1]))
     _with_source(axes[-1], result)

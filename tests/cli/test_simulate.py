@@ -32,7 +32,7 @@ def test_the_fixed_price_of_the_baseline_breaks_even_and_never_moves(capsys, mon
     found = answer(capsys, "--pricing", "fixed", "--l1", month)
 
     assert found["recovery"] == pytest.approx(1.0, abs=1e-12)
-    assert (found["volatility"], found["p99OverMedian"], found["wholeDays"]) == (0.0, 1.0, 30.0)
+    assert (found["volatility"], found["p99OverMedian"], round(found["days"])) == (0.0, 1.0, 30)
     assert found["overcharge"] == pytest.approx(found["undercharge"])
     assert found["dataCostWei"] == pytest.approx(1.04038e17, rel=1e-5)
 

@@ -306,7 +306,7 @@ class PathJob:
     def attributes(self) -> dict[str, Any]:
         """Attributes of the result Dataset: the inputs and assumptions of the simulation."""
         l1_fees, tip = self.l1_fees, self.posting.submission.tip / WEI_PER_GWEI
-        held = [name for name in RATIOS if name in l1_fees]
+        lacking = [name for name in RATIOS if name not in l1_fees]
         return {
             "l1_fees": str(l1_fees.attrs["source"]),
             "l1_fees_assumed": str(l1_fees.attrs.get("assumed", "nothing")),
@@ -316,9 +316,7 @@ class PathJob:
             "bootstrap": "none" if self.bootstrap is None else described(self.bootstrap),
             "step": self.step,
             "days": self.days,
-            "usage_ratios": "of the series"
-            if len(held) == len(RATIOS)
-            else f"assumed: all blocks have equal weights, except for {' and '.join(held) or 'none'}",
+            "usage_ratios": f"assumed: equal weights, without {' and '.join(lacking)}" if lacking else "of the series",
             "tips": "of the series" if TIP in l1_fees else f"assumed: {tip:g} gwei / gas",
             "seed": seed_text(self.seed),
             "versions": f"feemodel {__version__}, Python {platform.python_version()}, "
