@@ -7,7 +7,7 @@ from typing import Any
 from feemodel._extras import has_numba
 
 Kernel = Callable[..., Any]
-_newest = 0.0  # time of the last change of a module with kernels, of those that were imported so far
+_newest = 0.0  # time of the latest change of the imported modules with kernels
 
 
 def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:

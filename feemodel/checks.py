@@ -281,7 +281,7 @@ def _as_numbers(name: str, value: Any, expected: str, kind: type[Any]) -> Any:
 
 
 def _from_objects(name: str, value: Any, expected: str, kind: type[Any]) -> NDArray[Any]:
-    """Return a list of numbers as an array of int64 or float64; NumPy would convert `True` to 1, and doubles."""
+    """Convert a list of numbers to int64 or float64; NumPy would take `True` as 1, and truncate doubles."""
     array = np.asarray(value, dtype=object)
     valid = (int, np.integer) if kind is np.int64 else (int, float, np.integer, np.floating)
     for index, item in np.ndenumerate(array):

@@ -1,9 +1,9 @@
 """Integer arrays with the operators of Python's ints, exact up to 112 bits, for formulas in plain operators.
 
-`Exact` holds its elements modulo 2**64, and their bounds, of which each operator computes those of its result first.
-Where the bounds do not fit int64, it also holds the elements as doubles, with a bound of their error: below 2**60, a
-double and an integer modulo 2**64 are together one integer. `Beyond` is raised by a quotient or comparison for which
-the error may be larger; `feemodel.formula` then computes the formula on Python ints, one element at a time.
+`Exact` holds its elements modulo 2**64, and their bounds; each operator first computes the bounds of its result. Where
+the bounds do not fit int64, it also holds the elements as doubles, with a bound of their error: if it is below 2**60,
+the double and the integer modulo 2**64 give the element. `Beyond` is raised by a quotient or comparison for which the
+error may be larger; `feemodel.formula` then computes the formula on Python ints, one element at a time.
 """
 
 import math
@@ -24,7 +24,7 @@ INT64_MIN = -(2**63)
 WIDEST = 2**113  # numbers whose nearest double may be wrong by `LIMIT`
 LIMIT = 2.0**60  # bound of the error of doubles
 DIVISOR, NEAR = 2**61, 2.0**62  # where one word corrects what doubles give, see `_less` and `_divided`
-DOUBLE_EXACT = 2.0**53  # below, truncating a double and truncating its shortest decimal give the same integer
+DOUBLE_EXACT = 2.0**53  # below this, a double and its shortest decimal truncate to the same integer
 SCALARS = frozenset((int, float))
 WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
 NO_ROOM = "expected a result of at most 2**63 - 1 with int64 arrays (Python ints have no limit)"
@@ -46,7 +46,7 @@ class Exact(NDArrayOperatorsMixin):
 
     @property
     def size(self) -> float:
-        """Bound of the absolute value of the doubles; beyond `WIDEST`, where the error is too large anyway, less."""
+        """Bound of the absolute value of the doubles; capped beyond `WIDEST`, where the error is too large."""
         return min(max(-self.low, self.high), WIDEST) + self.error
 
     @property
@@ -67,7 +67,7 @@ class Exact(NDArrayOperatorsMixin):
         return np.asarray(upper * 2**64 + self.word.astype(object))
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, out: Any = None) -> Any:
-        """Compute an operator; those of the class call the functions of NumPy. `+=` gives a new array, not `out`."""
+        """Compute an operator, for which the class calls a NumPy function. `+=` gives a new array, not `out`."""
         return OPERATORS[function](*map(_of, inputs))
 
 

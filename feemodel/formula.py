@@ -53,7 +53,7 @@ class Formula(Protocol[P]):
     __name__: str
     core: Callable[..., Any]  #: the function itself, for arguments that are already checked
     quantities: Mapping[str, Quantity]  #: by parameter
-    into: Callable[[Mapping[str, Any], NDArray[np.int64]], Any]  #: writes arrays to another; `None` if it did not
+    into: Callable[[Mapping[str, Any], NDArray[np.int64]], Any]  #: writes the result to an array; `None` if not
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compute the formula."""
@@ -74,7 +74,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     ------
     InvalidInput : an argument that is not a number of its quantity, or shapes or labels that do not fit each other. The
         error has the name of the argument, the value that is not valid, and its index in an array.
-    Int64Overflow : a result that does not fit an int64 array, or a number that would wrap in a node.
+    Int64Overflow : a result that does not fit an int64 array, or a number that overflows in a node.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     quantities = {name: found for name, one in parameters.items() if (found := quantity_of(one.annotation))}
@@ -84,7 +84,7 @@ def formula(function: Callable[P, object]) -> Formula[P]:
         given = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
         return computed(function, quantities, given)
 
-    # Python numbers within their bounds, which are most calls, cost comparisons with constants and conversions.
+    # Most calls have Python numbers within their bounds, which need only comparisons and conversions.
     scope = {f"default_{name}": value for name, value in defaults.items()}
     scope |= {"function": function, "in_general": in_general, "overflow": _overflow, "inf": math.inf}
     exec(_source(parameters, quantities), scope)

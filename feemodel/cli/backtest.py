@@ -58,7 +58,7 @@ class Traffic:
     lower_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.lower_bound
     upper_bound: Annotated[float, real("bound of the variable cost", "wei / byte", least=0)] = COORDINATOR.upper_bound
     no_bounds: Annotated[bool, flag("no bounds of the variable cost")] = False
-    deadline: Annotated[float | None, real("maximum wait of bytes (default: of a full blob)", "s", above=0)] = None
+    deadline: Annotated[float | None, real("maximum wait of a byte (default: none)", "s", above=0)] = None
     stream_ratio: Annotated[float, real("size of posted data / sum of single sizes; about 0.52", above=0)] = 1.0
 
     def read(self, scenario: Scenario, sizing: Sizing) -> "tuple[xarray.Dataset, dict[str, Any]]":

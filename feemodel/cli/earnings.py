@@ -113,7 +113,7 @@ def _transactions(
 
 
 def _l1_fees(node: Node, times: "pd.Series[int]") -> "pd.DataFrame":
-    """Return the L1 blocks, with median tips, that were the newest from the first time to the last time."""
+    """Return the L1 blocks that were newest at some time from the first to the last, with median tips."""
 
     def timestamp(number: int) -> int:
         block = node.call("eth_getBlockByNumber", [to_quantity(number), False])

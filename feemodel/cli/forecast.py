@@ -1,4 +1,4 @@
-"""Verbs of the future: `forecast` gives the distribution of L1 fees, `recommend` fee parameters for it."""
+"""Verbs of forecasts: `forecast` gives the distribution of L1 fees, `recommend` fee parameters for it."""
 
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args

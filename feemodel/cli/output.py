@@ -59,7 +59,7 @@ class Answer:
     code: int = 0
 
     def end(self, *, file: Path | None, picture: Path | None, as_json: bool, overwrite: bool) -> int:
-        """Write the files, print the tables and the notes, or the data as JSON, and return the exit code."""
+        """Write the files; print the tables and the notes, or the data as JSON; return the exit code."""
         if file is not None:
             write_table(self.tables[0].rows if self.file is None else self.file, file, overwrite=overwrite)
         if picture is not None and self.figure is not None:

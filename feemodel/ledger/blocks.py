@@ -79,7 +79,7 @@ class BlockChanges(NamedTuple):
 class _Work:
     """Account that a block changes: hashed key and change; flat value and account before the block; fields after it.
 
-    `storage_root` is the root after the block, of a new tree for a destroyed account, whose leaf is removed.
+    `storage_root` is the root after the block; a destroyed account loses its leaf and gets a new tree.
     """
 
     hkey: bytes
@@ -225,7 +225,7 @@ def _work(scheme: Scheme, hkey: bytes, change: AccountChange, leaf: Leaf) -> _Wo
 
 
 def _apply_storage(store: Store, works: Sequence[_Work]) -> None:
-    """Check the slots of accounts before the block, and update the storage trees; hashes are computed in batches."""
+    """Check the slot values before the block, and update the storage trees; hashes are computed in batches."""
     scheme = store.scheme
     hashes = iter(scheme.word_hashes([change.slot for work in works for change in work.change.storage]))
     hkeys = [[*islice(hashes, len(work.change.storage))] for work in works]
@@ -245,7 +245,7 @@ def _apply_storage(store: Store, works: Sequence[_Work]) -> None:
 
 
 def _checked_slots(work: _Work, hkeys: Sequence[bytes], leaves: Mapping[bytes, tuple[int, Leaf]]) -> dict[bytes, bytes]:
-    """Check an account's slots before the block; return the values that change, by hashed slot.
+    """Check an account's slot values before the block; return the new values by hashed slot.
 
     An account that was destroyed starts with an empty tree, so each of its slots with a value changes.
     """

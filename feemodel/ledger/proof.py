@@ -138,7 +138,7 @@ def prove_account(
 ) -> dict[str, Any]:
     """Return the proof of an account in the account tree and of its slots, checked as by `check_proof`.
 
-    `storage` returns the storage tree with a root. For an absent account, `storageProofs` is empty.
+    `storage(root)` returns a storage tree. For an absent account, `storageProofs` is empty.
 
     Raises `LedgerDamaged` if stored rows contradict their hashes.
     """
@@ -375,7 +375,7 @@ def _hash_paths(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]]) -> lis
 
 
 def _hashes(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]], positions: Sequence[int]) -> list[bytes]:
-    """Return the hashes of the entries at positions of each path; refuses an entry outside the hash's prime field."""
+    """Return hashes of the entries at `positions` of each path; refuses an entry outside the hash's prime field."""
     messages = [leaf.entries[position] for _, leaf in leaves for position in positions]
     try:
         return scheme.hashes(b"".join(messages), len(messages))

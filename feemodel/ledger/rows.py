@@ -7,7 +7,7 @@ each table are numbered from 1; number 0 means an empty subtree. Three kinds of 
   The children of a node of height 1 are leaves.
 - A leaf has its hashed key, the leaf indices of its neighbours by key, the hash of its value, and the value.
 - A page belongs to the sorted index, a B+ tree: entries of a hashed key and a number, in ascending order. The number is
-  a leaf index in a page of height 0, and otherwise the row number of a page one lower that starts with this key.
+  a leaf index in a page of height 0, and otherwise the row number of the page below that starts with this key.
 """
 
 import json

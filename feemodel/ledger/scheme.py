@@ -93,7 +93,7 @@ class Scheme:
     def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
         """Return the roots of Merkle paths of one length, from the concatenated hashes and indices of their lower ends.
 
-        `siblings` has the sibling hashes of each path upwards; the lowest bit of an index is 1 if the first is on the
+        `siblings` has each path's siblings upwards; the lowest bit of an index is 1 if the first sibling is on the
         left. Raises `InvalidInput` for an element that is not below the field's order.
 
         >>> POSEIDON2.path_roots(bytes(32), bytes(32), [0]) == POSEIDON2.digest(bytes(64))

@@ -100,7 +100,7 @@ class Tree:
         return [[proven[indices[hkey]], *([proven[following[hkey]]] if hkey in following else [])] for hkey in hkeys]
 
     def _index(self, hkey: bytes) -> int:
-        """Return what `_indices` returns, sooner for few keys."""
+        """Return what `_indices` returns, faster for few keys."""
         number, height = self.version.page, DEPTH
         while height:
             below, [(height, data)] = height, self.rows.pages([number])
@@ -213,7 +213,7 @@ def _nodes(
     """Return the positions of leaves and of the nodes above them, level by level, and the nodes by height.
 
     A position is the number of a tree and, in the lowest bits, the position in the level of the tree. The nodes are
-    those of the versions, or empty nodes, and reach up to the height of a tree with the index `next_free`.
+    those of the versions, or empty nodes, and reach up to the height that `next_free` needs.
     """
     tops = np.array([height_of(index) for index in next_free])
     heights = np.array([height_of(version.next_free) for version in versions])
@@ -238,7 +238,7 @@ def _nodes(
 
 
 class Change(NamedTuple):
-    """Edits of a tree, sorted by key, and the floors of their keys where `floors` has returned them before.
+    """Edits of a tree, sorted by key, and the floors of their keys, if already computed by `floors`.
 
     The removal of an absent key has no effect. A key may be removed and then inserted again.
     """

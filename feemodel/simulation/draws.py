@@ -45,7 +45,7 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
 
 
 def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArray[np.float64]:
-    """Return scrambled Sobol points in [0, 1), of shape (count, inputs); raises `InvalidInput` for other counts.
+    """Return scrambled Sobol points in [0, 1), of shape (count, inputs); `count` must be a power of two.
 
     >>> sobol_points(4, 2, stream_of(seed_sequence(5))).shape
     (4, 2)
@@ -62,7 +62,7 @@ def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArra
 def split_ranges(
     name: str, values: Mapping[str, Any], kinds: Any, what: str = "range, such as margin=(1.0, 2.0)"
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the inputs that are drawn, of which there must be one, from those that are listed.
+    """Separate the inputs that are drawn, at least one, from those that are listed.
 
     >>> split_ranges("sobol", {"x": (0, 1), "k": 2.0}, tuple)
     ({'x': (0, 1)}, {'k': 2.0})

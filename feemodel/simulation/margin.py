@@ -59,7 +59,7 @@ def margins(
     Returns
     -------
     Dataset over the six assumptions: `margin`, and the ends `low` and `high` of its 95 % interval; NaN if no margin up
-    to 100 is enough [1].
+    to 50 is enough [1].
 
     Raises
     ------

@@ -108,7 +108,7 @@ def in_order(job: Any, pieces: Iterable[Any], *, executor: Where, workers: int |
 
 
 def description(**inputs: Any) -> dict[str, str]:
-    """Return a text for each input of a run and for each of its fields; it is equal if the input is equal.
+    """Return a text for each input of a run and for each of its fields; equal inputs give equal texts.
 
     >>> description(size=128, gas=np.array([21_000]))["size"]
     '128'
@@ -166,7 +166,7 @@ def _describe_function(found: dict[str, str], path: str, value: Any) -> None:
 
 
 def _describe_source(found: dict[str, str], path: str, value: Any) -> None:
-    """Describe a function or a class by its name, and by its source unless it is of an installed package."""
+    """Describe a function or a class by its name, and by its source if Python can read it."""
     name = f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
     try:
         source = inspect.getsource(value)

@@ -53,8 +53,8 @@ def rows(**columns: Any) -> Samples:
 
     Returns
     -------
-    Samples along the dimension "row". As an argument of `grid`, `monte_carlo` or `sobol`, they have the keyword as the
-    name of their dimension.
+    Samples along the dimension "row". As an argument of `grid`, their dimension has the name of the
+    keyword.
 
     Raises
     ------

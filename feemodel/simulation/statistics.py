@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     maxima: NDArray[np.float64]
     above: NDArray[np.int64]  #: (cell, threshold): number of evaluations above the threshold
     counts: NDArray[np.int64]  #: (cell, bin): number of evaluations in the bin
-    bins: NDArray[np.int64]  #: numbers of the bins in which a cell has an evaluation, in their order
+    bins: NDArray[np.int64]  #: indices of the bins in which a cell has an evaluation, ascending
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def over(*dims: str, quantile: Sequence[float] = (), above: Sequence[float] = ()
     Parameters
     ----------
     dims : names of the dimensions, such as "sample" or "transaction".
-    quantile : levels of quantiles, from 0 to 1 [1]. A quantile differs from the exact one, interpolated linearly, by at
-        most 0.05 %, but for numbers below 2.2e-308. For integers up to 2,048, it is exact.
+    quantile : levels of quantiles, from 0 to 1 [1]. A quantile differs from the exact, linearly interpolated one by at
+        most 0.05 %, except below 2.2e-308. For integers up to 2,048, it is exact.
     above : thresholds [unit of the result]; for each threshold y, the statistic is the share of evaluations x > y [1].
 
     Returns
@@ -178,7 +178,7 @@ class Table:
 
 @cached_njit(inline="always")
 def _bin_of(bits):  # type: ignore[no-untyped-def]
-    """Return the number of the bin of a double, given its bits; the numbers have the order of the doubles."""
+    """Return the index of the bin of a double, given its bits; the indices have the order of the doubles."""
     # The bits of negative doubles have the opposite order.
     return ((bits ^ ((bits >> 63) & LARGEST_INT64)) + HALF_BIN) >> BIN_BITS
 
@@ -191,7 +191,7 @@ def _value_of_bin(bins: NDArray[np.int64]) -> NDArray[np.float64]:
 def _counted(
     table: NDArray[Any], minima: NDArray[np.float64], maxima: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of evaluations in each bin, of shape (cell, bin), and the numbers of these bins."""
+    """Return the count of evaluations in each bin, of shape (cell, bin), and the bins' indices."""
     first, last = (int(_bin_of(np.array(end).view(np.int64))) for end in (minima.min(), maxima.max()))
     bits = table.astype(np.float64).view(np.int64)
     place = np.zeros(last - first + 1, dtype=np.int64)  # of each bin between the extremes, most of which are empty

@@ -63,8 +63,8 @@ def sweep(
     chunk : maximum number of evaluations in a piece; `None` means between 65,536 and 1,048,576.
     units : units by name, for results and inputs of a function that is no formula of the package.
     finished : store for finished pieces, a `feemodel.io.FinishedFolder`. With a store, a call with the same arguments
-        resumes an interrupted sweep. A store of other inputs, of another source of `function` or of other versions is
-        refused. A change of a global or of a helper that `function` uses is not noticed.
+        resumes an interrupted sweep. A store is refused if the inputs, the source of `function` or the versions
+        differ. A change of a global or of a helper that `function` uses is not noticed.
     progress : `True` for a progress bar, or a function that is called with the number of evaluations finished since the
         previous call.
 
@@ -72,7 +72,7 @@ def sweep(
     -------
     Dataset with the results, over the dimensions of the samples without the reduced dimensions. Inputs that vary along
     dimensions of the result are coordinates with units. The attributes describe the other inputs, the seed and the
-    software versions, and have what is in `function.attributes`, if there is such a mapping.
+    software versions, and include `function.attributes`, if there is such a mapping.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _add(
     cut: Cut,
     part: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Store the results or the sums of a piece in arrays or tables, of which the first piece decides name and type.
+    """Store the results or sums of a piece in arrays or tables; the first piece decides names and types.
 
     A part without results was already written to the arrays. `kept` are the axes that are not reduced.
     """

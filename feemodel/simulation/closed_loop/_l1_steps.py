@@ -86,7 +86,7 @@ def rows_by_step(elapsed: RealArray, step: float) -> NDArray[np.int64]:
 
 
 def with_end(l1_fees: xr.Dataset, step: float) -> xr.Dataset:
-    """Repeat the last row at the end of a scenario, so that it lasts; rows that are one step apart already do.
+    """Repeat the last row at a scenario's end, so that it applies until then, unless rows are one step apart.
 
     >>> from feemodel.simulation.scenarios import replay
     >>> hours = replay({"timestamp": [0, 3_600], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")

@@ -1,6 +1,6 @@
 """Check a pricing policy, create its initial state, and compile the simulation loop with its functions.
 
-Policies, posting, demand and costs are also described as JSON here, and copied with changed parameters.
+Also describe policies, posting, demand and costs as JSON, and copy them with changed parameters.
 """
 
 import json

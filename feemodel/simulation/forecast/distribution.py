@@ -113,7 +113,7 @@ def forecast(
     check_scenario_size(count, int(bins[-1] + 1) * BIN // every)
     knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
     found = {
-        # the longest horizon first, which a short history refuses
+        # the longest horizon first: it fails for a short history
         name: np.vstack([rolling_quantiles(one, int(at), method=chosen, quantiles=levels) for at in knots[::-1]])[::-1]
         for name, one in history.series.items()
     }

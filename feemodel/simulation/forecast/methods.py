@@ -125,7 +125,7 @@ def rolling_quantiles(
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
     """Calibrate a quantile regression."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
-    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, to fit at the time of day of `begin`
+    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, so fits keep its time of day
     levels = np.unique(np.append(quantiles, 0.5))
     found = calibrated(_regression(series, horizon, levels, warm), series.means[warm + horizon :], levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
@@ -186,7 +186,7 @@ def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> R
 
 
 def calibrated(forecasts: RealArray, targets: RealArray, quantiles: RealArray, horizon: int) -> RealArray:
-    """Adjust the distance of each quantile, (origins, q), from the median to the coverage known at each origin.
+    """Adjust the quantiles' distances from the median, (origins, q), by the coverage known at each origin.
 
     A distance grows after a target beyond the quantile and shrinks otherwise; at the nominal coverage, both cancel
     out. The median is unchanged.

@@ -19,8 +19,8 @@ def past_changes(
     """Draw sample paths of both fees from past forecast errors.
 
     A path is a point forecast plus the errors of the same forecast at a past origin, which is drawn from those at about
-    the same time of day. Both fees of a path use the same past origin. The result is fee name → mean logarithms of the
-    fee, (paths, bins + 1), of which the first column is the newest fee.
+    the same time of day. Both fees of a path use the same past origin. The result is fee name → mean logarithms, of
+    shape (paths, bins + 1); the first column is the newest fee.
     """
     first = next(iter(series.values()))
     newest = len(first) - 1
@@ -30,7 +30,7 @@ def past_changes(
     ahead = np.arange(1, bins + 1)
     found = {}
     for name, one in series.items():
-        usual = np.asarray(trailing(typical(one.means, DAY), SAME_TIME).mean(), np.float64)  # without the noise of bins
+        usual = np.asarray(trailing(typical(one.means, DAY), SAME_TIME).mean(), np.float64)  # smoothed against noise
         errors = one.means[drawn[:, None] + ahead] - _point(one, usual, drawn, ahead)
         values = _point(one, usual, np.array([newest]), ahead) + errors
         found[name] = np.column_stack((np.full(paths, one.newest[newest]), values))
@@ -46,7 +46,7 @@ def _point(series: FeeSeries, usual: RealArray, origins: WholeArray, ahead: Whol
 
 
 def moved(values: RealArray, knots: WholeArray, quantiles: RealArray, levels: RealArray) -> RealArray:
-    """Adjust paths so that, at each knot [bins], their quantiles equal the forecast quantiles, (knots, q).
+    """Adjust paths so that their quantiles at each knot [bins] are the forecast's, of shape (knots, q).
 
     The adjustment does not change the order of the paths at a knot. Between two knots, it is interpolated linearly. The
     first column of `values`, the newest fee, is not adjusted; the last knot is the last column.

@@ -114,8 +114,8 @@ def recommend(
     Returns
     -------
     Recommended parameters and their expected effect. The interval of a parameter covers the random draw of the paths
-    and the shortness of the history. It is a block jackknife: the forecast is fitted and its paths are drawn again
-    without each fifth of the days, and the width follows from the spread of the results, by Student's distribution.
+    and the shortness of the history. It is a block jackknife: the fit and the draw of paths are repeated without each
+    of five blocks of days, and the width follows from the spread of the results, by Student's distribution.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def recommend(
     history, streams = history_of(l1), seed_sequence(rng).spawn(1 + BLOCKS)
     count = length * PARTS // window
     factors = []
-    # The whole history comes last. Only its paths last for twice `hold`, as `valid_for` may.
+    # The whole history comes last. Its paths last twice `hold`, the limit of `valid_for`.
     for block, stream in zip((*range(BLOCKS), None), streams, strict=True):
         spans = 2 if block is None else 1
         found = forecast(
@@ -158,7 +158,7 @@ def recommend(
         # first block after the interval.
         prices = price[:, : spans * count * window].reshape(drawn, spans * count, window).mean(axis=2)
         costs = cost[:, window : (spans * count + 1) * window : window]
-        ratios = np.cumsum(costs, axis=1) / np.cumsum(prices, axis=1)  # of what was posted and paid until each interval
+        ratios = np.cumsum(costs, axis=1) / np.cumsum(prices, axis=1)  # cost / fees, summed up to each interval
         factors.append(float(np.quantile(ratios[:, count - 1], 1.0 - target)))
     factor, low, high = _interval(factors)
     losing = (ratios > factor).mean(axis=0)

@@ -25,13 +25,13 @@ class FeeSeries:
     means: RealArray  #: (bins,): mean logarithm; a bin without rows has the mean of the bin before [log(wei / gas)]
     newest: RealArray  #: (bins,): logarithm of the last fee before the end of each bin [log(wei / gas)]
     interpolated: RealArray  #: (bins,): `means`, but linearly interpolated in bins without rows [log(wei / gas)]
-    used: NDArray[np.bool_]  #: (bins,): whether methods are fitted to, and paths drawn from, what followed the bin
+    used: NDArray[np.bool_]  #: (bins,): whether fits and sample paths use what followed the bin
 
     def __len__(self) -> int:
         return len(self.means)
 
     def fitted(self, origins: WholeArray) -> WholeArray:
-        """Return those of the origins that fits use, or all origins if fits use none of them."""
+        """Return the origins that are used in fits, or all origins if none is used."""
         kept = origins[self.used[origins]]
         return kept if kept.size else origins
 
@@ -104,7 +104,7 @@ def estimate(series: FeeSeries, horizon: int) -> RealArray:
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
-    """Return the regressors of each origin, of shape (bins, 14), of fees up to the origin. Some of the first are NaN.
+    """Return each origin's regressors from fees up to it, of shape (bins, 14). Some in the first rows are NaN.
 
     They are the newest fee; the means of ten minutes, an hour, six hours and a day; the typical fee at the target's
     time of day and the fee a week before the target; the change in an hour and the deviation in six; two harmonics of
