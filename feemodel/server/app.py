@@ -197,8 +197,7 @@ def application(service: Service) -> ASGIApp:
         return JSONResponse(state, 503 if reasons else 200)
 
     async def measured(request: Request) -> Response:
-        found = await asyncio.to_thread(text, service.gauges())
-        return Response(found, media_type="text/plain; version=0.0.4")
+        return Response(await asyncio.to_thread(text, service.gauges()), media_type="text/plain; version=0.0.4")
 
     async def openrpc(request: Request) -> Response:
         return Response(document(service.methods), media_type="application/json")

@@ -15,10 +15,11 @@ from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import GETH_NODE
 from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
+from feemodel.io.node import NodeError
 from feemodel.io.polled import Head, Polled, quantity_in
 from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
 from feemodel.ledger.store import Store
-from feemodel.server.dispatch import INVALID_PARAMS, CallError
+from feemodel.server.dispatch import INVALID_PARAMS, METHOD_NOT_FOUND, CallError
 from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
@@ -77,8 +78,8 @@ class ChainMethods:
         self, call: CallObject, block: Block | None = None, overrides: Overrides | None = None
     ) -> Quantity:
         """Return the gas limit that a call needs."""
-        asked = EstimateOptions(block=block, overrides=overrides)
-        return to_quantity((await self._executor.gas(call, asked, GETH_NODE)).limit)
+        found = await self._executor.gas(call, EstimateOptions(block=block, overrides=overrides), GETH_NODE)
+        return to_quantity(found.limit)
 
     def eth_gasPrice(self) -> Quantity:
         """Return the rollup's announced gas price: the next base fee plus the suggested priority fee."""
@@ -97,8 +98,7 @@ class ChainMethods:
             raise InvalidInput("blockCount", "expected 1 to 1,024", blockCount)
         self._chain.check(newestBlock)
         call_state, prices = self._chain.call_state, self._pricing.now
-        has_blobs = call_state.fork.blob_update_fraction is not None
-        blob_fee = to_quantity(blob_base_fee(call_state) if has_blobs else MIN_BLOB_BASE_FEE)
+        blob_fee = to_quantity(blob_base_fee(call_state) if call_state.fork.blob_update_fraction else MIN_BLOB_BASE_FEE)
         history = {
             "oldestBlock": to_quantity(call_state.block.number),
             "baseFeePerGas": [to_quantity(call_state.block.base_fee), to_quantity(prices.form.base_fee)],
@@ -126,7 +126,12 @@ class NodeMethods:
 
     async def eth_maxPriorityFeePerGas(self) -> Quantity:
         """Return the node's priority fee, but at least the rollup's for a typical transaction."""
-        tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
+        try:
+            tip = quantity_in("eth_maxPriorityFeePerGas", await self._upstream.ask("eth_maxPriorityFeePerGas", []))
+        except NodeError as error:
+            if error.code != METHOD_NOT_FOUND:  # without an answer, a wallet would take a tip of its own
+                raise
+            tip = 0
         return to_quantity(max(tip, reward(self._pricing.now, self._size)))
 
     async def eth_feeHistory(
@@ -136,17 +141,15 @@ class NodeMethods:
         history = await self._upstream.ask("eth_feeHistory", [blockCount, newestBlock, rewardPercentiles or []])
         if not isinstance(history, dict):
             raise UpstreamError("the node: eth_feeHistory: expected an object")
-        prices = self._pricing.now
+        least, base_fee = reward(self._pricing.now, self._size), self._pricing.now.form.base_fee
 
         def raised(name: str, fee: Any, least: int) -> Quantity:
             return to_quantity(max(quantity_in(f"eth_feeHistory: {name}", fee), least))
 
-        least = reward(prices, self._size)
         if history.get("reward"):
             history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
         if history.get("baseFeePerGas"):
-            *past, following = history["baseFeePerGas"]
-            history["baseFeePerGas"] = [*past, raised("baseFeePerGas", following, prices.form.base_fee)]
+            history["baseFeePerGas"][-1] = raised("baseFeePerGas", history["baseFeePerGas"][-1], base_fee)
         return history
 
 

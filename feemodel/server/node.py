@@ -86,8 +86,7 @@ class Upstream:
             raise UpstreamError(self.head.error)
 
     async def _fetch_head(self) -> Head:
-        chain_id, head, history = await self.node.outcomes(STATE)
-        return self._read(chain_id, head, history)[1]
+        return self._read(*await self.node.outcomes(STATE))[1]
 
     def _read(self, chain_id: Any, head: Any, history: Any) -> tuple[int, Head]:
         """Return the chain id, which must be the known one, and the newest block, from the outcomes of `STATE`."""

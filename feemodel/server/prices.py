@@ -101,10 +101,9 @@ async def _fetch_l1_prices(settings: Settings, node: AsyncNode, chain: ChainId) 
         history = parse_fee_history(answer)
     except InvalidInput as error:
         raise UpstreamError(f"the L1 node: eth_feeHistory: {error}") from None
-    prices, timestamp = l1_prices(history, settings), Head.parse(newest).timestamp
     newest_fees = history.base_fees[-1], *history.blob_base_fees[-1:]
     l1_fees = dict(zip(("base_fee", "blob_base_fee"), newest_fees, strict=False))
-    return replace(prices, timestamp=timestamp, l1_fees=l1_fees)
+    return replace(l1_prices(history, settings), timestamp=Head.parse(newest).timestamp, l1_fees=l1_fees)
 
 
 def l1_prices(history: FeeHistory, settings: Settings) -> Prices:

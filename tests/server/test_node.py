@@ -78,8 +78,8 @@ def test_prices_told_to_wallets_are_enough_for_a_typical_transaction(node):
     assert filled["code"] == -32601
 
 
-def test_a_larger_typical_transaction_needs_a_higher_price(node):
-    answering(node, **LOW)
+def test_a_larger_typical_transaction_needs_a_higher_price_also_from_a_node_without_tips(node):
+    answering(node, eth_feeHistory=LOW["eth_feeHistory"])
     with on(node, typical_size=21_000) as client:
         assert int(client.result("eth_maxPriorityFeePerGas"), 16) == 1_236_000_000  # 1.2 · (1e9 + 3e7)
 
