@@ -159,11 +159,12 @@ def answered(handler: Handler, payload: Any) -> None:
 
 
 def results(**known: Any) -> Fault:
-    """These results by method, or what a function makes of the parameters; `null` for any other method."""
+    """These results by method, or what a function makes of the parameters; other methods do not exist."""
 
     def answered_one(call: Any) -> Any:
-        result = known.get(call["method"])
-        return {"jsonrpc": "2.0", "id": call["id"], "result": result(call["params"]) if callable(result) else result}
+        method, params = call["method"], call["params"]
+        result = known[method](params) if callable(known.get(method)) else known.get(method)
+        return {"jsonrpc": "2.0", "id": call["id"], **({"result": result} if method in known else answer("", []))}
 
     def send(handler: Handler, payload: Any) -> None:
         answers = [answered_one(call) for call in payload] if isinstance(payload, list) else answered_one(payload)

@@ -131,8 +131,7 @@ def test_every_answer_has_the_nodes_next_base_fee_or_7_wei(node, fee, used, expe
     ],
 )
 def test_the_next_base_fee_is_the_one_that_the_node_announces(node, history, expected):
-    head = head_block(baseFeePerGas=hex(GWEI))
-    answering(node, eth_getBlockByNumber=head, eth_feeHistory=history)
+    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI)), eth_feeHistory=history)
     with on(node) as client:
         assert {hex(expected)} == set(numbers(client).values())
 
