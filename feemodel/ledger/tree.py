@@ -121,7 +121,7 @@ class Tree:
         hashes = dict(zip(numbers, digests, strict=True)) | {0: NOTHING}
         proven = {}
         for index, entries, (left, right), pair in paths:
-            if hashes[left] + hashes[right] != pair:
+            if hashes[left] + hashes[right] != pair or index >= self.next_free:
                 rows.database.damaged(f"leaf {index} does not match the hash in its parent")
             beside, own = (left, right) if index & 1 else (right, left)
             proven[index] = ProvenLeaf(index, leaves[own], [*top, *entries, encoded[beside], encoded[own]])

@@ -39,12 +39,10 @@ def built(tmp_path_factory):
     return path
 
 
-def altered(path, *statements):
-    """Statements that a damaged disk might have executed."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def altered(path, statement):
+    """Execute a statement that a damaged disk might have executed."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(f"{statement}; PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def ask(path):
@@ -75,7 +73,8 @@ DAMAGE = {
     "all leaves": "DELETE FROM leaf",
     "a key": "UPDATE leaf SET hkey = randomblob(32)",
     "a link": "UPDATE leaf SET following = following + 1",
-    "an index of 2**40": "UPDATE page SET entries = CAST(substr(entries, 1, 34) || x'0100000000' AS BLOB)",
+    "an index above 2**40": "UPDATE page SET entries = "
+    "CAST(substr(entries, 1, 74) || x'01' || substr(entries, 76) AS BLOB) WHERE height = 0",
     "an index without keys": "UPDATE page SET entries = zeroblob(0)",
     "an index of one key": "UPDATE page SET entries = zeroblob(40) WHERE height = 0",
     "an index in a circle": "UPDATE page SET height = 1",
