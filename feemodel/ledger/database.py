@@ -48,11 +48,6 @@ class Database:
         with self._named_errors():
             return self._connection.execute(query, values).fetchone()
 
-    def all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows."""
-        with self._named_errors():
-            return self._connection.execute(query, values).fetchall()
-
     def each(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows that a query returns."""
         with self._named_errors():

@@ -14,15 +14,18 @@ Consensys/gnark-crypto at e07d4d57, `LibGnark` of hyperledger/besu-native at 8f7
 the Poseidon Hash Function" (eprint 2023/323).
 """
 
+import numpy as np
+
 POSEIDON2_ORDER = 2**31 - 2**24 + 1
 MIMC_ORDER = 8444461749428370424248824938781546531375899335154063827935233455917409239041
 BLOCK_SIZE = 32  # size of a digest, and of the blocks into which a message is divided [byte]
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:
-    """Cut data into pieces of `size` bytes.
+    """Cut data into pieces of `size` bytes; the size of the data is a multiple of it.
 
     >>> pieces(b"aabb", 2)
     [b'aa', b'bb']
     """
-    return [data[start : start + size] for start in range(0, len(data), size)]
+    cut: list[bytes] = np.frombuffer(data, f"V{size}").tolist()
+    return cut

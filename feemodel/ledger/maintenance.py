@@ -84,7 +84,7 @@ class _Verification:
         self._damaged, self._rows = store.database.damaged, 0
 
     def run(self) -> int:
-        for (line,) in self._store.database.all("PRAGMA integrity_check(1)"):
+        for (line,) in self._store.database.each("PRAGMA integrity_check(1)"):
             if line != "ok":
                 self._damaged(f"SQLite: {line}")
         codes, roots = {EMPTY_KECCAK}, {self._scheme.empty_root}

@@ -91,12 +91,14 @@ def mimc_digests(data: bytes, size: int) -> bytes | None:
 
     Return `None` if a block of a message is incomplete, or if its value is not below the field's order.
     """
+    if size % BLOCK_SIZE:
+        return None
     hashes = []
     for message in pieces(data, size):
         state = 0
         for block in pieces(message, BLOCK_SIZE):
             element = int.from_bytes(block)
-            if len(block) < BLOCK_SIZE or element >= MIMC_ORDER:
+            if element >= MIMC_ORDER:
                 return None
             x = element
             for constant in round_constants():

@@ -164,7 +164,7 @@ class Rows:
                 cache.clear()
                 missing = wanted
             query = f"SELECT id, {COLUMNS[table]} FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-            cache.update({row[0]: row[1:] for row in self.database.all(query, (json.dumps([*missing]),))})
+            cache.update({row[0]: row[1:] for row in self.database.each(query, (json.dumps([*missing]),))})
             if absent := missing.difference(cache):
                 self.database.damaged(f"{table} {min(absent)} is missing")
         return cache

@@ -300,8 +300,8 @@ def account_hashes(scheme: Scheme, values: Sequence[bytes]) -> list[bytes]:
     """
     if not values:
         return []
-    flat = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), ACCOUNT_SIZE)
-    words = np.split(flat, [2 * WORD_SIZE, 4 * WORD_SIZE, 5 * WORD_SIZE], axis=1)
-    nonce_and_balance, root_and_code_hash, keccak, size = (word.tobytes() for word in words)
+    words = np.frombuffer(b"".join(values), f"V{WORD_SIZE}").reshape(len(values), -1)
+    nonce_and_balance, root_and_code_hash = words[:, :2].tobytes(), words[:, 2:4].tobytes()
+    keccak, size = words[:, 4].tobytes(), words[:, 5].tobytes()
     encoded = scheme.numbers(nonce_and_balance), root_and_code_hash, scheme.words(keccak), scheme.numbers(size)
     return scheme.hashes(side_by_side(len(values), *encoded), len(values))
