@@ -13,7 +13,7 @@ Source: `MerkleProof` of Consensys/shomei at 3f47bed; `SparseMerkleProof.sol` of
 which checks proofs on L1.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -152,7 +152,7 @@ def prove_account(
                 entries.append(KeyProof("storageProofs", slot, leaves))
                 roots += [tree.root] * len(leaves)
         named = [pair for entry in (account, *entries) for pair in entry.named_leaves()]
-        paths = [(where, leaf, root) for (where, leaf), root in zip(named, roots, strict=True)]
+        paths = ((where, leaf, root) for (where, leaf), root in zip(named, roots, strict=True))
         _check(scheme, account, entries, paths, accounts.root)
     except (InvalidProof, InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
         accounts.rows.database.damaged(f"a row contradicts the hash above it ({error})")
@@ -251,20 +251,19 @@ def check_proof(
     asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
     leaves = [pair for entry in (account_entry, *slot_entries) for pair in entry.named_leaves()]
     scheme = _generation(leaves)
-    account, values = _check(scheme, account_entry, slot_entries, _hash_paths(scheme, leaves), state_root)
+    account, values = _check(scheme, account_entry, slot_entries, iter(_hash_paths(scheme, leaves)), state_root)
     _check_slots(scheme, asked, slot_entries, account)
     storage = dict.fromkeys(map(to_hex, asked), 0)
     return Proven(account, storage | {to_hex(slot): value for slot, value in values.items()} if account else storage)
 
 
 def _check(
-    scheme: Scheme, account_entry: KeyProof, slot_entries: Sequence[KeyProof], paths: Iterable[_Path], root: bytes
+    scheme: Scheme, account_entry: KeyProof, slot_entries: Sequence[KeyProof], paths: Iterator[_Path], root: bytes
 ) -> tuple[AccountLeaf | None, dict[bytes, int]]:
     """Return the account and the slots that paths show; raise `InvalidProof` if the paths do not lead to the root."""
-    remaining = iter(paths)
 
     def proven(entry: KeyProof, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
-        return _checked([*islice(remaining, len(entry.leaves))], root, hkey, hashed)
+        return _checked([*islice(paths, len(entry.leaves))], root, hkey, hashed)
 
     key = scheme.account_key(account_entry.key)
     value = proven(account_entry, root, key, lambda value: account_hashes(scheme, [value])[0])

@@ -88,8 +88,8 @@ def height_of(next_free: int) -> int:
 class Rows:
     """The three tables of rows.
 
-    The cache has the newest rows of each table by number, nodes with their inner hashes by height and number, and
-    checked roots.
+    The cache has the newest rows of each table by number, nodes with their inner hashes by height and number, checked
+    roots, and checked leaves of proofs by root and index.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:

@@ -91,13 +91,11 @@ class Tree:
         Raises `LedgerDamaged` if the stored rows do not lead to the root. The values and keys are not checked.
         """
         self._check_top()
-        indices = {hkey: self._index(hkey) for hkey in hkeys}
-        proven = self._proven({*indices.values()})
-        following = {
-            hkey: proven[index].leaf.following for hkey, index in indices.items() if proven[index].leaf.hkey != hkey
-        }
-        proven |= self._proven({*following.values()} - proven.keys())
-        return [[proven[indices[hkey]], *([proven[following[hkey]]] if hkey in following else [])] for hkey in hkeys]
+        indices = [self._index(hkey) for hkey in hkeys]
+        proven = self._proven({*indices})
+        floors = [(hkey, proven[index]) for hkey, index in zip(hkeys, indices, strict=True)]
+        proven |= self._proven({floor.leaf.following for hkey, floor in floors if floor.leaf.hkey != hkey})
+        return [[floor] if floor.leaf.hkey == hkey else [floor, proven[floor.leaf.following]] for hkey, floor in floors]
 
     def _index(self, hkey: bytes) -> int:
         """Return what `_indices` returns, faster for few keys."""
@@ -110,21 +108,24 @@ class Tree:
         return number
 
     def _proven(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
-        scheme, rows = self.scheme, self.rows
+        scheme, rows, root, kept = self.scheme, self.rows, self.root, self.rows.cache["proven"]
+        proven = {index: kept[root, index] for index in indices if (root, index) in kept}
+        paths = [(index, *self._path(index)) for index in indices if index not in proven]
+        if not paths:
+            return proven
         top = [scheme.top(self.next_free, self.version.sub_root)]
         top += [2 * zero for zero in scheme.zeros[DEPTH - 2 : LEVELS * height_of(self.next_free) - 2 : -1]]
-        paths = [(index, *self._path(index)) for index in indices]
         numbers = [*{number for *_, numbers, _ in paths for number in numbers if number}]
         leaves = dict(zip(numbers, rows.leaves(numbers), strict=True))
         encoded = {number: scheme.leaf(leaf) for number, leaf in leaves.items()} | {0: NOTHING}
         digests = scheme.hashes(b"".join(map(encoded.__getitem__, numbers)), len(numbers))
         hashes = dict(zip(numbers, digests, strict=True)) | {0: NOTHING}
-        proven = {}
         for index, entries, (left, right), pair in paths:
             if hashes[left] + hashes[right] != pair or index >= self.next_free:
                 rows.database.damaged(f"leaf {index} does not match the hash in its parent")
             beside, own = (left, right) if index & 1 else (right, left)
             proven[index] = ProvenLeaf(index, leaves[own], [*top, *entries, encoded[beside], encoded[own]])
+        rows.keep("proven", {(root, index): leaf for index, leaf in proven.items()})
         return proven
 
     def _check_top(self) -> None:
