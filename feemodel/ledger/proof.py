@@ -15,6 +15,7 @@ which checks proofs on L1.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -144,16 +145,16 @@ def prove_account(
     """
     scheme, entries = accounts.scheme, list[KeyProof]()
     try:
-        [leaves] = accounts.prove([scheme.account_key(address)])
-        account, roots = KeyProof("accountProof", address, leaves), [accounts.root] * len(leaves)
-        if len(leaves) == 1 and slots:
-            tree = storage(AccountLeaf.from_bytes(leaves[0].leaf.value).storage_root)
-            for slot, leaves in zip(slots, tree.prove(scheme.word_hashes(slots)), strict=True):
+        hkeys = [scheme.account_key(address)]
+        account = KeyProof("accountProof", address, *accounts.prove(hkeys))
+        paths = [(*pair, accounts.root) for pair in account.named_leaves()]
+        if len(account.leaves) == 1 and slots:
+            tree = storage(AccountLeaf.from_bytes(account.leaves[0].leaf.value).storage_root)
+            hkeys += scheme.word_hashes(slots)
+            for slot, leaves in zip(slots, tree.prove(hkeys[1:]), strict=True):
                 entries.append(KeyProof("storageProofs", slot, leaves))
-                roots += [tree.root] * len(leaves)
-        named = [pair for entry in (account, *entries) for pair in entry.named_leaves()]
-        paths = ((where, leaf, root) for (where, leaf), root in zip(named, roots, strict=True))
-        _check(scheme, account, entries, paths, accounts.root)
+            paths += [(*pair, tree.root) for entry in entries for pair in entry.named_leaves()]
+        _check(scheme, [account, *entries], hkeys, iter(paths), accounts.root)
     except (InvalidProof, InvalidInput, LookupError, TypeError, ValueError, OverflowError) as error:
         accounts.rows.database.damaged(f"a row contradicts the hash above it ({error})")
     return {"accountProof": account.as_json(), "storageProofs": [entry.as_json() for entry in entries]}
@@ -251,31 +252,27 @@ def check_proof(
     asked = [entry.key for entry in slot_entries] if storage_keys is None else [slot_bytes(key) for key in storage_keys]
     leaves = [pair for entry in (account_entry, *slot_entries) for pair in entry.named_leaves()]
     scheme = _generation(leaves)
-    account, values = _check(scheme, account_entry, slot_entries, iter(_hash_paths(scheme, leaves)), state_root)
+    hkeys = [scheme.account_key(account_entry.key), *scheme.word_hashes([entry.key for entry in slot_entries])]
+    paths = [*_hash_paths(scheme, leaves)]
+    account, values = _check(scheme, [account_entry, *slot_entries], hkeys, iter(paths), state_root)
     _check_slots(scheme, asked, slot_entries, account)
     storage = dict.fromkeys(map(to_hex, asked), 0)
     return Proven(account, storage | {to_hex(slot): value for slot, value in values.items()} if account else storage)
 
 
 def _check(
-    scheme: Scheme, account_entry: KeyProof, slot_entries: Sequence[KeyProof], paths: Iterator[_Path], root: bytes
+    scheme: Scheme, entries: Sequence[KeyProof], hkeys: Sequence[bytes], paths: Iterator[_Path], root: bytes
 ) -> tuple[AccountLeaf | None, dict[bytes, int]]:
-    """Return the account and the slots that paths show; raise `InvalidProof` if the paths do not lead to the root."""
-
-    def proven(entry: KeyProof, root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
-        return _checked([*islice(paths, len(entry.leaves))], root, hkey, hashed)
-
-    key = scheme.account_key(account_entry.key)
-    value = proven(account_entry, root, key, lambda value: account_hashes(scheme, [value])[0])
+    """Return the account and the slots that paths to the root show; `entries` and `hkeys` begin with the account."""
+    (account_entry, *slot_entries), (account_key, *slot_keys) = entries, hkeys
+    value = _checked(scheme, [*islice(paths, len(account_entry.leaves))], root, account_key)
     if value is None:
         return None, {}
-    account = AccountLeaf.from_bytes(value)
-    hkeys = scheme.word_hashes([entry.key for entry in slot_entries])
-    words = {
-        entry.key: proven(entry, account.storage_root, hkey, scheme.word_hash)
-        for entry, hkey in zip(slot_entries, hkeys, strict=True)
-    }
-    return account, {slot: int.from_bytes(word or b"") for slot, word in words.items()}
+    account, words = AccountLeaf.from_bytes(value), {}
+    for entry, hkey in zip(slot_entries, slot_keys, strict=True):
+        word = _checked(scheme, [*islice(paths, len(entry.leaves))], account.storage_root, hkey)
+        words[entry.key] = int.from_bytes(word or b"")
+    return account, words
 
 
 def _parsed(proof: Any) -> tuple[KeyProof, list[KeyProof]]:
@@ -353,7 +350,7 @@ def _generation(leaves: Sequence[tuple[str, ProvenLeaf]]) -> Scheme:
     return scheme
 
 
-def _hash_paths(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]]) -> list[_Path]:
+def _hash_paths(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]]) -> Iterator[_Path]:
     """Hash the path of each leaf up to the root, in one batch for all paths."""
     roots = _hashes(scheme, leaves, [0])
     nodes = _hashes(scheme, leaves, [DEPTH + 1])
@@ -364,13 +361,11 @@ def _hash_paths(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]]) -> lis
     ]
     joined = b"".join(chain.from_iterable(siblings))
     sub_roots = scheme.path_roots(b"".join(nodes), joined, [leaf.leaf_index for _, leaf in leaves])
-    paths = []
     for (where, leaf), root, sub_root in zip(leaves, roots, pieces(sub_roots, HASH_SIZE), strict=True):
         if sub_root != (claimed := leaf.entries[0][-HASH_SIZE:]):
             reason = f"expected the sub root computed from the path of leaf {leaf.leaf_index}, {to_hex(sub_root)}"
             _refuse(f"{where}.proofRelatedNodes[0]", reason, to_hex(claimed))
-        paths.append(_path(scheme, where, leaf, root))
-    return paths
+        yield _path(scheme, where, leaf, root)
 
 
 def _hashes(scheme: Scheme, leaves: Sequence[tuple[str, ProvenLeaf]], positions: Sequence[int]) -> list[bytes]:
@@ -408,14 +403,14 @@ def _number(scheme: Scheme, where: str, encoded: bytes) -> int:
     return int.from_bytes(word)
 
 
-def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[bytes], bytes]) -> bytes | None:
-    """Return the value of a key, or `None` if the key is proven absent; `hashed` is the hash function for values."""
+def _checked(scheme: Scheme, paths: list[_Path], root: bytes, hkey: bytes) -> bytes | None:
+    """Return the value of a key, or `None` if the key is proven absent."""
     for where, (index, leaf, _), found in paths:
         if found != root:
             _refuse(f"{where}.proofRelatedNodes[0]", f"expected a path to the root {to_hex(root)}", to_hex(found))
         try:
             # In the leaves HEAD and TAIL, the value and its hash are both 32 zero bytes.
-            expected = leaf.value if index in (HEAD, TAIL) else hashed(leaf.value)
+            expected = leaf.value if index in (HEAD, TAIL) else _value_hash(scheme, leaf.value)
         except InvalidInput as error:
             raise InvalidProof(f"{where}.value: {error}") from None
         if expected != leaf.hval:
@@ -434,6 +429,11 @@ def _checked(paths: list[_Path], root: bytes, hkey: bytes, hashed: Callable[[byt
     if right.previous != first:
         _refuse(after, f"expected a leaf whose previous leaf is {first}", right.previous)
     return None
+
+
+@lru_cache(2_048)  # a proof that is asked for again takes a third less time
+def _value_hash(scheme: Scheme, value: bytes) -> bytes:
+    return account_hashes(scheme, [value])[0] if len(value) == ACCOUNT_SIZE else scheme.word_hash(value)
 
 
 def _check_slots(scheme: Scheme, asked: list[bytes], entries: list[KeyProof], account: AccountLeaf | None) -> None:
