@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scoringrules import interval_score
 
 from feemodel.checks import RealArray, real_scalar
 from feemodel.cli.output import new_file
@@ -114,7 +115,7 @@ def score_rows(name: str, split: str, found: Sequence[Run], kept: dict[str, np.n
             "series": name, "split": split, "horizon": run.horizon, "method": run.method, "origins": count,
             "pinball": loss.mean(),
             "crps": scores.crps_of_quantiles(targets, values, QUANTILES).mean(),
-            "interval_score": scores.interval_score(targets, values[:, 0], values[:, -1], COVERAGE).mean(),
+            "interval_score": interval_score(targets, values[:, 0], values[:, -1], 1 - COVERAGE).mean(),
             "coverage": np.mean((targets >= values[:, 0]) & (targets <= values[:, -1])),
         }  # fmt: skip
         bounds = ["below_q05", *(f"to_{column}" for column in COLUMNS[1:]), "above_q95"]

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import scoringrules
 from scipy.stats import norm
 
+from feemodel.simulation.forecast.methods import pinball
 from tests.helpers import forecast_scores as scores
 
 
@@ -15,7 +17,11 @@ def test_the_score_of_many_quantiles_is_that_of_the_normal_distribution():
     # CRPS of N(0, 1) at y: y (2Φ(y) − 1) + 2φ(y) − 1/√π, Gneiting and Raftery 2007, section 4.2
     expected = targets * (2 * norm.cdf(targets) - 1) + 2 * norm.pdf(targets) - 1 / math.sqrt(math.pi)
 
-    assert scores.crps_of_quantiles(targets, quantiles, levels) == pytest.approx(expected, abs=1e-3)
+    found = scores.crps_of_quantiles(targets, quantiles, levels)
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert found == pytest.approx(scoringrules.crps_quantile(targets, quantiles, levels, backend="numpy"))
+    loss = scoringrules.quantile_score(targets[:, None], quantiles, levels, backend="numpy")
+    assert pinball(targets[:, None], quantiles, levels) == pytest.approx(loss)
 
 
 def test_the_interval_of_a_true_difference_covers_it_about_as_often_as_it_says():

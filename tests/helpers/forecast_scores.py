@@ -28,18 +28,6 @@ def crps_of_quantiles(targets: RealArray, forecasts: RealArray, quantiles: RealA
     return np.asarray(2.0 * pinball(targets[:, None], forecasts, quantiles) @ np.diff(edges))
 
 
-def interval_score(targets: RealArray, low: RealArray, high: RealArray, coverage: float) -> RealArray:
-    """Return the interval score: width + 2 / (1 − coverage) · distance of the target from the interval.
-
-    The distance of a target inside the interval is 0.
-
-    >>> interval_score(np.array([5.0]), np.array([1.0]), np.array([4.0]), 0.9).round(6)  # 3 + 2 / 0.1 · 1
-    array([23.])
-    """
-    outside = np.maximum(low - targets, 0.0) + np.maximum(targets - high, 0.0)
-    return np.asarray(high - low + 2.0 / (1.0 - coverage) * outside)
-
-
 def shares_between(targets: RealArray, forecasts: RealArray) -> RealArray:
     """Return the share of targets in each range between forecast quantiles (probability integral transform).
 
