@@ -7,7 +7,7 @@ import xarray
 from matplotlib.axes import Axes
 
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
-from feemodel.plots._figures import COLOURS, GREY, axes_or_new, finished
+from feemodel.plots._figures import COLOURS, GREY, axes_or_new, finished, log_ticks
 
 FEE_NAMES = {"base_fee": "L1 base fee [gwei per gas]", "blob_base_fee": "blob base fee [gwei per gas]"}
 ATTACK_NAMES = {
@@ -49,4 +49,5 @@ def plot_attack(runs: Mapping[str, xarray.Dataset], ax: Axes | None = None, *, v
         ax.plot(run["block"], drawn, color=colour, label=label)
     ax.set(yscale="log", xlabel="L1 blocks since the attack began", xlim=(0, None))
     ax.set_ylabel(FEE_NAMES[variable] if is_fee else f"{ATTACK_NAMES[variable]} so far [ETH]")
-    return finished(ax, plain="y")
+    log_ticks(ax.yaxis)
+    return finished(ax)
