@@ -217,7 +217,7 @@ def _million(path: str) -> tuple[float, int]:
 
 
 def _bare_rows(path: str) -> tuple[float, int]:
-    """Insert rows of a million accounts, of about the same size, without computing a tree."""
+    """Insert rows like those of a million accounts, without computing a tree."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     tables = {"node": (MILLION, 64), "leaf": (MILLION, 96), "key": (MILLION, 52), "branch": (400_000, 24)}

@@ -34,7 +34,7 @@ CONNECTIONS, WORKERS = 16, 2
 ROUNDS, SECONDS, CHECKED_SECONDS = 5, 3, 1
 REFERENCE_SECONDS = 10
 PATIENCE = 60.0  # seconds for the reference engine's processes to start
-SETTLE = 10.0  # seconds for the processes of the other servers to start; not checked
+SETTLE = 10.0  # seconds to wait for the other servers' processes to start
 CHECKED = 50  # responses of each kind to compare before the measurement
 TOLERANCE = 0.015
 

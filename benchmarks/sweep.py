@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def transactions_beside_an_addition(elements: int = ELEMENTS) -> None:
-    """Compute fees of 1e8 transactions with a size and a gas. The lower bound adds the two arrays."""
+    """Compute fees of 1e8 transactions with a size and a gas. The lower bound: adding the two arrays."""
     workload = transactions(elements)
     samples = grid(transactions=workload, margin=1.2, **COSTS)
 
@@ -57,7 +57,7 @@ def transactions_beside_an_addition(elements: int = ELEMENTS) -> None:
 
 
 def grid_beside_a_fill(side: int = SIDE) -> None:
-    """Compute fees on a grid of 100⁴ points. The lower bound fills a new array with one number."""
+    """Compute fees on a grid of 100⁴ points. The lower bound: filling a new array with one number."""
     samples = grid(
         compressed_size=np.arange(30, 30 + side),
         gas=np.arange(21_000, 21_000 + side),
@@ -75,7 +75,7 @@ def grid_beside_a_fill(side: int = SIDE) -> None:
 
 
 def paths_beside_their_draws(paths: int = PATHS) -> None:
-    """Draw 1e6 L1 fees and compute the fee of each. The lower bound is the same draws in SciPy, on as many threads."""
+    """Draw 1e6 L1 fees and compute the fee of each. The lower bound: the same draws in SciPy, on as many threads."""
 
     def samples() -> Samples:
         return monte_carlo(paths, rng=1, compressed_size=128, gas=21_000, margin=1.2, fixed_cost=30_000_000, **L1_FEES)

@@ -23,7 +23,7 @@ class _Page(HTMLParser):
 
 
 def broken(folder: Path) -> Iterator[str]:
-    """Every link to a page, a file or an anchor that is not there, with the page that has it."""
+    """Every link to a missing page, file or anchor, with the page that has the link."""
     pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
     for path, page in pages.items():
         for link in page.links:

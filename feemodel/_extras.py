@@ -68,7 +68,7 @@ def _runs_native(machine: str, cpu_info: Path) -> bool:
 
 
 def install_command(module: str) -> str:
-    """Return the shell command that installs the package of a missing module, by its extra if an extra has it.
+    """Return the shell command that installs a missing module: its extra, if there is one, or else its package.
 
     The extra `execution` cannot be installed on Python 3.13, see `pyproject.toml`. The native engine is a package of
     its own, not yet on PyPI, which a checkout has.

@@ -37,7 +37,7 @@ def whole(name: str, value: Any, *, minimum: int | None = 0, unit: str = "") -> 
         number = least = int(value)
     else:
         number = _as_numbers(name, value, expected, np.int64)
-        least = np.min(number, initial=INT64_MAX)  # takes less time than to compare all of them
+        least = np.min(number, initial=INT64_MAX)  # faster than comparing all elements
     if minimum is not None and least < minimum:
         require(name, f"{expected} of at least {minimum:,}", number, number >= minimum)
     return number

@@ -23,7 +23,7 @@ from feemodel.errors import Int64Overflow, InvalidInput
 INT64_MIN = -(2**63)
 WIDEST = 2**113  # numbers whose nearest double may be wrong by `LIMIT`
 LIMIT = 2.0**60  # bound of the error of doubles
-DIVISOR, NEAR = 2**61, 2.0**62  # where one word corrects what doubles give, see `_less` and `_divided`
+DIVISOR, NEAR = 2**61, 2.0**62  # limits up to which int64 corrects doubles, see `_less` and `_divided`
 DOUBLE_EXACT = 2.0**53  # below this, a double and its shortest decimal truncate to the same integer
 SCALARS = frozenset((int, float))
 WOULD_WRAP = "expected at most 2**63 - 1, because larger integers would wrap in a node"
@@ -67,7 +67,7 @@ class Exact(NDArrayOperatorsMixin):
         return np.asarray(upper * 2**64 + self.word.astype(object))
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, out: Any = None) -> Any:
-        """Compute an operator, for which the class calls a NumPy function. `+=` gives a new array, not `out`."""
+        """Compute the operator that calls a NumPy function. `+=` gives a new array, not `out`."""
         return OPERATORS[function](*map(_of, inputs))
 
 
@@ -208,7 +208,7 @@ def _extreme(value: Any, other: Any, best: Any, of_arrays: Any) -> Any:
 
 
 def _rounding(low: int, high: int) -> float:
-    """Return a bound of the error of doubles that are nearest to integers between two bounds."""
+    """Return a bound of the error of rounding integers from `low` to `high` to doubles."""
     size = max(-low, high)
     return 0.0 if size <= DOUBLE_EXACT else min(size, WIDEST) * 2.0**-53
 
@@ -262,7 +262,7 @@ def _divided(value: Exact, divisor: Exact) -> Any:
     low, high = min(ends), max(ends)
     if value.narrow and divisor.narrow:
         quotient = value.word // divisor.word
-        if high > 2**31 and quotient.size:  # tighter bounds keep later products in one word
+        if high > 2**31 and quotient.size:  # with tighter bounds, later products fit int64
             high = int(quotient.max())
         return Exact(quotient, low, high)
     if divisor.high >= DIVISOR or value.error >= LIMIT:
@@ -280,7 +280,7 @@ def _divided(value: Exact, divisor: Exact) -> Any:
     return Exact(quotient, max(low, int(smallest) - slack), min(high, int(largest) + slack))
 
 
-#: What an operator computes, by the function of NumPy that it calls.
+#: NumPy function that an operator calls → what the operator computes.
 OPERATORS: dict[Any, Callable[..., Any]] = {
     np.add: partial(_combined, operator.add),
     np.subtract: partial(_combined, operator.sub),

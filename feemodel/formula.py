@@ -53,7 +53,7 @@ class Formula(Protocol[P]):
     __name__: str
     core: Callable[..., Any]  #: the function itself, for arguments that are already checked
     quantities: Mapping[str, Quantity]  #: by parameter
-    into: Callable[[Mapping[str, Any], NDArray[np.int64]], Any]  #: writes the result to an array; `None` if not
+    into: Callable[[Mapping[str, Any], NDArray[np.int64]], Any]  #: writes the result to an array, or returns `None`
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compute the formula."""
@@ -160,7 +160,7 @@ def computed(function: Callable[..., Any], quantities: Mapping[str, Quantity], g
 
 
 def _compiled(function: Any, quantities: Mapping[str, Quantity], given: Mapping[str, Any], out: Any = None) -> Any:
-    """Return the result of the compiled form, or `None` if there is none, arrays are small, or it proves nothing."""
+    """Return the result of the compiled form, or `None` without a form, for small arrays, and for unproven results."""
     numbers = {name: value for name, value in given.items() if name in quantities}
     if not hasattr(function, "kernel") or not all(type(v) in PLAIN or np.isscalar(v) for v in numbers.values()):
         return None  # the checks convert lists, masked arrays and other subclasses
@@ -242,12 +242,12 @@ def _by_elements(
 
 
 def _placed(error: InvalidInput, index: tuple[int, ...], where: str = "") -> InvalidInput:
-    """Return an error with the index, and perhaps the labels, of its element."""
+    """Return an error with its element's index, and the labels if any."""
     return type(error)(error.name, f"{error.reason} {where}".rstrip(), error.value, index)
 
 
 def _leaves(result: Any) -> list[Any]:
-    """Return the numbers or arrays of a result, which may be a named tuple of them."""
+    """Return the numbers or arrays of a result, which may be a named tuple."""
     return [leaf for part in result for leaf in _leaves(part)] if isinstance(result, tuple) else [result]
 
 

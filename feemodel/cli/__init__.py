@@ -135,7 +135,7 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
 
 
 def verb_of(name: str) -> "App":
-    """Return the command of a name. Modules of other commands are not imported."""
+    """Return the command with this name. Modules of other commands are not imported."""
     module = import_module(f"feemodel.cli.{MODULES.get(name, name).replace('-', '_')}")
     return getattr(module, name.replace("-", "_") if name in MODULES else "command")  # type: ignore[no-any-return]
 
@@ -154,11 +154,11 @@ def _failed(code: int, error: object) -> int:
 
 
 def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.BoundArguments]) -> str:
-    """Return the message of an error; name the option that set the argument or the file, if an option did."""
+    """Return an error's message, with the option, if any, that set the argument or the file."""
     if isinstance(error, UnknownParameter):
         example = " ".join(f"--set {error.chain}.{name}=VALUE" for name in error.parameters[:2])
         return f"{error.chain}: {error.reason}; to give them: {example}{' …' * (len(error.parameters) > 2)}"
-    typed: dict[str, tuple[str, Any]] = {}  # each parameter that has a value: its option, and the value
+    typed: dict[str, tuple[str, Any]] = {}  # parameter with a value → its option, and the value
     for bound in parsed:
         for name, value in bound.arguments.items():
             is_option = bound.signature.parameters[name].kind is not inspect.Parameter.POSITIONAL_ONLY

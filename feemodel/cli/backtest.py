@@ -38,8 +38,8 @@ from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import duration
 
 RULE = PricingRule()
-HOURS = 24.0  # length of a path, unless it is given
-LOSING_PATHS = 10  # number of paths that have a loss at the margin, unless the number of paths is given
+HOURS = 24.0  # length of a path if none is given
+LOSING_PATHS = 10  # expected number of paths with a loss, if the number of paths is not given
 OF_RULE = ("margin", "estimate_margin", "fixed_cost", "lower_bound", "upper_bound")
 
 

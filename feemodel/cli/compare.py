@@ -148,7 +148,7 @@ def report(
 
 
 def _fee_cells(row: "ComparisonRow") -> dict[str, str]:
-    """Return the cells of a fee: the rule, with a token other than ETH, the total, and its parts in gwei."""
+    """Return the cells of a fee: the rule (with a token other than ETH), the total, and the parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
     fees = {"total": row.total, "L1 part": row.l1_fee, "L2 part": row.l2_fee}
     return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
@@ -167,7 +167,7 @@ def _folded(without: Mapping[str, InvalidInput | str]) -> list[str]:
 def _inline(subject: str, gas: int | None) -> tuple[Transaction, int]:
     """Return the only transaction of a text or of standard input, and its gas used."""
     one = read_subject(subject)
-    if gas is None and subject.strip().startswith("{"):  # it may state its gas used, as a receipt does
+    if gas is None and subject.strip().startswith("{"):  # the text may state the gas used, like a receipt
         stated = parse_json(subject)
         if (used := stated.get("gasUsed", stated.get("gas_used"))) is not None:
             gas = as_integer("gasUsed", used)

@@ -80,7 +80,7 @@ def fetch(
 def _transactions(
     node: Node, wanted: range, sizing: Sizing, advance: Callable[[int], object]
 ) -> "tuple[pd.DataFrame, int]":
-    """Return hash, block, time, size and payment of each transaction, and how many are of other types."""
+    """Return each transaction's hash, block, time, size and payment, and the number of other transactions."""
     import pandas as pd
 
     from feemodel.io import parse_transactions

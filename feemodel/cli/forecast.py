@@ -18,7 +18,7 @@ from feemodel.simulation.surfaces import Submission
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Variable of the forecast → its key in JSON, and its name, unit and size of the unit in a table.
+#: Variable of the forecast → key in JSON, and name, unit and size of the unit in a table.
 VARIABLES = {
     "base_fee_quantile": ("baseFeeWei", "L1 base fee", "gwei / gas", WEI_PER_GWEI),
     "blob_base_fee_quantile": ("blobBaseFeeWei", "blob base fee", "gwei / gas", WEI_PER_GWEI),

@@ -25,7 +25,7 @@ MEASURES = (
     "volatility", "p99_over_median", "overcharge", "undercharge", "drawdown_days", "lost_demand", "break_even_level",
     "mean_wait", "mean_price", "total_fees", "data_cost", "total_cost", "max_drawdown",
 )  # fmt: skip
-#: Unit of a result → unit in a table, its size there, and the end of the key in JSON.
+#: Unit of a result → unit in a table, size of that unit, and end of the JSON key.
 UNITS = {
     "wei": (" [ETH]", WEI_PER_ETH, "Wei"),
     "wei / byte": (" [gwei / byte]", WEI_PER_GWEI, "Wei"),
@@ -55,7 +55,7 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     file: Any = None  #: what `--out` writes if not the first table: bytes, a list of rows, a DataFrame or a Dataset
     figure: "Callable[[Figure], object] | None" = None  #: draws what `--figure` writes
-    size: tuple[float, float] = (8, 6)  #: of the figure [inch]
+    size: tuple[float, float] = (8, 6)  #: figure size [inch]
     code: int = 0
 
     def end(self, *, file: Path | None, picture: Path | None, as_json: bool, overwrite: bool) -> int:
@@ -134,7 +134,7 @@ def write_table(table: Any, path: Path, *, overwrite: bool) -> None:
 
 def print_json(answer: Any, *, flush: bool = False) -> None:
     """Print one indented JSON object with exact integers. Set `flush` if the process continues after printing."""
-    print(json.dumps(answer, indent=2, default=methodcaller("tolist")), flush=flush)  # values of NumPy
+    print(json.dumps(answer, indent=2, default=methodcaller("tolist")), flush=flush)  # NumPy values
 
 
 def print_table(table: Table) -> None:
@@ -190,6 +190,6 @@ def in_eth(wei: float) -> str:
 
 
 def camel(name: str) -> str:
-    """Return the key in JSON of a name."""
+    """Return a name's key in JSON."""
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)

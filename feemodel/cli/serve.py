@@ -48,7 +48,7 @@ def serve(
 
 
 def _store(settings: "Settings", folder: str) -> Path | None:
-    """Return the path of the ledger in the settings or of a new ledger with the genesis, or `None` without a ledger."""
+    """Return the path of the ledger, after making a ledger if needed; `None` with a node and without a ledger."""
     if settings.store is not None or settings.node is not None:
         return None if settings.store is None else Path(settings.store)
     from feemodel.estimates.chain import build_ledger, copy_development_ledger, read_genesis_document

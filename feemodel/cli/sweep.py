@@ -117,7 +117,7 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formul
         axes["transactions"] = shipped_workload() if is_shipped else read_workload(path, Zstd())
     parts = [grid(**axes)] if axes else []
     for draw, asked, listed in ((monte_carlo, spec.monte_carlo, list), (sobol, spec.sobol, tuple)):
-        if asked is not None:  # a list of sobol is a range
+        if asked is not None:  # in `sobol`, a list is a range
             inputs = {name: _distribution(name, value, listed) for name, value in asked.inputs.items()}
             parts.insert(0, draw(asked.count, rng=asked.rng, **inputs))
     if not parts:

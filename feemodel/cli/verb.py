@@ -1,4 +1,4 @@
-"""A command is a Python function whose annotated parameters are its options; `verb` adds those of every command."""
+"""A command is a Python function whose annotated parameters are its options; `verb` adds the common options."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ def verb(
 ) -> Callable[[Callable[..., Answer | int]], App]:
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
 
-    `out` has the suffixes of `--out`, any if empty; it writes `what`. `config` is that of `cyclopts.App`. The function
-    takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such parameters. Its
-    docstring follows the sentence of `VERBS` in the help.
+    `out` lists suffixes for `--out` (if empty, any); `--out` writes `what`. `config` is that of `cyclopts.App`. The
+    function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such
+    parameters. Its docstring follows the sentence of `VERBS` in the help.
     """
     added: dict[str, Any] = {
         "json": Annotated[bool, flag("print one JSON object")],

@@ -46,7 +46,7 @@ class ChainState:
 
     @property
     def next_base_fee(self) -> int:
-        """Base fee of the next block, by EIP-1559, after this block without transactions [wei / gas]."""
+        """Base fee of the next block, by EIP-1559, if this block is empty [wei / gas]."""
         block = self.call_state.block
         if block.gas_limit < ELASTICITY:  # avoid a division by a gas target of 0
             return block.base_fee

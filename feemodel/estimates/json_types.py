@@ -81,7 +81,7 @@ class StateOverride(msgspec.Struct, frozen=True):
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
-    """Return a type that msgspec parses with `read`; every value is an instance of it."""
+    """Return a type that msgspec parses with `read`; every value is an instance."""
     kind = vars(Kind(read, schema))
     is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
     return ABCMeta("Wire", (), {**kind, "read": staticmethod(read), "__subclasshook__": is_instance})
@@ -128,7 +128,7 @@ _AT = re.compile(r"^(?P<reason>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 
 
 def _explained(name: str, value: Any, error: msgspec.ValidationError) -> InvalidInput:
-    """Return an error that names the field, to which msgspec's message has the path, and shows its value."""
+    """Return an error that names the field at the path in msgspec's message, and shows the field's value."""
     found: Any = _AT.match(str(error))  # matches every text
     path = found["path"] or ""
     cause = error.__cause__

@@ -25,7 +25,7 @@ class Gas(NamedTuple):
     """Gas limit of a call, nonce and chain id."""
 
     limit: int  #: [gas]
-    nonce: int  #: of the sender, for a call without a nonce
+    nonce: int  #: the sender's, for a call without a nonce
     chain_id: int
 
 

@@ -34,7 +34,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
 
     Parameters
     ----------
-    call : mapping or pandas row from names of fields to values. Any name in `feemodel.ethereum._transaction_fields` is
+    call : mapping or pandas row, from field names to values. Any name in `feemodel.ethereum._transaction_fields` is
         accepted. Values are hexadecimal text, ints or bytes; a missing value counts as absent.
     sent : whether `call` is a transaction that was sent. `None` means: if `call` has a hash, a position in a block or a
         signature, it is treated as a transaction that was sent.
@@ -246,7 +246,7 @@ def _signature(fields: Mapping[str, Any]) -> Signature | None:
 
 
 def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
-    """Return an integer from 0 to `maximum`, 2**n - 1, from a Python integer or a hexadecimal quantity."""
+    """Read a Python integer or a hexadecimal quantity, from 0 to `maximum`, which is 2**n - 1."""
     if isinstance(value, (list, tuple, Mapping)):  # NumPy would make each item as large as the longest
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
     number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
@@ -360,7 +360,7 @@ _CALL: dict[str, tuple[str, Kind]] = {
     "authorizationList": ("authorization_list", _authorizations),
     "blobVersionedHashes": ("blob_versioned_hashes", Kind(partial(read_blob_hashes, ""), _HASHES)),
     "type": ("transaction_type", Kind(partial(read_type, ""), _TYPE)),
-    "strict": ("strict", Kind(_strict, {"const": True})),  # of Besu: whether the sender's balance limits an estimate
+    "strict": ("strict", Kind(_strict, {"const": True})),  # Besu's: whether the sender's balance limits an estimate
 }
 CALL: Schema = {  # other fields are ignored, as by nodes
     "title": "call",

@@ -189,7 +189,7 @@ def completed(
         data=call.data,
         access_list=call.access_list or (),
     )
-    object.__setattr__(made, "type", kind)  # with a type from the start, every field would be checked
+    object.__setattr__(made, "type", kind)  # set last: with a type, every field would be checked
     return made
 
 
@@ -270,7 +270,7 @@ def fill(
     chain: int | None = chain_id if call.chain_id is None else call.chain_id
     kind, max_fee = call.sent_type, call.max_fee
     if kind is None and not (set_code and call.authorizations):
-        return replace(completed(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id))  # is checked
+        return replace(completed(call, gas=gas, nonce=nonce, base_fee=base_fee, chain_id=chain_id))  # `replace` checks
     if kind is None:
         kind = SET_CODE
         if call.gas_price is not None:

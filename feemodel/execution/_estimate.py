@@ -51,10 +51,10 @@ def estimate_gas(
     -------
     GasEstimate : the gas limit [gas], the gas used, and the number of executions. For "intact", its `intact` says:
 
-        * "proven": every limit from this one to the upper bound keeps every frame, one gas less does not
-        * "searched": the limit was executed and keeps every frame; the code reads gas, so smaller ones may too
-        * "not possible": one gas less than the upper bound already changes an output; the limit keeps only the status
-          of every frame
+        * "proven": no frame changes from this limit to the upper bound, and one gas less changes a frame
+        * "searched": no frame changes at this limit; smaller limits may exist, because the code reads gas
+        * "not possible": one gas less than the upper bound already changes an output; with this limit, every frame has
+          the same status
 
     Raises
     ------

@@ -29,13 +29,13 @@ class Search(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """How a frame, a call or contract creation of an execution, ended."""
+    """How a frame (call or contract creation) of an execution ended."""
 
-    depth: int  #: number of frames around it
+    depth: int  #: number of enclosing frames
     address: bytes  #: account whose code ran, or that was created; zero if a creation did not start
     status: Status  #: success, revert (also if a call did not start), or halt (if exceptional)
     output_hash: bytes  #: Keccak-256 of the returned data
-    opcode: str = ""  #: its first opcode that reads the gas left or the balance that pays for gas; empty for none
+    opcode: str = ""  #: first opcode that reads the gas left or the balance that pays for gas; empty if none
 
 
 class Place(NamedTuple):

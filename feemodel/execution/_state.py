@@ -67,7 +67,7 @@ class CallState:
     block: Block = Block()
     chain_id: Uint64 = 1337
     fork: Fork = FORKS[DEFAULT_FORK]
-    overrides: "Mapping[Address, Override]" = field(default_factory=dict)  #: of accounts, for a single call
+    overrides: "Mapping[Address, Override]" = field(default_factory=dict)  #: account overrides for a single call
     base: Mapping[Address, Account] | None = None  #: if there are overrides: the accounts without them
 
     def account(self, address: bytes) -> Account:

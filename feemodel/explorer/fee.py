@@ -55,7 +55,7 @@ def price(point: Point, count: int = 1) -> Columns:
 
 
 def priced_form(point: Any) -> Form:
-    """Return the pricing form with the costs of a point."""
+    """Return the pricing form with a point's costs."""
     if isinstance(point, BytePoint):
         return CostPerByte(point.variable_cost, point.fixed_cost, point.base_fee)
     return VerificationCost(

@@ -87,7 +87,7 @@ def names_of(kind: type[msgspec.Struct] | msgspec.Struct) -> dict[str, str]:
 
 
 def defaults_of(pricing: str, form: Form, preset: LineaPreset) -> dict[str, Any]:
-    """Return the parsed default of each input of a form: the server's cost or, without a cost, the struct's default."""
+    """Return the default of each input of a form: the server's cost, if any, or else the struct's default."""
     costs = form if form.name == pricing else form_of(pricing, replace(preset, base_fee=form.base_fee))
     found = {}
     for field in msgspec.structs.fields(POINTS[pricing]):

@@ -55,12 +55,12 @@ class Subjects:
     """JSON-RPC methods whose subject is a transaction or a call."""
 
     preset: LineaPreset = field(default_factory=linea_preset)  #: margins, and the costs that `form` lacks
-    own_form: Callable[[], Form] | None = None  #: the server's pricing form of the moment; `None`: that of the preset
-    source: GasSource | None = None  #: without it, a call that executes code must have a `gas` field
-    measuring: Measuring = field(default_factory=Measuring)  #: codec and encoding that are measured
+    own_form: Callable[[], Form] | None = None  #: the server's current pricing form; `None`: the preset's
+    source: GasSource | None = None  #: `None`: a call that executes code must have a `gas` field
+    measuring: Measuring = field(default_factory=Measuring)  #: codec, and encoding to measure
     chain_id: Callable[[], int] = lambda: LINEA_CHAIN_ID  #: chain id for calls without a chain id
     ask_node: Callable[[str, list[Any]], Awaitable[Any]] | None = None  #: asks a node by method and parameters
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: of comparisons, which together delay other calls
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  #: held by one comparison at a time
 
     def form(self) -> Form:
         """Return the pricing form of the moment."""
@@ -82,8 +82,8 @@ class Subjects:
 
         Raises
         ------
-        InvalidInput : the subject or an option is not valid, the gas of a call that executes code is not known, or no
-            node is available to find a transaction by its hash, or the node does not have this transaction.
+        InvalidInput : the subject or an option is not valid; the gas of a call that executes code is not known; no
+            node is available to find a transaction by its hash; or the node does not have this transaction.
         LimitExceeded : the subject has more than 131,072 bytes.
         """
         options = {} if options is None else options

@@ -176,8 +176,8 @@ def parse_json(text: str | bytes, position: str = "the document") -> Any:
 def json_objects(data: bytes | str) -> list[Mapping[str, Any]]:
     """Return the objects of a JSON document, of a list, or of JSON Lines.
 
-    The responses of a node, and of a query of Dune, are replaced by their results. A line of hexadecimal data is an
-    object with the member `raw`.
+    The responses of a node, and of a query of Dune, are replaced by their results. A line of hexadecimal data becomes
+    an object with the member `raw`.
     """
     text = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     values = (_lines(text) if isinstance(text, bytes) else None) or [parse_json(text)]

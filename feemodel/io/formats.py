@@ -150,7 +150,7 @@ def table_of_objects(
 
 
 def _columns_of(found: Sequence[str], schema: Schema, columns: Mapping[str, str] | None) -> dict[str, list[Source]]:
-    """Return the columns of a file from which each column of a table is read; the others are left out.
+    """Return, for each column of a table that a file has, the file's columns to read.
 
     Raises `InvalidInput` for missing and misspelt columns.
     """

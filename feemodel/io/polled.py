@@ -97,7 +97,7 @@ class Head:
 
 
 def _announced(fee_history: Any, number: int) -> int | None:
-    """Return the base fee of the block after `number` from a fee history; `None` if it is of another block."""
+    """Return the base fee of the block after `number` from a fee history; `None` if for another block."""
     fees = fee_history.get("baseFeePerGas") if isinstance(fee_history, Mapping) else None
     if not isinstance(fees, list) or len(fees) != 2 or _read_number(fee_history, "oldestBlock") != number:
         return None

@@ -69,7 +69,7 @@ class Schema:
     name: str  #: for errors, such as "transactions"
     columns: tuple[Column, ...]
     option: str = "--columns"  #: command-line option that gives the names of columns
-    prices: tuple[str, ...] = ()  #: optional columns of which every row needs one
+    prices: tuple[str, ...] = ()  #: price columns, of which every row needs one
 
 
 BLOCKS = Schema(

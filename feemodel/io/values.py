@@ -90,7 +90,7 @@ def column(kind: Kind, values: Arrow | Sequence[Any], name: str, scale: Fraction
 
 
 def _without_python(kind: Kind, array: Arrow, scale: Fraction) -> Arrow | None:
-    """Return a column of plain values; `None` for a column whose values are read one by one."""
+    """Return a column that is converted at once, or `None` if this is not possible."""
     kinds, is_integer = pa.types, pa.types.is_integer(array.type)
     if kind == "data" and (kinds.is_binary(array.type) or kinds.is_large_binary(array.type)):
         return array.cast(pa.binary())

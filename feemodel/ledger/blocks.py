@@ -209,7 +209,7 @@ def _apply(store: Store, accounts: Tree, changes: Sequence[AccountChange]) -> No
 
 
 def _work(scheme: Scheme, hkey: bytes, change: AccountChange, leaf: Leaf) -> _Work:
-    """Check a change against the leaf of its account, or the leaf before a new account."""
+    """Check a change against its account's leaf or, for a new account, the leaf before."""
     value = leaf.value if leaf.hkey == hkey else b""
     stored = AccountLeaf.from_bytes(value) if value else None
     fields = AccountFields(stored.nonce, stored.balance, stored.keccak_code_hash) if stored else None

@@ -167,7 +167,7 @@ class _Verification:
                 self._damaged(f"a node after {first - 1} has another height")
             at, children, hashes = slice(first, first + len(rows)), nodes["row"].astype(np.int64), nodes["hash"]
             table.height[at], table.digest[at] = height, node_hashes(self._scheme, hashes.tobytes())
-            for one in np.unique(height).tolist():  # the sums of a node need those of the rows below it
+            for one in np.unique(height).tolist():  # the sums of a node need the sums below the node
                 below, chosen, level = leaves if one == 1 else table, height == one, one - 1
                 rows_below = children[chosen]
                 expected = np.where(rows_below[..., None] > 0, below.digest[rows_below], zeros[level])
@@ -183,7 +183,7 @@ class _Verification:
         return table
 
     def _pages(self) -> _Table:
-        """Check the order of the keys in each page of the sorted index, and the first key of each page below it."""
+        """Check each page of the sorted index: the order of its keys, and the first keys of its child pages."""
         table = self._empty("page")
         for first, rows in self._chunks("page"):
             for number, (height, data, _) in enumerate(rows, first):

@@ -59,7 +59,7 @@ class Leaf:
 
 
 class Node(NamedTuple):
-    """Node: pairs of hashes of each level, from the children upwards; row numbers of its children; and its own hash."""
+    """Node: for each level, from the lowest, pairs of hashes; the row numbers of the children; the node's hash."""
 
     pairs: list[list[bytes]]
     rows: list[int]
@@ -157,7 +157,7 @@ class Rows:
         return int(self.database.one(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0])
 
     def _many(self, table: str, numbers: Iterable[int]) -> Mapping[int, Any]:
-        """Return cached rows by number, among them the rows with these numbers."""
+        """Return the cached rows by number, including the rows with these numbers."""
         cache, wanted = self.cache[table], {*numbers} - {0}
         if missing := wanted.difference(cache):
             if len(cache) + len(missing) > KEPT:

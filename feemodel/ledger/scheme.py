@@ -91,7 +91,7 @@ class Scheme:
         return found
 
     def path_roots(self, nodes: bytes, siblings: bytes, indices: Sequence[int]) -> bytes:
-        """Return the roots of Merkle paths of one length, from the concatenated hashes and indices of their lower ends.
+        """Return the roots of Merkle paths of equal length, from concatenated hashes and indices of the lowest nodes.
 
         `siblings` has each path's siblings upwards; the lowest bit of an index is 1 if the first sibling is on the
         left. Raises `InvalidInput` for an element that is not below the field's order.

@@ -156,9 +156,9 @@ class Tree:
 
 
 def floors(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[dict[bytes, tuple[int, Leaf]]]:
-    """Return, for each key of each tree, the leaf with this key or the largest key before it, with the leaf's index.
+    """Return, for each key of each tree, the leaf with the largest key up to this key, and the leaf's index.
 
-    The trees have the same rows, and each level of all trees is read in one batch.
+    The trees are in one file; each level of all trees is read in one batch.
     """
     keys = [hkey for _, hkeys in lookups for hkey in hkeys]
     if not keys:
@@ -173,7 +173,7 @@ def floors(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[dict[bytes, 
 
 
 def _indices(rows: Rows, versions: Sequence[Version], owners: Numbers, hkeys: Sequence[bytes]) -> Numbers:
-    """Return, for each key, the index of the leaf with this key or the largest key before it.
+    """Return, for each key, the index of the leaf with the largest key up to this key.
 
     `owners` has the number of the tree of each key.
     """
@@ -213,8 +213,8 @@ def _nodes(
 ) -> tuple[list[Numbers], dict[int, NDArray[Any]]]:
     """Return the positions of leaves and of the nodes above them, level by level, and the nodes by height.
 
-    A position is the number of a tree and, in the lowest bits, the position in the level of the tree. The nodes are
-    those of the versions, or empty nodes, and reach up to the height that `next_free` needs.
+    A position is the number of a tree and, in the lowest bits, the position in the level of the tree. Nodes that
+    the versions lack are empty; the highest level is the one that `next_free` needs.
     """
     tops = np.array([height_of(index) for index in next_free])
     heights = np.array([height_of(version.next_free) for version in versions])
@@ -250,7 +250,7 @@ class Change(NamedTuple):
 
 
 def update_trees(changes: Sequence[Change]) -> None:
-    """Apply edits to trees of the same rows, and store the new versions."""
+    """Apply edits to trees in one file, and store the new versions."""
     if not changes:
         return
     rows, versions = changes[0].tree.rows, [change.tree.version for change in changes]
@@ -359,7 +359,7 @@ class _Pages:
         return int.from_bytes(entries[0][HASH_SIZE:])
 
     def _cut(self, height: int, entries: list[bytes]) -> list[bytes]:
-        """Make pages of equal size; return the entry of each."""
+        """Make pages of equal size; return each page's entry."""
         count, new = -(-len(entries) // PAGE_ENTRIES), []
         for place in range(count):
             page = entries[place * len(entries) // count : (place + 1) * len(entries) // count]
@@ -385,5 +385,5 @@ class _Pages:
 
 
 def _entry(entries: Sequence[bytes], hkey: bytes) -> bytes:
-    """Return the entry of a page with this key or the largest key before it."""
+    """Return the entry of a page with the largest key up to this key."""
     return entries[bisect_right(entries, hkey + BEHIND) - 1]

@@ -107,7 +107,7 @@ def variable_cost(
 
         ((base_fee + priority_fee) · execution_gas + blob_base_fee · blob_gas) · margin / bytes_per_submission
 
-    The fees are averages of L1 fees, the gas that of a submission. The result also includes `fee_margin`, and is
+    The fees are averages of L1 fees; the gas is a submission's. The result also includes `fee_margin`, and is
     limited to `lower_bound` and `upper_bound`, see `bounded`; `None` is no bound. The coordinator's own divisor is
     `COORDINATOR.bytes_per_submission` of `feemodel.linea.parameters`.
 

@@ -90,7 +90,7 @@ def chain_of(name: str, found: Mapping[str, Any]) -> Chain:
 
 
 def _row(place: str, row: Any, checked: date | None) -> Row:
-    """Return one row of a file; `checked` is the day of its check if the row has none."""
+    """Return one row of a file; `checked` is the default of the row's field `checked`."""
     known_fields(place, row, (*ROW_FIELDS, *schema()))
     own = {"checked": checked, **row} if checked else row
     _check_fields(f"{place}.", own, ROW_FIELDS, ("since", "source", "checked"))

@@ -12,8 +12,8 @@ A parameter is unknown
 - if the operator of the chain sets the parameter: from the first upgrade after the last confirmed day of the value,
   unless the row of the upgrade lists the parameter under `keeps`.
 
-The last confirmed day is the date of the row that sets the value or the parameter's date in the table `[confirmed]`,
-whichever is later.
+The last confirmed day is the later of two dates: of the row that sets the value, and of the parameter in the table
+`[confirmed]`.
 
 Reading an unknown parameter raises `UnknownParameter`.
 """

@@ -330,7 +330,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
 
 
 def op_stack_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
-    """Return the largest base fee of an OP Stack chain after some blocks, by its EIP-1559 parameters and minimum.
+    """Return an OP Stack chain's largest base fee after some blocks, by EIP-1559 and the chain's minimum.
 
     An unknown minimum base fee does not change the bound, because the base fee is at or above the minimum already, and
     full blocks only raise it.

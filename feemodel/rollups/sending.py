@@ -174,7 +174,7 @@ def _arbitrum_sendable(
 ) -> Sendable:
     """Return the largest value that can be sent on Arbitrum, where the gas limit includes the gas that pays for L1.
 
-    This gas grows when the base fee falls, so the gas limit is that at the lowest possible base fee, at least 1 wei,
+    This gas grows when the base fee falls, so the gas limit assumes the lowest possible base fee, at least 1 wei,
     and the max fee should cover the highest possible one.
 
     >>> _arbitrum_sendable(10**16, execution_gas=21_000, max_fee_per_gas=22_000_000, brotli_size=110,
@@ -216,7 +216,7 @@ def _largest_excess(blob_base_fee: int, rules: BlobRules) -> int:
 
 
 def _blob_base_fee_bound(excess: int, l1_blocks: int, rules: BlobRules) -> int:
-    """Return the largest blob base fee after some L1 blocks full of blobs, given the current excess [wei / gas].
+    """Return the largest blob base fee after some full L1 blocks, given the current excess blob gas [wei / gas].
 
     >>> _blob_base_fee_bound(8_099_198, 1, MAINNET.rows[-1])
     2
@@ -312,7 +312,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
 
 
 def _largest_fastlz_size(size: int) -> int:
-    """Return the largest FastLZ length of a payload of this size, as `GasPriceOracle.getL1FeeUpperBound` [byte].
+    """Return the largest FastLZ length of a payload of this size, like `GasPriceOracle.getL1FeeUpperBound` [byte].
 
     >>> _largest_fastlz_size(73)
     89

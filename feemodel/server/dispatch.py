@@ -34,7 +34,7 @@ from feemodel.server.metrics import ERRORS, SECONDS
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 SERVER_ERROR, UNAVAILABLE, LIMIT_EXCEEDED = -32000, -32002, -32005
-LABELS = frozenset((REVERTED, *range(PARSE_ERROR, SERVER_ERROR + 1)))  # codes that metrics count one by one
+LABELS = frozenset((REVERTED, *range(PARSE_ERROR, SERVER_ERROR + 1)))  # codes that metrics count separately
 _CODES: tuple[tuple[type[FeeModelError], int], ...] = (
     (NotFinalized, INVALID_REQUEST),  # production nodes return this code for a block that they do not serve
     (InvalidInput, INVALID_PARAMS),
@@ -190,7 +190,7 @@ class Dispatcher:
     def __init__(self, methods: Mapping[str, Method], forward: Forward | None = None) -> None:
         self._methods, self._forward = methods, forward
         self._other = "unknown" if forward is None else "forwarded"  # label of methods that are not in `methods`
-        self._labels = {*methods}  # and methods that the node has answered, so callers cannot invent one
+        self._labels = {*methods}  # with methods that the node has answered, so callers cannot invent labels
         self._turn = asyncio.Lock()
 
     async def answer(self, body: bytes) -> bytes | None:
@@ -204,7 +204,7 @@ class Dispatcher:
             return _refused(CallError(PARSE_ERROR, f"Parse error: {error}"))
 
     async def _answer_call(self, call: _Call | None, excess: str | None = None) -> bytes | None:
-        """Return the response to one call; `excess` is the error message if its batch has exceeded a limit."""
+        """Return the response to one call; `excess` is the error message if the batch has exceeded a limit."""
         if call is None or bytes(memoryview(call.params)[:1]) not in (b"[", b"{", b"n"):
             return _refused(CallError(INVALID_REQUEST, "Invalid Request"))
         began, method = perf_counter(), self._methods.get(call.method)

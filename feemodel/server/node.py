@@ -22,7 +22,7 @@ STATE = (CHAIN_ID, NEWEST_BLOCK, ("eth_feeHistory", ["0x1", "latest", []]))
 QUEUE = 1_024  # maximum requests that wait for a node
 ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
-#: Methods that are not forwarded: they control the node, take it more time than a call does, or use its accounts or
+#: Methods that are not forwarded: they control the node, take more time than a call, or use the node's accounts or
 #: its own prices. All names that begin so are refused.
 NAMESPACES = ("admin_", "clique_", "debug_", "engine_", "les_", "miner_", "personal_", "txpool_")
 REFUSED = (*NAMESPACES, "eth_fillTransaction", "eth_sendTransaction", "eth_sign")

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 BACKLOG = 2_048  # maximum number of connections waiting to be accepted
 IDLE_SECONDS = 15  # time after which an idle connection is closed; nginx closes its own earlier, see deploy/nginx.conf
 STOP_SECONDS = 10  # maximum time to finish requests after the signal to stop
-LOADED = "_FEEMODEL_LOADED"  # variable with the path of the pickled `Loaded` of the parent
-METRICS = "PROMETHEUS_MULTIPROC_DIR"  # variable of prometheus_client: folder in which workers add up their metrics
+LOADED = "_FEEMODEL_LOADED"  # environment variable with the path of the parent's pickled `Loaded`
+METRICS = "PROMETHEUS_MULTIPROC_DIR"  # of prometheus_client: folder in which workers add up their metrics
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def application() -> "ASGIApp":
-    """Return the application of a process, made from what the parent has read before the start."""
+    """Return a worker's application, made from what the parent has read."""
     loaded: Loaded = pickle.loads(Path(os.environ[LOADED]).read_bytes())
     set_up_log(loaded.settings.log)
     from feemodel.server import app

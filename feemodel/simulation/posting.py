@@ -24,7 +24,7 @@ class PriceCap:
 
     target_delay: float = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment [s]
     adjustment: float = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay` [1]
-    tip_cap: float = price_cap.TIP  #: cap on the tip at a waiting time of 0; if 0, the caps include no tip [wei / gas]
+    tip_cap: float = price_cap.TIP  #: cap on the tip at a waiting time of 0; a cap of 0 excludes the tip [wei / gas]
     tip: str = "paid"  #: "paid": the tip is cap − L1 base fee and grows with the waiting time; "constant": constant tip
     from_first_byte: bool = True  #: `True`: waiting starts with the first byte; `False`: when the submission is full
     time_of_day: bool = True  #: whether the caps are multiplied by a factor for each hour of the week

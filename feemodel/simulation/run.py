@@ -166,7 +166,7 @@ def _describe_function(found: dict[str, str], path: str, value: Any) -> None:
 
 
 def _describe_source(found: dict[str, str], path: str, value: Any) -> None:
-    """Describe a function or a class by its name, and by its source if Python can read it."""
+    """Describe a function or a class by its name, and by its source if available."""
     name = f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
     try:
         source = inspect.getsource(value)

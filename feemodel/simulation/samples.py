@@ -111,7 +111,7 @@ def sobol(count: int, /, *, rng: Rng = None, **ranges: Any) -> Samples:
     rng : seed, `SeedSequence` or `Generator` of the scrambling; an int gives the same points every time.
     ranges : keyword arguments `input=range`. A pair `(low, high)` of integers means all integers from low to high,
         including both. If a number of the pair is not an integer, the pair means all doubles in [low, high). A frozen
-        `scipy.stats` distribution is evaluated at quantiles. A result of `rows` is one coordinate of the points. Any
+        `scipy.stats` distribution is evaluated at quantiles. With a result of `rows`, a coordinate selects a row. Any
         other value is an argument of `grid`.
 
     Returns

@@ -92,7 +92,7 @@ def sobol_indices(
     terms = np.stack([(a + b) / 2, (a**2 + b**2) / 2, *first, *total], axis=1)
 
     def indices(terms: NDArray[np.float64], axis: int) -> Any:
-        """Return the first-order and the total indices, ratios of means over rows, of shape (2 · inputs, results)."""
+        """Return first-order and total indices as ratios of means over rows; the shape is (2 · inputs, results)."""
         mean, square, *numerators = terms.mean(axis=axis)
         return np.array(numerators) / (square - mean**2)
 

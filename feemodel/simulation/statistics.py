@@ -1,8 +1,8 @@
 """Statistics over dimensions of a sweep, in memory that does not grow with the number of evaluations.
 
-Workers reduce each piece of a sweep to sums and counts, which are merged in the order of the pieces. So the result does
-not depend on the workers, to the last bit. For quantiles, the evaluations are counted in bins: a bin holds the doubles
-that agree in their sign, their exponent and the first ten bits after rounding.
+Workers reduce each piece of a sweep to sums and counts, which are merged in the order of the pieces. So the number of
+workers does not change any bit of the result. For quantiles, the evaluations are counted in bins: a bin holds the
+doubles that are equal when they are rounded to ten bits of the fraction.
 """
 
 from collections.abc import Sequence
@@ -194,7 +194,7 @@ def _counted(
     """Return the count of evaluations in each bin, of shape (cell, bin), and the bins' indices."""
     first, last = (int(_bin_of(np.array(end).view(np.int64))) for end in (minima.min(), maxima.max()))
     bits = table.astype(np.float64).view(np.int64)
-    place = np.zeros(last - first + 1, dtype=np.int64)  # of each bin between the extremes, most of which are empty
+    place = np.zeros(last - first + 1, dtype=np.int64)  # by bin between the extremes; most bins are empty
     _mark(bits, first, place)
     bins = np.flatnonzero(place)
     check_limit(len(table) * bins.size, "counts for quantiles", LARGEST_TABLE, ADVICE)

@@ -90,7 +90,7 @@ def sweep(
     sizes = _checked(function, samples, reduce)
     dims, shape = tuple(sizes), tuple(sizes.values())
     cuts = _cuts(shape, chunk)
-    into = getattr(function, "into", None)  # of a formula, which changes no input
+    into = getattr(function, "into", None)  # only of formulas, which change no input
     arrays = {
         name: _aligned(value, sizes, into is not None)
         for name, value in samples.items()
@@ -105,7 +105,7 @@ def sweep(
     add = partial(_add, result, reduce, shape, [axis for axis in range(len(shape)) if axis not in axes])
 
     def task(number: int) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """Return the inputs of a piece, and its shape."""
+        """Return the inputs and the shape of a piece."""
         inputs = dict(constants)
         for name, array in arrays.items():
             cut = [part if size > 1 else slice(0, 1) for part, size in zip(cuts[number], array.shape, strict=True)]
@@ -113,7 +113,7 @@ def sweep(
         return inputs, tuple([part.stop - part.start for part in cuts[number]])
 
     def write(number: int) -> Arrays:
-        """Compute a piece in a thread, which writes it to the result; return its sums if it is reduced."""
+        """Compute a piece in a thread; write it to the result or, if reduced, return the sums."""
         piece = task(number)
         if reduce is not None:
             return evaluate(piece)

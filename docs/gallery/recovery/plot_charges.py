@@ -3,7 +3,7 @@ Fees compared with the cost of posting
 ======================================
 
 For every ten minutes of a week, the data fees divided by the cost of posting the bytes, in a backtest without a
-fixed cost, at a margin of 1.2. Each transaction has the ratio of its ten minutes. Below 1, transactions pay less
+fixed cost, at a margin of 1.2. Each transaction has the ratio of its ten-minute bin. Below 1, transactions pay less
 than they cost, and others pay for the difference.
 """
 

@@ -3,7 +3,7 @@ The margin by assumption
 ========================
 
 The margin of the estimate with which at most 5 % of days have a loss, for each combination of assumptions: published
-bounds of the announced cost, sharing in the stream, finalization paid from the same fees, and length of the blocks of
+bounds of the announced cost, compression in one stream, finalization paid from the same fees, and the block length of
 the bootstrap. Lines are 95 % intervals of the random draw of 200 days. The other pages quote margins of this figure.
 """
 
@@ -26,4 +26,4 @@ assert (free.isel(finalization_gas=1) > free.isel(finalization_gas=0)).all()
 
 fig, ax = plt.subplots(figsize=(9, 5.5))
 plot_margins(found, ax)
-fig.suptitle("Sharing in the stream nearly halves the margin; finalization raises it")
+fig.suptitle("Compression in one stream nearly halves the margin; finalization raises it")

@@ -127,7 +127,7 @@ def forecast(
     }
     if count:
         changes = past_changes(history.series, int(bins[-1]), count, stream)
-        wait = BIN - history.newest % BIN  # until the next bin begins
+        wait = BIN - history.newest % BIN  # time until the next bin
         elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
         column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")
         base_fee, blob_base_fee = (

@@ -105,8 +105,8 @@ def rolling_quantiles(
 ) -> RealArray:
     """Forecast quantiles of the mean logarithm of a fee in the bin that is `horizon` bins after each origin.
 
-    The result has a row for each origin from `first`, by default the newest bin, to the newest bin, (origins, q)
-    [log(wei / gas)]. All forecast fees are between 1 wei, the minimum of the protocol, and 10 million gwei.
+    The result, (origins, q) [log(wei / gas)], has a row for each origin from `first` on, by default only for the newest
+    bin. All forecast fees are between 1 wei, the minimum of the protocol, and 10 million gwei.
 
     >>> from feemodel.simulation.forecast.series import binned
     >>> series = binned(600.0 * np.arange(1_000), np.full(1_000, 1e9))
@@ -125,7 +125,7 @@ def rolling_quantiles(
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
     """Calibrate a quantile regression."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
-    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, so fits keep its time of day
+    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, so fits keep the time of day
     levels = np.unique(np.append(quantiles, 0.5))
     found = calibrated(_regression(series, horizon, levels, warm), series.means[warm + horizon :], levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
@@ -150,7 +150,7 @@ def _baseline(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int,
 
 
 def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
-    """Forecast the target's distance from a simple estimate by ridge quantile regression on its regressors."""
+    """Forecast the target's distance from a simple estimate by ridge quantile regression."""
     values, anchor, table = series.means, estimate(series, horizon), features(series, horizon)
     complete = np.isfinite(table.sum(axis=1)) & ~np.isnan(anchor)
     stride = 2 if horizon < SIX_HOURS else LARGEST_STRIDE
@@ -172,7 +172,7 @@ def _regression(series: FeeSeries, horizon: int, quantiles: RealArray, begin: in
 
 
 FACTOR_STEP = 0.003  # step of the logarithm of a factor; larger steps overreact at a horizon of a day [1]
-NARROWEST, WIDEST = -1.0, 0.75  # bounds of that logarithm, which limit what a wrong factor does after a change
+NARROWEST, WIDEST = -1.0, 0.75  # bounds of the logarithm, which limit what a wrong factor does after a change
 
 
 def pinball(targets: RealArray, forecasts: RealArray, quantiles: RealArray) -> RealArray:

@@ -30,7 +30,7 @@ def past_changes(
     ahead = np.arange(1, bins + 1)
     found = {}
     for name, one in series.items():
-        usual = np.asarray(trailing(typical(one.means, DAY), SAME_TIME).mean(), np.float64)  # smoothed against noise
+        usual = np.asarray(trailing(typical(one.means, DAY), SAME_TIME).mean(), np.float64)  # smooths noise
         errors = one.means[drawn[:, None] + ahead] - _point(one, usual, drawn, ahead)
         values = _point(one, usual, np.array([newest]), ahead) + errors
         found[name] = np.column_stack((np.full(paths, one.newest[newest]), values))

@@ -66,7 +66,7 @@ class Recommendation:
     family: str
     submission: Submission  #: submission whose cost the fees must cover
     parameters: Mapping[str, Recommended]  #: parameters by their names on the chain
-    factor: float  #: multiplier of the rule's price; at constant L1 fees without tips, 1 covers the cost of posting [1]
+    factor: float  #: multiplier of the rule's price; at constant L1 fees without tips, a factor of 1 covers posting [1]
     factor_interval: tuple[float, float]  #: 90 % confidence interval of `factor` [1]
     loss_probability: float  #: probability that fees during `hold` do not cover the cost of posting [1]
     expected_margin: float  #: median over the paths of (fees / cost of posting), minus 1 [1]
@@ -196,10 +196,10 @@ def _submission(family: str, given: Submission | None) -> Submission:
 
 
 def _interval(values: list[float]) -> tuple[float, float, float]:
-    """Return the last value, and the ends of its interval by the jackknife over the blocks that the others left out.
+    """Return the last value, and the ends of its jackknife interval; each other value leaves out one block.
 
-    The deviations are those from the mean of the other values. The last value has random paths of its own, which would
-    widen all deviations from it.
+    The deviations are from the mean of the other values. The last value has random paths of its own: deviations from
+    this value would be larger.
     """
     from scipy.stats import t
 
@@ -216,7 +216,7 @@ def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float)
 
 
 def _rule_price(family: str, found: xr.Dataset, history: History, submission: Submission) -> tuple[RealArray, float]:
-    """Return prices of a byte under the chain's rule without the factor, on each path and now [wei / byte]."""
+    """Return byte prices by the chain's rule without the factor: on each path, and at present [wei / byte]."""
     base_fee, blob_base_fee = (found[name].to_numpy() for name in ("base_fee", "blob_base_fee"))
     tip = history.tip_of(submission)
     if family == "zksync":
@@ -242,7 +242,7 @@ def _rule_price(family: str, found: xr.Dataset, history: History, submission: Su
 def _parameters(
     family: str, factor: float, submission: Submission, *, tip: float, size: float, now: float, cost: float
 ) -> dict[str, tuple[float, str, str]]:
-    """Return value, unit and meaning of each parameter of the family at a factor."""
+    """Return each parameter of the family, given the factor: value, unit and meaning."""
     gas, blob_gas = (part / submission.capacity for part in (submission.execution_gas, submission.blob_gas))
     if family == "op-stack":
         constant = math.ceil(factor * tip * gas * size)

@@ -13,7 +13,7 @@ BIN = 600  # length of a bin [s]
 HOUR, SIX_HOURS, DAY = 6, 36, 144  # [bins]
 WEEK = 7 * DAY
 LONGEST = 10 * 366 * DAY  # maximum length of a series [bins]
-TYPICAL_DAYS = 5  # number of days; the typical fee is their median at a time of day; one spike does not move it
+TYPICAL_DAYS = 5  # number of days whose median is the typical fee at a time of day, so one spike has no effect
 HARMONICS = 2
 
 
@@ -39,7 +39,7 @@ class FeeSeries:
 def binned(seconds: RealArray, fees: RealArray) -> FeeSeries:
     """Compute means of the logarithm of a fee over bins of ten minutes, from increasing times [s since 1970].
 
-    `means` and `newest` depend only on earlier rows, so forecasts may use them up to their origin. Scores compare
+    `means` and `newest` use only earlier rows, so a forecast may use them up to its origin. Scores compare
     forecasts with `interpolated`, which also depends on later rows.
 
     >>> found = binned(np.array([0.0, 300.0, 1_800.0]), np.exp([1.0, 3.0, 5.0]))
@@ -81,7 +81,7 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 
 
 def typical(values: RealArray, horizon: int) -> RealArray:
-    """Return, for each origin, the median at the target's time of day over the newest days, NaN in the first day.
+    """Return, for each origin, the newest days' median value at the target's time of day; NaN in the first day.
 
     >>> found = typical(np.repeat([1.0, 9.0, 2.0, 3.0], DAY), DAY)
     >>> found[::DAY]  # the spike of the second day is not the forecast after the third
@@ -104,7 +104,7 @@ def estimate(series: FeeSeries, horizon: int) -> RealArray:
 
 
 def features(series: FeeSeries, horizon: int) -> RealArray:
-    """Return each origin's regressors from fees up to it, of shape (bins, 14). Some in the first rows are NaN.
+    """Return each origin's regressors from fees up to it, of shape (bins, 14). The first rows have some NaN.
 
     They are the newest fee; the means of ten minutes, an hour, six hours and a day; the typical fee at the target's
     time of day and the fee a week before the target; the change in an hour and the deviation in six; two harmonics of

@@ -58,7 +58,7 @@ class Eip1559(BuiltIn):
     max_base_fee: int = MAX_PRICE  #: maximum base fee [wei / gas]
     block_time: float = 2.0  #: time between L2 blocks [s]
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: `operator_fee_scalar` is multiplied by 1e-6 in Isthmus, 100 since Jovian
+    operator_fee_multiplier: float = 1e-6  #: factor on `operator_fee_scalar`: 1e-6 in Isthmus, 100 since Jovian
     operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
