@@ -334,7 +334,7 @@ _ACCESS: Schema = {
 _AUTHORIZED = {"chainId": UINT256, "address": ADDRESS, "nonce": UINT64, "yParity": QUANTITY, "r": UINT256, "s": UINT256}
 _AUTHORIZATION: Schema = {"type": "object", "properties": _AUTHORIZED, "required": [*_AUTHORIZED]}
 _TYPE: Schema = {"type": "string", "title": "type", "pattern": "^0x[0-4]$"}
-_SIZES = {"data": None, "address": 20, "32 bytes": 32}  # title of a schema → size [byte]
+_SIZES = {"data": None, "address": 20, "32 bytes": 32}  # schema title → size of values [byte]
 _uint64, _uint256 = (
     Kind(partial(as_integer, "", maximum=maximum), schema)
     for maximum, schema in ((UINT64_MAX, UINT64), (UINT256_MAX, UINT256))

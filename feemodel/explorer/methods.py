@@ -61,7 +61,7 @@ class Explorer(Subjects):
         return presets(form=form, reason=reason, preset=self.preset, chain_id=self.chain_id())
 
     def fee(self, point: Any, axis: str | None = None, values: Any = None) -> dict[str, Any]:
-        """Compute a fee: parts and total, and recovery of the L1 cost; or the fee along a curve.
+        """Compute a fee (parts, total, recovery of the L1 cost), or the fee along a curve.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ from feemodel.ledger.scheme import HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 LEVELS = 4  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
 NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILDREN)])
-NUMBER_SIZE = 8  # size of the number in an entry of a page [byte]
+NUMBER_SIZE = 8  # size of the number in each page entry [byte]
 ENTRY = np.dtype([("hkey", f"V{HASH_SIZE}"), ("number", f">u{NUMBER_SIZE}")])
 
 KEPT = 12_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower

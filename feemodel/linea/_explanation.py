@@ -1,4 +1,4 @@
-"""Explanation of a transaction or call: its size, the parts of its fee, fees of wallets, and results of checks."""
+"""Explanation of a transaction or call: its size, the parts of its fee, wallets' fees, and results of checks."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
