@@ -10,18 +10,12 @@ Kernel = Callable[..., Any]
 _newest = 0.0  # time of the latest change of the imported modules with kernels
 
 
-def cached_njit(*, makes_arrays: bool = True, **options: Any) -> Callable[[Kernel], Kernel]:
+def cached_njit(**options: Any) -> Callable[[Kernel], Kernel]:
     """Compile a function by `numba.njit` with these options, and cache the machine code on disk.
 
     If numba is not installed, the function is returned unchanged. numba does not notice a change of another module
     whose functions it calls, so machine code beside the module is used only if it is newer than these modules.
-
-    Parameters
-    ----------
-    makes_arrays : whether the function, or a function that it calls, allocates arrays. `False` turns off numba's
-        reference counting, which takes four times as long as a step of the closed loop.
     """
-    options["_nrt"] = makes_arrays  # always set this option; otherwise, numba would use the calling kernel's option
 
     def define(function: Kernel) -> Any:
         if not has_numba():

@@ -6,7 +6,7 @@ Inputs are int64 and are not checked: base fees and gas must be below 2**62.
 from feemodel._compiled import cached_njit
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
     """Base fee of the next block for a given gas target, see `feemodel.ethereum.fee_market.next_base_fee`.
 

@@ -202,7 +202,7 @@ def _stop(costs, transition, delay_cost, limits):  # type: ignore[no-untyped-def
                 limits[k, left] = _crossing(costs[k], waiting)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _crossing(costs, waiting):  # type: ignore[no-untyped-def]
     """Return the cost at which submitting now and waiting are equally expensive, by linear interpolation."""
     for i in range(costs.size):

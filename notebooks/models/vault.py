@@ -23,7 +23,7 @@ INTEGRAL_DAYS = 4.0  # time of constant error after which the I term equals the 
 DAY = 86_400.0  # seconds
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Set the price of a byte to feed-forward + feedback, limited to the minimum and maximum price."""
     error = (state.target - seen.balance) / state.target
@@ -37,7 +37,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     price.per_byte = min(max(forward + feedback, state.min_price), state.max_price)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Do nothing, because only `announce` changes the state of this policy."""
 
@@ -106,13 +106,13 @@ class VaultPricing(BuiltIn):
         )
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce_held(state, seen, price):  # type: ignore[no-untyped-def]
     """Set the price of a byte to the price computed after the last posting."""
     price.per_byte = state.price
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle_posting(state, settled):  # type: ignore[no-untyped-def]
     """If data was posted in this step, multiply the price by a factor that depends on the operator's balance."""
     if settled.posted_bytes > 0.0:

@@ -218,7 +218,6 @@ class Path(NamedTuple):
     posting: PostingTerms
     costs: CostTerms
     caps: Caps
-    rng: np.random.Generator
     balances: RealArray  #: ring buffer of the balances in the last `balance_lag + 1` steps [wei]
     charges: RealArray  #: ring buffer of the fees of a transaction in the last `lag + 1` steps [wei]
     seen: np.record  #: `SEEN` record

@@ -4,7 +4,6 @@ Also describe policies, posting, demand and costs as JSON, and copy them with ch
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -15,13 +14,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from feemodel._compiled import Kernel
 from feemodel.checks import check_plausible, real_scalar, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI_OF_ETH, MIN_AMOUNT
 from feemodel.simulation._l1_columns import FEES
 from feemodel.simulation.announced import PricingRule
-from feemodel.simulation.closed_loop._accounts import Path
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
 from feemodel.simulation.policies.base import MAX_LAG, Pricing
 from feemodel.simulation.policies.linea import LineaPricing
@@ -137,7 +136,7 @@ def _as_records(part: NDArray[Any]) -> Any:
     return part.view(np.dtype((np.record, part.dtype)))[()]
 
 
-def runner(pricing: Any) -> Callable[[State, Path], None]:
+def runner(pricing: Any) -> Kernel:
     """Return the compiled loop for a policy.
 
     The loop of a built-in policy is compiled once and cached on disk. The loop of a user's policy is compiled in each
@@ -148,25 +147,23 @@ def runner(pricing: Any) -> Callable[[State, Path], None]:
     True
     """
     if has_own_loop(pricing):
-        own: Callable[[State, Path], None] = pricing.run
-        return own
+        return pricing.run  # type: ignore[no-any-return]
     announce, settle = pricing.announce, pricing.settle
     if hasattr(announce, "py_func") and hasattr(settle, "py_func"):
         return _compiled_loop(announce, settle)
-    slowly: Any = run_loop
-    return lambda state, path: slowly.py_func(announce, settle, state, path)
+    slow_loop = run_loop.py_func  # type: ignore[attr-defined]
+    return lambda state, path, rng: slow_loop(announce, settle, state, path, rng)
 
 
 @lru_cache(maxsize=64)
-def _compiled_loop(announce: Any, settle: Any) -> Callable[[State, Path], None]:
+def _compiled_loop(announce: Any, settle: Any) -> Kernel:
     """Compile the loop with the `announce` and `settle` functions of a policy."""
 
     @numba.njit(nogil=True, error_model="numpy")
-    def run(state, path):  # type: ignore[no-untyped-def]
-        run_loop(announce, settle, state, path)
+    def run(state, path, rng):  # type: ignore[no-untyped-def]
+        run_loop(announce, settle, state, uncounted(path), rng)
 
-    compiled: Callable[[State, Path], None] = run
-    return compiled
+    return run
 
 
 def with_fields(record: Record, changed: dict[str, Any]) -> Record:

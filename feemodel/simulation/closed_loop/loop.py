@@ -8,6 +8,7 @@ results of the step are recorded. (7) The policy updates its state.
 import math
 from typing import Any
 
+import numba
 import numpy as np
 from numba.extending import typeof_impl
 
@@ -16,19 +17,16 @@ from feemodel.ethereum.fee_market import FLOOR_GAS_PER_TOKEN, TOKENS_OF_NONZERO_
 from feemodel.linea import _price_cap as price_cap
 from feemodel.linea._price_cap import cap_multiplier, tip_within_caps
 from feemodel.linea.kernels import fee_per_gas
-from feemodel.simulation.closed_loop._accounts import Path, SubmissionFees
+from feemodel.simulation.closed_loop._accounts import L1, Arrivals, Caps, Found, Path, SubmissionFees
 
 FILL, BY_DEADLINE, PRICE_CAP, BLOB_OR_CALLDATA, ALTERNATIVE_LAYER = range(5)  # kinds of posting
 WEEK_OFFSET = 72  # hours from Monday 00:00 UTC to the Unix epoch, which was a Thursday
 CALLDATA_GAS = float(FLOOR_GAS_PER_TOKEN * TOKENS_OF_NONZERO_BYTE)  # gas of a nonzero calldata byte at the floor price
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
 def _value_at(values, k):  # type: ignore[no-untyped-def]
-    """Return the value for step `k` from an array.
-
-    An array with one element has the same value for all steps.
-    """
+    """Return the value for step `k` from an array, whose only element, if it has one, is the value for all steps."""
     return values[k] if values.size > 1 else values[0]
 
 
@@ -38,7 +36,7 @@ def _hour_of_week(time):  # type: ignore[no-untyped-def]
     return (int(time // 3_600.0) + WEEK_OFFSET) % 168
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-untyped-def]
     """Return the tip that the price cap allows after a wait of `elapsed` seconds, or -1 to keep waiting [wei / gas]."""
     factor = caps.hours[_hour_of_week(time)]
@@ -57,7 +55,7 @@ def capped_tip(k, terms, fees, caps, elapsed, time, final):  # type: ignore[no-u
     )
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
     """Return (demand at `fee`) / (demand at the reference fee) [1]."""
     if fee <= 0.0:
@@ -65,7 +63,7 @@ def _demand_factor(fee, demand):  # type: ignore[no-untyped-def]
     return min(demand.choke, (fee / demand.reference_fee) ** -demand.elasticity)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-untyped-def]
     """Add the cost of the bytes from `start` to `end` to the days on which the bytes arrived.
 
@@ -97,7 +95,7 @@ def _attribute(k, start, end, front, per_byte, path, final):  # type: ignore[no-
     return front
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
     """Pay for a submission of `size` bytes; return the cost of the submission [wei]."""
     blobs = max(1.0, math.ceil(size / terms.capacity - 1e-9))
@@ -127,7 +125,7 @@ def _submit(size, fees, terms, day, accounts):  # type: ignore[no-untyped-def]
     return cost
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     """Return the size of the submission to send now, 0 for no submission [byte], and the tip to pay [wei / gas]."""
     terms, clock, accounts, arrived = path.posting, path.clock, path.accounts, path.found.arrived
@@ -156,7 +154,7 @@ def _due_submission(k, last, need, fees, path):  # type: ignore[no-untyped-def]
     return need, paid if terms.tip_paid else fees.tip
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     """Send all submissions that are due in this step."""
     accounts, need = path.accounts, path.posting.need
@@ -170,7 +168,7 @@ def _post(k, last, fees, path, day):  # type: ignore[no-untyped-def]
         accounts.posted = end
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untyped-def]
     """Finalize if a finalization is due and no price cap prevents finalization; return the cost, or 0 [wei]."""
     costs, clock, tip = path.costs, path.clock, fees.tip
@@ -198,7 +196,7 @@ def _finalization(k, last, fees, path, day, accounts):  # type: ignore[no-untype
     return (fees.base_fee + tip) * gas
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     """Finalize if a finalization is due, and assign the cost to the finalized bytes; return the cost [wei]."""
     accounts = path.accounts
@@ -212,7 +210,7 @@ def _finalize(k, last, fees, path, day):  # type: ignore[no-untyped-def]
     return cost
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
 def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     """Store `value` for step `k` in a ring buffer of lag + 1 values, and return the value from `lag` steps ago."""
     if ring.size == 1:  # without a lag, skip the slow modulo operation
@@ -222,36 +220,22 @@ def _delayed(ring, k, value):  # type: ignore[no-untyped-def]
     return ring[index + 1 if index + 1 < ring.size else 0]
 
 
-@cached_njit(nogil=True, error_model="numpy")
-def _poisson(rng, mean):  # type: ignore[no-untyped-def]
-    """Return a Poisson draw.
-
-    numba's `rng.poisson` allocates an array, which functions with `makes_arrays=False` must not do.
-    """
-    return float(rng.poisson(mean))
-
-
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _transactions(k, per_byte, price, path):  # type: ignore[no-untyped-def]
-    """Return the number of transactions in the step, and the demand that is lost because of the fee.
-
-    The lost demand is (demand at the reference fee) − (demand at the fee of the step).
-    """
-    demand = path.demand
-    reference_demand = demand.rate * path.clock.step * _value_at(path.activity, k)
-    mean = reference_demand
-    if demand.elasticity > 0.0:
-        fee = per_byte * demand.bytes_per_transaction
-        if demand.total:
-            fee += price.per_gas * demand.gas_per_transaction + price.per_transaction
-        if k == 0:
-            path.charges[:] = fee
-        mean = reference_demand * _demand_factor(_delayed(path.charges, k, fee), demand)
-    number = _poisson(path.rng, mean) if demand.poisson else mean
-    return number, reference_demand - mean
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
+def _mean_transactions(k, path):  # type: ignore[no-untyped-def]
+    """Return the expected number of transactions in the step, at the reference fee and at the fee of the step."""
+    demand, price = path.demand, path.price
+    at_reference = demand.rate * path.clock.step * _value_at(path.activity, k)
+    if demand.elasticity <= 0.0:
+        return at_reference, at_reference
+    fee = path.found.prices[k] * demand.bytes_per_transaction
+    if demand.total:
+        fee += price.per_gas * demand.gas_per_transaction + price.per_transaction
+    if k == 0:
+        path.charges[:] = fee
+    return at_reference, at_reference * _demand_factor(_delayed(path.charges, k, fee), demand)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
 def _observe(k, path):  # type: ignore[no-untyped-def]
     """Set the policy's observations: L1 fees from `l1_lag` steps ago, and the balance from `balance_lag` steps ago."""
     l1, clock, seen = path.l1, path.clock, path.seen
@@ -264,20 +248,20 @@ def _observe(k, path):  # type: ignore[no-untyped-def]
     seen.balance = _delayed(path.balances, k, path.accounts.balance)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _announced(k, path):  # type: ignore[no-untyped-def]
-    """Return the data price, and whether all prices are valid (finite and at least 0)."""
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
+def _accepted(k, path):  # type: ignore[no-untyped-def]
+    """Store the data price, and return whether all prices are valid (finite and at least 0)."""
     price, accounts = path.price, path.accounts
     per_byte = price.per_byte * path.policy.level
     lowest = min(per_byte, price.per_gas, price.per_transaction)
     if lowest >= 0.0 and per_byte + price.per_gas + price.per_transaction < np.inf:  # false if a price is NaN
         path.found.prices[k] = per_byte
-        return per_byte, True
+        return True
     accounts.refused, price.per_byte = k + 1, per_byte
-    return per_byte, False
+    return False
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
 def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
     """Add the fees of the step to the operator's balance, post data, and subtract all costs of the step."""
     costs, accounts, settled = path.costs, path.accounts, path.settled
@@ -303,7 +287,7 @@ def _pay(k, last, day, path):  # type: ignore[no-untyped-def]
         settled.seen_balance = path.balances[(k + 2) % path.balances.size]
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
 def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
     """Add the results of a step to the totals of the day and, if the path is recorded, to the series of the path."""
     settled, accounts, series = path.settled, path.accounts, path.found.series
@@ -325,21 +309,19 @@ def _record(k, per_byte, lost, day, path):  # type: ignore[no-untyped-def]
         now.backlog, now.data_fees_in_step = accounts.arrived - accounts.posted, settled.data_fees
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _flow(k, per_byte, path):  # type: ignore[no-untyped-def]
-    """Let the mean transactions of a step pay; return the demand that is lost because of the fee."""
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
+def _flow(k, number, path):  # type: ignore[no-untyped-def]
+    """Let `number` mean transactions pay."""
     demand, settled = path.demand, path.settled
-    number, lost = _transactions(k, per_byte, path.price, path)
     settled.transactions, settled.gas_used = number, number * demand.gas_per_transaction
     settled.arrived_bytes = number * demand.bytes_per_transaction
     path.seen.calldata = number * demand.calldata_per_transaction  # the policy observes the calldata in the next step
-    settled.data_fees = settled.arrived_bytes * per_byte
+    settled.data_fees = settled.arrived_bytes * path.found.prices[k]
     settled.execution_fees = settled.gas_used * path.price.per_gas
     settled.operator_fees = number * path.price.per_transaction
-    return lost
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _charge(k, per_byte, path):  # type: ignore[no-untyped-def]
     """Let each real transaction of a step pay for its own size and gas; return whether all fees are in range."""
     arrivals, rounding, price, settled = path.arrivals, path.rounding, path.price, path.settled
@@ -367,47 +349,62 @@ def _charge(k, per_byte, path):  # type: ignore[no-untyped-def]
     if not rounding.whole:
         settled.data_fees, settled.execution_fees = size * per_byte, gas * price.per_gas
     settled.operator_fees = settled.transactions * price.per_transaction
+    if not proven:
+        path.accounts.refused = k + 1
     return proven
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy", forceinline=True)
-def _advance(k, path):  # type: ignore[no-untyped-def]
-    """Run parts (2) to (6) of a step, between the policy's `announce` and `settle`; return whether prices are valid."""
-    per_byte, accepted = _announced(k, path)
-    if not accepted:
-        return False
+@cached_njit(nogil=True, error_model="numpy", forceinline=True)
+def _advance(k, lost, path):  # type: ignore[no-untyped-def]
+    """Run parts (4) to (6) of a step."""
     clock, accounts = path.clock, path.accounts
-    # (2) users respond to the price from `lag` steps ago, and (3) pay
-    if path.arrivals.ends.size > 0:
-        lost = 0.0
-        if not _charge(k, per_byte, path):
-            accounts.refused = k + 1
-            return False
-    else:
-        lost = _flow(k, per_byte, path)
     accounts.arrived += path.settled.arrived_bytes
     path.found.arrived[k] = accounts.arrived
-    # (4) post data, (5) pay costs, (6) record the step
     if accounts.steps_left_in_day == 0:
         accounts.day, accounts.steps_left_in_day = accounts.day + 1, clock.day_steps
     accounts.steps_left_in_day -= 1
     day = path.found.days[accounts.day]
     _pay(k, k == path.found.prices.size - 1, day, path)
-    _record(k, per_byte, lost, day, path)
-    return True
+    _record(k, path.found.prices[k], lost, day, path)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def _begin(path):  # type: ignore[no-untyped-def]
-    """Set the initial balances and totals before the first step."""
-    accounts = path.accounts
-    accounts.peak, accounts.next_finalization = accounts.balance, path.costs.finalize_seconds
-    accounts.steps_left_in_day = path.clock.day_steps - path.clock.offset
-    path.balances[:] = accounts.balance
+@cached_njit(nogil=True, error_model="numpy", locals={"pointer": numba.types.voidptr})
+def _view(array):  # type: ignore[no-untyped-def]
+    """Return an array with the same memory, to which numba counts no references."""
+    address = array.ctypes
+    pointer = address  # an assignment of its own, so that numba releases `address`
+    return numba.carray(pointer, array.shape, array.dtype)  # type: ignore[attr-defined]
 
 
 @cached_njit(inline="always", nogil=True, error_model="numpy")
-def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
+def uncounted(path):  # type: ignore[no-untyped-def]
+    """Return a path with views of its arrays. Counting references to arrays takes longer than a step."""
+    base_fee, blob_base_fee, tip, used_ratio, blob_used_ratio = path.l1
+    ends, kind, size, gas, calldata = path.arrivals
+    caps, found = path.caps, path.found
+    return Path(
+        L1(_view(base_fee), _view(blob_base_fee), _view(tip), _view(used_ratio), _view(blob_used_ratio)),
+        _view(path.activity),
+        path.clock,
+        path.policy,
+        path.demand,
+        Arrivals(_view(ends), _view(kind), _view(size), _view(gas), _view(calldata)),
+        path.rounding,
+        path.posting,
+        path.costs,
+        Caps(_view(caps.base_fee_percentile), _view(caps.blob_base_fee_percentile), _view(caps.hours)),
+        _view(path.balances),
+        _view(path.charges),
+        path.seen,
+        path.price,
+        path.settled,
+        path.accounts,
+        Found(_view(found.prices), _view(found.arrived), _view(found.days), _view(found.waits), _view(found.series)),
+    )
+
+
+@cached_njit(inline="always", nogil=True, error_model="numpy")
+def run_loop(announce, settle, state, path, rng):  # type: ignore[no-untyped-def]
     """Simulate one path. The results are written to `path.found` and `path.accounts`.
 
     Parameters
@@ -415,15 +412,22 @@ def run_loop(announce, settle, state, path):  # type: ignore[no-untyped-def]
     announce, settle : compiled functions of the policy.
     state : initial state of the policy.
     path : inputs of the path, and arrays for its results.
+    rng : random stream of the demand.
     """
-    # To avoid slow reference counting of arrays, functions take the whole `path` as an argument and create no arrays.
     seen, price, settled = path.seen, path.price, path.settled
-    _begin(path)
     for k in range(path.found.prices.size):
         _observe(k, path)
         announce(state, seen, price)
-        if not _advance(k, path):
+        if not _accepted(k, path):
             return
+        lost = 0.0
+        if path.arrivals.ends.size == 0:
+            at_reference, mean = _mean_transactions(k, path)
+            _flow(k, float(rng.poisson(mean)) if path.demand.poisson else mean, path)
+            lost = at_reference - mean
+        elif not _charge(k, path.found.prices[k], path):
+            return
+        _advance(k, lost, path)
         settle(state, settled)
 
 

@@ -50,7 +50,7 @@ from feemodel.simulation.closed_loop._pricing import (
 )
 from feemodel.simulation.closed_loop._results import PATH_VARIABLES, summarized
 from feemodel.simulation.closed_loop.demand import Demand
-from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record, records
+from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, empty_record, records
 from feemodel.simulation.draws import seed_sequence, stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
@@ -246,7 +246,14 @@ class PathJob:
     def ended(self, path: int, drawn: Drawn) -> tuple[Any, Found]:
         """Run the loop on a path; return the accounts and the results at its end."""
         arguments = self._path(path, drawn)
-        self._run(path, started(self.pricing, self.setting), arguments)
+        state = started(self.pricing, self.setting)
+        try:
+            runner(self.pricing)(state, arguments, drawn.rng)
+        except Exception as error:
+            if has_own_loop(self.pricing):
+                raise
+            reason = f"a function raises an error on path {path:,}: {repr(error)[:LONGEST_ERROR]}"
+            raise InvalidInput("pricing", reason, self.pricing) from error
         if refused := arguments.accounts.refused:
             reason = f"expected finite prices of at least 0, in step {refused - 1:,} of path {path:,}"
             raise InvalidInput("pricing", reason, list(arguments.price.tolist()))
@@ -271,7 +278,10 @@ class PathJob:
         days["min_balance"] = np.inf
         series = records(count if path < self.record else 0, SERIES)
         accounts = empty_record(ACCOUNTS)
-        accounts.balance = self.setting.target_balance
+        accounts.balance = accounts.peak = self.setting.target_balance
+        accounts.steps_left_in_day = day_steps - offset
+        costs = self.costs.terms(self.step)
+        accounts.next_finalization = costs.finalize_seconds
         return Path(
             l1=l1,
             activity=drawn.activity,
@@ -281,10 +291,9 @@ class PathJob:
             arrivals=drawn.arrivals,
             rounding=getattr(self.pricing, "rounding", NOT_ROUNDED),
             posting=posting_terms(self.posting),
-            costs=self.costs.terms(self.step),
+            costs=costs,
             caps=posting_caps(l1.base_fee, l1.blob_base_fee, self.posting, self.step),
-            rng=drawn.rng,
-            balances=np.empty(int(getattr(self.pricing, "balance_lag", 0)) + 1),
+            balances=np.full(int(getattr(self.pricing, "balance_lag", 0)) + 1, accounts.balance),
             charges=np.empty(demand.lag + 1),
             seen=empty_record(SEEN),
             price=empty_record(PRICE),
@@ -292,15 +301,6 @@ class PathJob:
             accounts=accounts,
             found=Found(np.empty(count), np.empty(count), days, np.zeros(min(count, LONGEST_WAIT)), series),
         )
-
-    def _run(self, path: int, state: State, arguments: Path) -> None:
-        try:
-            runner(self.pricing)(state, arguments)
-        except Exception as error:
-            if has_own_loop(self.pricing):
-                raise
-            reason = f"a function raises an error on path {path:,}: {repr(error)[:LONGEST_ERROR]}"
-            raise InvalidInput("pricing", reason, self.pricing) from error
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

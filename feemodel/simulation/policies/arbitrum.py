@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
 from feemodel.checks import check_limit
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
 from feemodel.simulation.policies.base import MAX_LAG, BuiltIn
 
@@ -28,13 +28,13 @@ class ArbitrumState(NamedTuple):
     batches: NDArray[Any]  #: ring buffer of `BATCH` records
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Set the price of a byte to (price per unit) · (units per byte)."""
     price.per_byte = state.terms.price_per_unit * state.terms.units_per_byte
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Add the data fees of a step to the surplus. After a posting, update the price from the batch that is reported."""
     terms, batches = state.terms, state.batches
@@ -57,10 +57,10 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
     terms.last_surplus = reported.surplus
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def run(state, path):  # type: ignore[no-untyped-def]
+@cached_njit(nogil=True, error_model="numpy")
+def run(state, path, rng):  # type: ignore[no-untyped-def]
     """Simulate one path with this policy."""
-    run_loop(announce, settle, state, path)
+    run_loop(announce, settle, state, uncounted(path), rng)
 
 
 @dataclass(frozen=True, kw_only=True)

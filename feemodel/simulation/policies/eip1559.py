@@ -8,7 +8,7 @@ from feemodel._compiled import cached_njit
 from feemodel.checks import check_plausible, whole_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_market_kernels import next_base_fee
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
 
@@ -19,14 +19,14 @@ MAX_ELASTICITY = 1_000
 LONGEST_BLOCK = 60.0  # maximum block time in seconds; larger inputs are probably in milliseconds
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Set the prices of execution to the base fee and the operator fee."""
     price.per_gas = state.base_fee + state.operator_fee
     price.per_transaction = state.operator_fee_constant
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Update the base fee for each block of a step, in integers. All blocks of a step use the same amount of gas."""
     used = np.int64(min(settled.gas_used / state.blocks, state.gas_limit))
@@ -37,10 +37,10 @@ def settle(state, settled):  # type: ignore[no-untyped-def]
     state.base_fee = fee
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def run(state, path):  # type: ignore[no-untyped-def]
+@cached_njit(nogil=True, error_model="numpy")
+def run(state, path, rng):  # type: ignore[no-untyped-def]
     """Simulate one path with this policy."""
-    run_loop(announce, settle, state, path)
+    run_loop(announce, settle, state, uncounted(path), rng)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from feemodel.linea.kernels import recorded, variable_cost
 from feemodel.linea.parameters import NODE
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import Rounding
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
 from feemodel.simulation.policies.base import MAX_LAG
 
@@ -35,7 +35,7 @@ class LineaState(NamedTuple):
     window: NDArray[Any]  #: ring buffer of `WEIGHTED` records
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Add the present block to the averages, update the variable cost if an update is due, and set the price."""
     terms = state.terms
@@ -48,7 +48,7 @@ def announce(state, seen, price):  # type: ignore[no-untyped-def]
     price.per_gas = terms.per_gas
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
     """Replace the oldest block in the averaging window by the present block, and update the sums over the window."""
     terms, sums, row = state.terms, state.sums, state.window[int(state.terms.oldest)]
@@ -64,7 +64,7 @@ def _replace_oldest(state, seen, tip):  # type: ignore[no-untyped-def]
     row.blob_base_fee, row.blob_weight = blob_base_fee, seen.blob_gas_used_ratio
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
     """Compute the variable cost from average fees or, if all weights are 0, from the fees of the present block."""
     base_fee, blob_base_fee = seen.base_fee, seen.blob_base_fee
@@ -83,15 +83,15 @@ def _update(terms, sums, seen, tip):  # type: ignore[no-untyped-def]
     terms.announced = recorded(cost)
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Do nothing, because only `announce` changes the state of this policy."""
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def run(state, path):  # type: ignore[no-untyped-def]
+@cached_njit(nogil=True, error_model="numpy")
+def run(state, path, rng):  # type: ignore[no-untyped-def]
     """Simulate one path with this policy."""
-    run_loop(announce, settle, state, path)
+    run_loop(announce, settle, state, uncounted(path), rng)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 from feemodel._compiled import cached_njit
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
-from feemodel.simulation.closed_loop.loop import run_loop
+from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def announce(state, seen, price):  # type: ignore[no-untyped-def]
     """Set the price of a byte to the weighted sum of base fee and blob base fee."""
     weighted = 16.0 * state.base_fee_scalar * seen.base_fee + state.blob_base_fee_scalar * seen.blob_base_fee
     price.per_byte = weighted * state.scale / 1e6
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
+@cached_njit(nogil=True, error_model="numpy")
 def settle(state, settled):  # type: ignore[no-untyped-def]
     """Do nothing, because the state of this policy never changes."""
 
 
-@cached_njit(makes_arrays=False, nogil=True, error_model="numpy")
-def run(state, path):  # type: ignore[no-untyped-def]
+@cached_njit(nogil=True, error_model="numpy")
+def run(state, path, rng):  # type: ignore[no-untyped-def]
     """Simulate one path with this policy."""
-    run_loop(announce, settle, state, path)
+    run_loop(announce, settle, state, uncounted(path), rng)
 
 
 @dataclass(frozen=True, kw_only=True)
