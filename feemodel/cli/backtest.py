@@ -126,5 +126,5 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     posting, low, high = made["posting"], made["rule"].lower_bound, made["rule"].upper_bound
     shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
     bounds = "no bounds" if high is None else f"bounds {low:,.0f} to {high:,.0f} wei / byte"
-    tip, blocks = posting.submission.tip / WEI_PER_GWEI, scenario.block_hours or BLOCK_HOURS
-    return f"{shared}, no finalization, tip {tip:g} gwei, {bounds}, blocks of {blocks:g} h"
+    paid = f"{posting.submission.execution_gas:,} gas and tip {posting.submission.tip / WEI_PER_GWEI:g} gwei a blob"
+    return f"{shared}, no finalization, {paid}, {bounds}, blocks of {scenario.block_hours or BLOCK_HOURS:g} h"

@@ -76,7 +76,7 @@ def bisected(execute: Callable[[Message, int], Outcome], message: Message, searc
     """
     limits, began, executed, spent = search.limits, monotonic(), 0, 0
     if search.rules == "intact":
-        raise InvalidInput("search", "expected the engine 'native', which records every frame", search.rules)
+        raise InvalidInput("search", "intact needs the native engine, see docs/install.md", search.rules)
 
     def outcome_at(gas_limit: int) -> Outcome:
         nonlocal executed, spent

@@ -180,7 +180,7 @@ def log_ticks(axis: Axis, formatter: Callable[[float, object], str] | None = Non
     If the axis' maximum / minimum is below `span`, also set ticks at 2 and 5 times powers of ten.
     """
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=8))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < span else (1,), numticks=7))
     axis.set_major_formatter(FuncFormatter(formatter or _plain))
     axis.set_minor_formatter(NullFormatter())
 

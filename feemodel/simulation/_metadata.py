@@ -21,7 +21,7 @@ LONG_NAMES = {
     "cost": "cost of posting on L1",
     "elapsed": "time since the start",
     "path": "index of the path",
-    "recovery": "fees divided by the cost of posting",
+    "recovery": "fees / cost of posting",
     "revenue": "fees that users pay",
     "time": "date and time, UTC",
     "variable_cost": "variable cost: announced cost of a compressed byte on L1",
@@ -40,7 +40,7 @@ def with_metadata(found: "xarray.Dataset", rng: Any = None) -> "xarray.Dataset":
     >>> import xarray
     >>> result = with_metadata(xarray.Dataset({"recovery": ("path", [1.2])}), rng=7)
     >>> result.recovery.long_name, result.seed
-    ('fees divided by the cost of posting', '7')
+    ('fees / cost of posting', '7')
     """
     for name, variable in found.variables.items():
         variable.attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name).replace("_", " ")))

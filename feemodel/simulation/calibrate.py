@@ -75,7 +75,7 @@ class Calibration(NamedTuple):
         return described_dataset(
             {name: ("margin", values, "1") for name, values in columns.items()},
             {"margin": ("margin", given, "1")},
-            {"paths": paths, "confidence": self.confidence},
+            {name: value for name, value in self._asdict().items() if name != "break_even" and value is not None},
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from feemodel.checks import check_fields, check_plausible, choice, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
+from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.linea import _price_cap as price_cap
 from feemodel.simulation.closed_loop._accounts import CostTerms
 from feemodel.simulation.surfaces import Submission
@@ -73,6 +74,8 @@ class Posting:
     def __post_init__(self) -> None:
         instance("submission", self.submission, Submission)
         check_fields(self, above_zero=("deadline", "stream_ratio", "blobs"), maximum={"blobs": MAX_BLOBS})
+        if self.blobs > 1 and self.submission.blob_gas > GAS_PER_BLOB:
+            raise InvalidInput("blobs", "expected 1, because the submission has the gas of several blobs", self.blobs)
         check_plausible("deadline", self.deadline, "in seconds; 16 h = 57,600", lowest=60.0)
         check_plausible("stream_ratio", self.stream_ratio, "a factor; 52 % = 0.52", highest=10.0)
         check_plausible("layer_cost_per_mib", self.layer_cost_per_mib, IN_WEI, lowest=MIN_PRICE)

@@ -236,8 +236,7 @@ def _check_distinct(name: str, values: NDArray[Any]) -> None:
     if (counts > 1).any():
         value = values[first[counts > 1].min()]
         index = (int(np.flatnonzero(values == value)[1]),)
-        reason = "expected unique values on an axis (rows(…) accepts duplicates)"
-        raise InvalidInput(name, reason, value.item(), index)
+        raise InvalidInput(name, "expected unique values on an axis (rows(…) accepts duplicates)", value.item(), index)
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:

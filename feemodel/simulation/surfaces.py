@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from feemodel.checks import (
-    INT64_MAX,
-    WholeArray,
-    check_fields,
-    check_indexes,
-    check_plausible,
-    instance,
-    whole,
-)
+from feemodel.checks import INT64_MAX, WholeArray, check_fields, check_indexes, check_plausible, instance, whole
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID

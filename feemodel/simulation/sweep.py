@@ -60,7 +60,7 @@ def sweep(
         not depend on the executor, to the last bit. An executor stays open, and raises its own errors.
     workers : number of threads, or of pieces that an executor computes at a time; `None` means the number of
         processors.
-    chunk : maximum number of evaluations in a piece; `None` means between 65,536 and 1,048,576.
+    chunk : maximum number of evaluations in a piece; `None` means 16 of an `Experiment`, else at least 65,536.
     units : units by name, for results and inputs of a function that is no formula of the package.
     finished : store for finished pieces, a `feemodel.io.FinishedFolder`. With a store, a call with the same arguments
         resumes an interrupted sweep. A store is refused if the inputs, the source of `function` or the versions
@@ -89,7 +89,7 @@ def sweep(
     """
     sizes = _checked(function, samples, reduce)
     dims, shape = tuple(sizes), tuple(sizes.values())
-    cuts = _cuts(shape, chunk)
+    cuts = _cuts(shape, getattr(function, "chunk", None) if chunk is None else chunk)
     into = getattr(function, "into", None)  # only of formulas, which change no input
     arrays = {
         name: _aligned(value, sizes, into is not None)

@@ -146,7 +146,7 @@ def test_explain_says_whether_every_inner_call_stays_intact(tmp_path, capsys):
 
 def test_intact_needs_the_native_engine(capsys, monkeypatch):
     monkeypatch.setattr("feemodel.execution._estimate.engine_of", lambda _: engine_named("reference"))
-    said = "search: expected the engine 'native', which records every frame, got 'intact'"
+    said = "search: intact needs the native engine, see docs/install.md, got 'intact'"
     assert complaint(capsys, "explain", json.dumps(TRANSFER), "--intact") == (2, said)
 
 

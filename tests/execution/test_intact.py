@@ -160,7 +160,7 @@ def test_the_upper_bound_is_what_the_sender_can_pay_for():
 
 
 def test_the_reference_engine_refuses():
-    with pytest.raises(InvalidInput, match="search: expected the engine 'native', which records every frame"):
+    with pytest.raises(InvalidInput, match="search: intact needs the native engine"):
         estimate_gas({"to": to_hex(TARGET)}, state("00"), search="intact", engine="reference")
 
 

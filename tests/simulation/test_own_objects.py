@@ -227,7 +227,7 @@ def test_a_policy_of_ones_own_is_swept_by_its_fields():
     for name in ("l1_fees", "posting", "demand", "costs"):
         assert found.attrs[name] == simulate(FEES, Swept(3e7)).attrs[name]
     assert found.attrs["seed"] == "1"
-    with pytest.raises(InvalidInput, match="expected an argument and a field of it"):
+    with pytest.raises(InvalidInput, match="expected an argument and its field"):
         run(pricing_doubled=np.array([1.0]))
     with pytest.raises(InvalidInput, match="a field of it, a dataclass"):
         Experiment(l1_fees=FEES, pricing=Own())(pricing_price=np.array([1.0]))

@@ -55,6 +55,7 @@ from feemodel.simulation.draws import seed_sequence, stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
 from feemodel.simulation.scenarios import IN_SECONDS, MIN_SECONDS, Rng, check_block_seconds, check_scenario, drawn_rows
+from feemodel.simulation.surfaces import Submission
 
 DAY_SECONDS = 86_400.0
 MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this many steps takes 1 GiB
@@ -115,7 +116,9 @@ def path_job(
     workload = None if demand is None else instance("demand", demand, Demand).workload
     if workload is not None and bootstrap is None:
         l1_fees = with_end(l1_fees, step)
-    if posting is not None and instance("posting", posting, Posting).stream_ratio != 1.0 and workload is None:
+    if posting is None:
+        posting = Posting(submission=getattr(pricing, "submission", Submission()))
+    if instance("posting", posting, Posting).stream_ratio != 1.0 and workload is None:
         reason = "expected 1, because bytes_per_transaction of the demand is the size in the shared stream"
         raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
     if workload is not None and workload.calldata is None and getattr(pricing, "pressure", None) is not None:
@@ -127,7 +130,7 @@ def path_job(
     job = PathJob(
         l1_fees=l1_fees,
         pricing=checked_pricing(pricing),
-        posting=Posting() if posting is None else instance("posting", posting, Posting),
+        posting=posting,
         demand=Demand() if demand is None else instance("demand", demand, Demand),
         costs=Costs() if costs is None else instance("costs", costs, Costs),
         step=float(step),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -132,6 +132,7 @@ class Experiment:
     outputs: tuple[str, ...] = ("recovery",)
     step: float = 12.0
     rng: int = 1
+    chunk: ClassVar[int] = 16  #: evaluations in a piece of a sweep
 
     def __post_init__(self) -> None:
         for name in sequence("outputs", self.outputs):
@@ -173,8 +174,7 @@ class Experiment:
             part, _, term = name.partition("_")
             record = getattr(self, part) if part in PARTS else None
             if not is_dataclass(record) or term not in [one.name for one in fields(record)]:
-                reason = "expected an argument and a field of it, a dataclass, such as demand_elasticity"
-                raise InvalidInput("inputs", reason, name)
+                raise InvalidInput("inputs", "expected an argument and its field, such as demand_elasticity", name)
             held, number = getattr(getattr(self, part), term), value.item()
             # Samplers draw doubles. Convert values such as 2.0 to int for fields that require integers.
             whole = isinstance(held, int) and not isinstance(held, bool) and float(number).is_integer()

@@ -78,8 +78,7 @@ class Eip1559(BuiltIn):
         """Return the initial state, for the start of a path."""
         blocks = round(setting.step / self.block_time)
         if blocks < 1 or abs(blocks * self.block_time - setting.step) > 1e-9 * setting.step:
-            reason = f"expected a whole number of L2 blocks of {self.block_time:g} s"
-            raise InvalidInput("step", reason, setting.step)
+            raise InvalidInput("step", f"expected a whole number of L2 blocks of {self.block_time:g} s", setting.step)
         return policy_state(
             base_fee=self.base_fee,
             operator_fee=self.operator_fee_scalar * self.operator_fee_multiplier,
