@@ -9,18 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.checks import require
 from feemodel.errors import Int64Overflow, InvalidInput
-from feemodel.exact import (
-    Beyond,
-    double,
-    exact,
-    long,
-    maximum,
-    minimum,
-    some,
-    truncated,
-    truncated_decimal,
-    where,
-)
+from feemodel.exact import Beyond, double, exact, long, maximum, minimum, some, truncated, truncated_decimal, where
 from feemodel.formula import PIECE, formula
 from feemodel.quantities import Divisor, Ratio, Wei, WholeNumber
 

@@ -19,13 +19,7 @@ from typing import Any, NamedTuple
 from feemodel.checks import UINT64_MAX, choice
 from feemodel.exact import maximum, minimum
 from feemodel.formula import formula
-from feemodel.quantities import (
-    BaseFee,
-    CompressedSize,
-    Gas,
-    GasPrice,
-    Wei,
-)
+from feemodel.quantities import BaseFee, CompressedSize, Gas, GasPrice, Wei
 
 UNITS_PER_BYTE = 16
 BIPS = 10_000

@@ -9,14 +9,7 @@ import pytest
 from feemodel.errors import ExecutionFailed, InvalidInput, LimitExceeded
 from feemodel.ethereum import parse_call
 from feemodel.ethereum._transaction_fields import FIELD_NAMES
-from feemodel.execution import (
-    Account,
-    Block,
-    CallState,
-    Limits,
-    estimate_gas,
-    execute_call,
-)
+from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, execute_call
 from feemodel.execution._clients import message_of
 from feemodel.execution._failures import revert_reason
 from feemodel.execution._forks import fork_named

@@ -2,12 +2,7 @@
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction import (
-    Transaction,
-    intrinsic_gas,
-    parse_sender_unsigned,
-    parse_transaction,
-)
+from feemodel.ethereum._transaction import Transaction, intrinsic_gas, parse_sender_unsigned, parse_transaction
 from tests.fuzz.mutators import mutated_rlp
 from tests.fuzz.target import Target, check, check_equal
 

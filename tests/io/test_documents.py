@@ -4,11 +4,7 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
-from feemodel.io import (
-    parse_fee_history,
-    parse_transactions,
-    read_transactions,
-)
+from feemodel.io import parse_fee_history, parse_transactions, read_transactions
 from feemodel.io.files import read_toml
 from feemodel.server.settings import load_settings
 

@@ -12,13 +12,7 @@ from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
 from feemodel.linea.pricing_forms import VerificationCost
-from feemodel.linea.priority import (
-    breakdown,
-    priority_fee,
-    profitable,
-    verification_margin,
-    verification_priority_fee,
-)
+from feemodel.linea.priority import breakdown, priority_fee, profitable, verification_margin, verification_priority_fee
 from tests.helpers.optional import optional
 
 kernels = optional("feemodel.linea.kernels")

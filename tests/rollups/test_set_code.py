@@ -32,13 +32,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.ethereum._transaction_table import transactions_of
 from feemodel.linea._measure import fee_bytes
-from feemodel.rollups import (
-    Now,
-    arbitrum_l1_pricing,
-    max_send,
-    measured_sizes,
-    sending,
-)
+from feemodel.rollups import Now, arbitrum_l1_pricing, max_send, measured_sizes, sending
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz

@@ -21,20 +21,7 @@ from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS, UNIT, development_state, mapped
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import on_chain, opened
-from tests.server.wire import (
-    ANNA,
-    BERT,
-    BLOB,
-    EMPTY,
-    LIST,
-    NOBODY,
-    SWAP,
-    TOKEN,
-    TOKENS,
-    TRANSFER,
-    data,
-    word,
-)
+from tests.server.wire import ANNA, BERT, BLOB, EMPTY, LIST, NOBODY, SWAP, TOKEN, TOKENS, TRANSFER, data, word
 
 
 def measured(call, gas):

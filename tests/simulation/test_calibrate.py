@@ -167,3 +167,4 @@ def test_the_loss_curve_falls_from_all_paths_to_none(found):
     assert (at["low"].item(), at["high"].item()) == pytest.approx(expected)
     assert (np.diff(curve["loss_probability"]) < 0).all()
     assert curve["loss_probability"][-1] == 0.0
+    assert (curve.attrs["margin"], curve.attrs["losing"]) == (found.margin, found.losing)

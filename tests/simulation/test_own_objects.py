@@ -8,9 +8,10 @@ import numba
 import numpy as np
 import pytest
 
-from feemodel import grid, sweep
+from feemodel import PricingRule, grid, sweep
 from feemodel.errors import InvalidInput
-from feemodel.simulation import Experiment, Fixed, simulate
+from feemodel.io import FinishedFolder
+from feemodel.simulation import Experiment, Fixed, Posting, simulate
 from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies import linea
 from feemodel.simulation.scenarios import replay
@@ -227,10 +228,26 @@ def test_a_policy_of_ones_own_is_swept_by_its_fields():
     for name in ("l1_fees", "posting", "demand", "costs"):
         assert found.attrs[name] == simulate(FEES, Swept(3e7)).attrs[name]
     assert found.attrs["seed"] == "1"
+    assert found["recovery"].units == "1"
     with pytest.raises(InvalidInput, match="expected an argument and its field"):
         run(pricing_doubled=np.array([1.0]))
-    with pytest.raises(InvalidInput, match="a field of it, a dataclass"):
+    with pytest.raises(InvalidInput, match="and its field"):
         Experiment(l1_fees=FEES, pricing=Own())(pricing_price=np.array([1.0]))
+
+
+def test_a_sweep_of_simulations_keeps_what_is_finished(tmp_path):
+    kept = FinishedFolder(tmp_path)
+    sweep(Experiment(l1_fees=FEES, pricing=Swept(1e7)), grid(pricing_price=np.linspace(1e7, 2e7, 17)), finished=kept)
+
+    assert kept.numbers() == [0, 1]
+
+
+def test_a_posting_follows_the_rule():
+    rule = PricingRule(execution_gas=180_000, tip=2e9)
+    posting = Posting(submission=rule.submission)
+
+    assert simulate(FEES, rule).attrs["posting"] == simulate(FEES, rule, posting).attrs["posting"]
+    assert simulate(FEES, rule).attrs["posting"] != simulate(FEES, PricingRule()).attrs["posting"]
 
 
 @numba.vectorize

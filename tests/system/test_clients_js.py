@@ -7,15 +7,7 @@ from feemodel.ethereum._transaction import parse_transaction
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, UNIT
-from tests.system.clients import (
-    HOLDER,
-    REVERTED,
-    STRANGER,
-    require,
-    script,
-    told,
-    value,
-)
+from tests.system.clients import HOLDER, REVERTED, STRANGER, require, script, told, value
 
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
 # 45 bytes of sender and unsigned transfer: 1.2 · (45 · 10⁹ / 21,000 + 30,000,000) = 38,571,428.6

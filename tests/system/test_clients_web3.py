@@ -5,15 +5,7 @@ import pytest
 from feemodel.ledger import check_proof
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import GENESIS, UNIT
-from tests.system.clients import (
-    HOLDER,
-    REVERTED,
-    STRANGER,
-    require,
-    script,
-    told,
-    value,
-)
+from tests.system.clients import HOLDER, REVERTED, STRANGER, require, script, told, value
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
 GAS_PRICE = 41_904_000  # of the preset [wei / gas]
