@@ -237,10 +237,10 @@ class Dispatcher:
         return None if call.id is msgspec.UNSET else response
 
     async def _answer_batch(self, given: list[msgspec.Raw]) -> bytes | None:
-        calls = [_call_of(one) for one in given]
-        if not calls or len(calls) > BATCH_CALLS:
-            reason = f"Invalid Request: a batch holds 1 to {BATCH_CALLS:,} calls, this one {len(calls):,}"
+        if not given or len(given) > BATCH_CALLS:
+            reason = f"Invalid Request: a batch holds 1 to {BATCH_CALLS:,} calls, this one {len(given):,}"
             return _refused(CallError(INVALID_REQUEST, reason))
+        calls = [_call_of(one) for one in given]
         in_order = self._forward is None or any(call and call.method.startswith("eth_send") for call in calls)
         step = 1 if in_order else TOGETHER
         answers: list[bytes] = []
