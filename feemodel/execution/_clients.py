@@ -7,6 +7,7 @@ Source: ethereum/go-ethereum at v1.17.10, internal/ethapi, eth/gasestimator, cor
 hyperledger/besu at 3fd224e (2026-03-29), AbstractEstimateGas, EthEstimateGas, TransactionSimulator.
 """
 
+from abc import ABC, abstractmethod
 from math import inf
 from typing import ClassVar
 
@@ -23,7 +24,7 @@ from feemodel.execution._search import Search
 from feemodel.execution._state import EMPTY, Account, CallState
 
 
-class NodeClient:
+class NodeClient(ABC):
     """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
     name: ClassVar[str]
@@ -33,13 +34,13 @@ class NodeClient:
     unpayable: ClassVar[str]  #: a sender who cannot pay for the gas limit, the value and the blobs
     refused: ClassVar[str] = "{reason}"  #: any other call that the node does not execute
 
+    @abstractmethod
     def upper_bound(self, call: Transaction, call_state: CallState, sender: Account, cap: int) -> int:
         """Return the largest gas limit that an estimate tries, at most `cap` [gas]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def message(self, call: Transaction, call_state: CallState) -> Message:
         """Return the message of a call, with its gas price."""
-        raise NotImplementedError
 
     def cannot_pay(self, message: Message, call: Transaction, call_state: CallState, gas: int) -> str | None:
         """Return the error for a sender who cannot pay for this gas limit, or `None` for one who can."""
@@ -88,7 +89,7 @@ class NodeClient:
                 upper = int(payable)
         except ExecutionFailed as error:
             raise ExecutionFailed(self.refused.format(reason=error.message, gas=upper)) from None
-        search = Search(
+        return message, Search(
             rules=self.name,
             upper=upper,
             max_gas=min(payable, cap or inf),
@@ -96,7 +97,6 @@ class NodeClient:
             transfer=transfer,
             limits=limits,
         )
-        return message, search
 
 
 class Geth(NodeClient):
