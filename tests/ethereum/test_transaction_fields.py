@@ -12,7 +12,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, parse_transaction
 from feemodel.io import read_transactions
 from feemodel.linea._measure import fee_bytes
-from tests.helpers import extracts
+from tests.conftest import ROOT
 
 TO, FROM, HASH = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "33" * 32
 SENT = {
@@ -96,9 +96,11 @@ def test_types_have_the_names_of_libraries_and_databases(kind):
     assert fee_bytes({**SENT, "type": kind}) == fee_bytes(SENT)
 
 
-def test_a_row_of_a_table_is_measured_as_the_transaction_that_it_is(tmp_path):
-    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"))
-    sent = [{**row, "chainId": "0xe708"} for row in extracts.rpc_block_with_transactions()["transactions"]]
+def test_a_row_of_a_table_is_measured_as_the_transaction_that_it_is():
+    folder = ROOT / "tests" / "data" / "extracts"
+    table = read_transactions(folder / "transactions.etl.csv")
+    block = json.loads((folder / "block_with_transactions.node.json").read_text())
+    sent = [{**row, "chainId": "0xe708"} for row in block["transactions"]]
     expected = [feemodel.fee_size({k: v for k, v in row.items() if k not in ("v", "type")}) for row in sent]
     rows = [table.iloc[place] for place in range(3)], table.to_dict("records"), list(table.itertuples())
     for way in rows:

@@ -11,9 +11,9 @@ import pytest
 
 from feemodel.errors import UnreadableFile
 from feemodel.io import read_l1_fees
-from tests.helpers import extracts
+from tests.io.test_l1_fees import EXTRACTS
 
-FIRST, SECOND = map(extracts.rpc_block, extracts.BLOCKS)
+FIRST, SECOND = json.loads((EXTRACTS / "blocks.node.json").read_text())
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_json_that_does_not_fit_is_refused_with_place_and_value(tmp_path: Path, 
     ],
 )
 def test_csv_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, value: str, message: str) -> None:
-    path = extracts.etl_blocks(tmp_path / "blocks.csv")
-    header, first, second = path.read_text().splitlines()
+    path = tmp_path / "blocks.csv"
+    header, first, second = (EXTRACTS / "blocks.etl.csv").read_text().splitlines()
     fields = second.split(",")
     fields[header.split(",").index(column)] = value
     path.write_text("\n".join([header, first, ",".join(fields), ""]))
@@ -116,11 +116,10 @@ def test_csv_value_that_does_not_fit_is_refused(tmp_path: Path, column: str, val
     ],
 )
 def test_parquet_column_that_does_not_fit_is_refused(tmp_path: Path, column: str, array: Any, message: str) -> None:
-    path = extracts.cryo_blocks(tmp_path / "blocks.parquet")
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(table.column_names.index(column), column, array), path)
+    table = pq.read_table(EXTRACTS / "blocks.cryo.parquet")
+    pq.write_table(table.set_column(table.column_names.index(column), column, array), tmp_path / "blocks")
     with pytest.raises(UnreadableFile, match=message):
-        read_l1_fees(path)
+        read_l1_fees(tmp_path / "blocks")
 
 
 def test_column_that_stands_there_twice_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ import pytest
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import FeeHistory, parse_fee_history, read_l1_fees
 from feemodel.io.tables import L1_FEES
-from tests.helpers import extracts
+from tests.conftest import ROOT
+
+#: Files of cryo, ethereum-etl and a node, made of facts of Ethereum mainnet and Görli.
+EXTRACTS = ROOT / "tests" / "data" / "extracts"
 
 # Ethereum mainnet, 2026-01-07.
 FEES = """\
@@ -108,18 +111,16 @@ def test_what_is_not_whole_in_our_unit_is_refused(tmp_path: Path, column: str, v
         read_l1_fees(path, columns={"timestamp": "time_ms:ms"})
 
 
-def test_blocks_of_every_extractor_are_l1_fees(tmp_path: Path) -> None:
-    (tmp_path / "blocks.json").write_text(json.dumps([extracts.rpc_block(block) for block in extracts.BLOCKS]))
-    cryo = read_l1_fees(extracts.cryo_blocks(tmp_path / "blocks.parquet"))
+def test_blocks_of_every_extractor_are_l1_fees() -> None:
+    cryo = read_l1_fees(EXTRACTS / "blocks.cryo.parquet")
     check_columns(cryo)
     assert cryo["base_fee"].to_list() == [80869370967, 77334732501]
     known = ["gas_limit", "gas_used_ratio"]  # to all but cryo
-    for path in (tmp_path / "blocks.json", extracts.etl_blocks(tmp_path / "blocks.csv")):
-        table = read_l1_fees(path)
+    for name in ("blocks.node.json", "blocks.etl.csv"):
+        table = read_l1_fees(EXTRACTS / name)
         assert table["gas_limit"].to_list() == [30_000_000] * 2
         pd.testing.assert_frame_equal(table.drop(columns=known), cryo.drop(columns=known))
-    blobs = read_l1_fees(extracts.etl_blocks(tmp_path / "later.csv", blobs=True))
-    assert blobs["blob_gas_used"].to_list() == [131072, 131072]
+    assert read_l1_fees(EXTRACTS / "blocks_with_blobs.etl.csv")["blob_gas_used"].to_list() == [131072, 131072]
 
 
 @pytest.mark.parametrize(

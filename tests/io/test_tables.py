@@ -1,5 +1,6 @@
 """Tables that users bring: every verb and function that takes transactions takes them."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import feemodel
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.ethereum._transaction import parse_transaction
 from feemodel.ethereum._transaction_table import transactions_of
 from feemodel.io import parse_fee_history, read_l1_fees, read_transactions
 from feemodel.io.shipped import L1_FEES, shipped_path
@@ -20,72 +22,74 @@ from feemodel.rollups.tables import comparison, measured_sizes
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
+from tests.conftest import ROOT
 from tests.helpers.optional import optional
-from tests.helpers.table_files import (
-    FILES,
-    GAS_USED,
-    OWN_COLUMNS,
-    SENDER,
-    SIGNED,
-    TIME,
-    TRANSACTIONS,
-    cryo,
-    dune_rows,
-    etl_rows,
-    own_csv,
-    signed,
-    write_csv,
-)
 
 pl = optional("polars")
-MEASURED = [SENDER + one.unsigned() for one in TRANSACTIONS]
-OF_EACH_SOURCE = ("cryo binary", "etl csv.gz", "dune json", "rpc block", "raw lines")
+#: The same four transactions as each extractor writes them; no name tells what a file is.
+FOLDER = ROOT / "tests" / "data" / "tables"
+FILES = {path.name: path for path in sorted(FOLDER.iterdir()) if not path.suffix}
+SIGNED = ("cryo-signed", "rpc-block", "rpc-list", "raw-csv", "raw-parquet", "raw-lines")
+OF_EACH_SOURCE = ("cryo-binary", "etl-csv-gz", "dune-json", "rpc-block", "raw-lines")
+OWN = FOLDER / "own.csv"  # as pandas writes it: names of one's own, gwei, and numbers that became doubles
+OWN_COLUMNS = {
+    "from": "who", "to": "whom", "value": "wei", "input": "payload", "nonce": "n", "gas_limit": "limit",
+    "gas_price": "price:gwei", "max_fee_per_gas": "cap:gwei", "max_priority_fee_per_gas": "bribe:gwei", "type": "kind",
+}  # fmt: skip
+TRANSACTIONS = [parse_transaction(json.loads(line)["raw"]) for line in FILES["raw-lines"].read_text().splitlines()]
+MEASURED = [b"\x22" * 20 + one.unsigned() for one in TRANSACTIONS]
 SIZES = [int(size) for size in feemodel.compressed_sizes(MEASURED)]
+TIME = 1_690_164_981  # 2023-07-24 02:16:21 UTC
+
+
+def rows_of(name):
+    """The rows of a CSV file as text."""
+    with FILES[name].open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_csv(path, rows):
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
 
 
 def payloads(table, form="sender_unsigned"):
     return [one.measured(form) for one in transactions_of(table)]
 
 
-@pytest.fixture(params=FILES, ids=str)
-def file(request, tmp_path):
-    return request.param, FILES[request.param](tmp_path / "no name tells what it is")
-
-
-def test_every_file_holds_the_same_transactions(file):
-    name, path = file
-    table = read_transactions(path)
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_holds_the_same_transactions(name):
+    table = read_transactions(FILES[name])
     assert payloads(table) == MEASURED
     assert SIZES == feemodel.fee_sizes(table).tolist() == [feemodel.fee_size(row) for row in table.to_dict("records")]
     if name in SIGNED:
-        assert [signed(one).network() for one in TRANSACTIONS] == payloads(table, "signed")
+        assert [one.network() for one in TRANSACTIONS] == payloads(table, "signed")
 
 
 @pytest.mark.parametrize("name", OF_EACH_SOURCE)
-def test_every_function_that_takes_transactions_takes_the_table(name, tmp_path):
-    table = read_transactions(FILES[name](tmp_path / "file"))
+def test_every_function_that_takes_transactions_takes_the_table(name):
+    table = read_transactions(FILES[name])
     workload = Workload.from_transactions(table, codec="brotli", name="mine")
     assert feemodel.compressed_sizes(MEASURED, "brotli").tolist() == workload.compressed_size.tolist()
     sizes = pd.DataFrame(measured_sizes(table))
-    assert [len(signed(one).signed()) for one in TRANSACTIONS] == sizes["length"].tolist()
+    assert [len(one.signed()) for one in TRANSACTIONS] == sizes["length"].tolist()
     assert comparison(table, base_fee=10**9, blob_base_fee=1)[0].rule == "linea"
     fees = replay({"timestamp": [0, 1_800], "base_fee": [7e7, 7e7], "blob_base_fee": [4e6, 4e6]}, source="by hand")
     assert backtest(table, fees, arrival_rate=0.1, rng=1).attrs["workload"].startswith("transactions (zstd")
 
 
-def test_gas_used_and_timestamps_are_kept_where_the_file_has_them(tmp_path):
-    dune = Workload.from_transactions(read_transactions(FILES["dune csv"](tmp_path / "file")))
-    assert (dune.gas.tolist(), dune.timestamp.tolist()) == (GAS_USED, [TIME] * 4)
-    etl = Workload.from_transactions(read_transactions(FILES["etl csv"](tmp_path / "file")))
+def test_gas_used_and_timestamps_are_kept_where_the_file_has_them():
+    dune = Workload.from_transactions(read_transactions(FILES["dune-csv"]))
+    assert (dune.gas.tolist(), dune.timestamp.tolist()) == ([50_000, 21_000, 800_000, 55_000], [TIME] * 4)
+    etl = Workload.from_transactions(read_transactions(FILES["etl-csv"]))
     assert etl.gas.tolist() == [one.gas_limit for one in TRANSACTIONS]
     assert "gas limits in place of gas used" in etl.name
     assert "chain id 59144 where none is given" in etl.name
 
 
-def test_own_names_and_units_are_said_by_the_caller(tmp_path):
-    path = own_csv(tmp_path / "mine.csv")
-    frame = pd.read_csv(path, dtype={"wei": str})  # nonces above 2**31; fees with gaps are floats
-    for source in (path, frame, frame.assign(wei=frame["wei"].map(int)), pl.from_pandas(frame), pa.table(frame)):
+def test_own_names_and_units_are_said_by_the_caller():
+    frame = pd.read_csv(OWN, dtype={"wei": str})  # nonces above 2**31; fees with gaps are floats
+    for source in (OWN, frame, frame.assign(wei=frame["wei"].map(int)), pl.from_pandas(frame), pa.table(frame)):
         table = read_transactions(source, columns=OWN_COLUMNS)
         assert payloads(table) == payloads(read_transactions(table)) == MEASURED
 
@@ -108,7 +112,7 @@ def test_transactions_of_type_3_and_4_are_known_by_their_fields_where_no_type_is
 
 
 def test_a_column_that_stands_twice_is_refused():
-    table = pd.DataFrame(etl_rows())
+    table = pd.DataFrame(rows_of("etl-csv"))
     with pytest.raises(InvalidInput, match="table: expected unique column names, got 'nonce'"):
         feemodel.fee_sizes(pd.concat([table, table[["nonce"]]], axis=1))
 
@@ -138,9 +142,9 @@ def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, su
         ({**OWN_COLUMNS, "gas_price": "price"}, r"row 1: price: expected a whole number, got '1\.000000007'"),
     ],
 )
-def test_names_that_do_not_fit_are_said(tmp_path, columns, message):
+def test_names_that_do_not_fit_are_said(columns, message):
     with pytest.raises(UnreadableFile, match=message):
-        read_transactions(own_csv(tmp_path / "mine.csv"), columns=columns)
+        read_transactions(OWN, columns=columns)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +162,14 @@ def test_names_that_do_not_fit_are_said(tmp_path, columns, message):
     ],
 )
 def test_a_bad_cell_is_named_by_row_column_and_value(tmp_path, column, value, message):
-    rows = dune_rows()
+    rows = rows_of("dune-csv")
     rows[1][column] = value
     with pytest.raises(UnreadableFile, match=message):
-        read_transactions(write_csv(tmp_path / "dune.csv", rows, none="<nil>"))
+        read_transactions(write_csv(tmp_path / "dune.csv", rows))
 
 
 def test_a_type_without_its_fees_is_named_by_row(tmp_path):
-    rows = etl_rows()
+    rows = rows_of("etl-csv")
     rows[2]["max_fee_per_gas"] = None
     table = read_transactions(write_csv(tmp_path / "etl.csv", rows))
     with pytest.raises(InvalidInput, match="row 3: max_fee_per_gas: expected a value: a transaction of type 2"):
@@ -173,7 +177,7 @@ def test_a_type_without_its_fees_is_named_by_row(tmp_path):
 
 
 def test_a_file_with_two_names_of_one_field_asks_which(tmp_path):
-    rows = [{**row, "gas_limit": row["gas"] + 1} for row in etl_rows()]
+    rows = [{**row, "gas_limit": int(row["gas"]) + 1} for row in rows_of("etl-csv")]
     path = write_csv(tmp_path / "both.csv", rows)
     with pytest.raises(UnreadableFile, match=r"gas_limit: the file has several .* columns gas_limit=NAME, got .*'gas'"):
         read_transactions(path)
@@ -181,14 +185,14 @@ def test_a_file_with_two_names_of_one_field_asks_which(tmp_path):
 
 
 def test_milliseconds_are_said(tmp_path):
-    rows = [{**row, "block_timestamp": TIME * 1_000} for row in etl_rows()]
+    rows = [{**row, "block_timestamp": TIME * 1_000} for row in rows_of("etl-csv")]
     path = write_csv(tmp_path / "etl.csv", rows)
     table = read_transactions(path, columns={"timestamp": "block_timestamp:ms"})
     assert table["timestamp"].tolist() == [TIME] * 4
 
 
 def test_lists_of_a_parquet_file_are_access_lists(tmp_path):
-    table = pq.read_table(cryo(tmp_path / "cryo"))
+    table = pq.read_table(FILES["cryo-string"])
     lists = [[{"address": b"\x11" * 20, "storage_keys": [b"\x01" * 32]}] if one.type else None for one in TRANSACTIONS]
     pq.write_table(table.append_column("access_list", pa.array(lists)), tmp_path / "with lists")
     read = read_transactions(tmp_path / "with lists")
@@ -198,18 +202,20 @@ def test_lists_of_a_parquet_file_are_access_lists(tmp_path):
 
 
 def test_views_are_read_as_others(tmp_path):
-    table = pq.read_table(cryo(tmp_path / "cryo"))
+    table = pq.read_table(FILES["cryo-string"])
     input_ = table["input"].cast(pa.binary_view())
     changed = table.set_column(table.column_names.index("input"), "input", input_)
     pq.write_table(changed, tmp_path / "views")
-    read, plain = read_transactions(tmp_path / "views"), read_transactions(tmp_path / "cryo")
+    read, plain = read_transactions(tmp_path / "views"), read_transactions(FILES["cryo-string"])
 
     assert read["input"].tolist() == plain["input"].tolist()
 
 
 def test_amounts_that_are_only_doubles_are_refused(tmp_path):
+    table = pq.read_table(FILES["cryo-string"]).drop_columns("value_string")
+    pq.write_table(table.append_column("value_f64", pa.array([0.0] * 4)), tmp_path / "doubles")
     with pytest.raises(UnreadableFile, match="transactions lack value or value_string"):
-        read_transactions(cryo(tmp_path / "cryo", value="f64"))
+        read_transactions(tmp_path / "doubles")
 
 
 def run(capsys, *arguments):
@@ -218,20 +224,20 @@ def run(capsys, *arguments):
 
 
 @pytest.mark.parametrize("name", OF_EACH_SOURCE)
-def test_verbs_take_files_of_every_source(name, capsys, tmp_path):
-    path = FILES[name](tmp_path / "no name tells what it is")
+def test_verbs_take_files_of_every_source(name, capsys):
+    path = FILES[name]
     code, out, _ = run(capsys, "sizes", path, "--json")
     assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
     code, out, _ = run(capsys, "compare", path, "--json")
-    assert (code, json.loads(out)["signedBytes"]) == (0, sum(len(signed(one).signed()) for one in TRANSACTIONS))
+    assert (code, json.loads(out)["signedBytes"]) == (0, sum(len(one.signed()) for one in TRANSACTIONS))
     code, out, _ = run(capsys, "backtest", "--transactions", path, "--hours", "1", "--json")
     assert code == 0
-    assert json.loads(out)["assumed"]["workload"].startswith("no name tells what it is")
+    assert json.loads(out)["assumed"]["workload"].startswith(name)
 
 
 def test_verbs_say_what_is_assumed_and_left_out(capsys, tmp_path):
-    own = [{**etl_rows()[0], "transaction_index": 9 + at, "transaction_type": kind} for at, kind in enumerate((3, 126))]
-    rows = [*etl_rows(), *own]
+    rows = rows_of("etl-csv")
+    rows += [{**rows[0], "transaction_index": 9 + at, "transaction_type": kind} for at, kind in enumerate((3, 126))]
     code, out, _ = run(capsys, "sizes", write_csv(tmp_path / "etl.csv", rows), "--form", "signed")
     assert code == 0
     assert "assumed: chain id 59144 where none is given" in out
@@ -240,11 +246,11 @@ def test_verbs_say_what_is_assumed_and_left_out(capsys, tmp_path):
     assert "left out: 2 transactions of type 3 or above, for which no fee is published" in out
 
 
-def test_verbs_take_own_names(capsys, tmp_path):
+def test_verbs_take_own_names(capsys):
     columns = [f"--columns={ours}={theirs}" for ours, theirs in OWN_COLUMNS.items()]
-    code, out, _ = run(capsys, "sizes", own_csv(tmp_path / "mine.csv"), *columns, "--json")
+    code, out, _ = run(capsys, "sizes", OWN, *columns, "--json")
     assert (code, json.loads(out)["codecs"][1]["total"]) == (0, sum(SIZES))
-    code, _, error = run(capsys, "sizes", own_csv(tmp_path / "mine.csv"), "--columns", "nonce")
+    code, _, error = run(capsys, "sizes", OWN, "--columns", "nonce")
     assert (code, "expected FIELD=NAME" in error) == (2, True)
 
 

@@ -13,16 +13,33 @@ from feemodel.cli.subjects import priced_rows
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.io import parse_transactions, read_transactions
 from feemodel.io.tables import TRANSACTIONS
-from tests.helpers import extracts
+from tests.io.test_l1_fees import EXTRACTS
+
+CRYO, ETL = EXTRACTS / "transactions.cryo.parquet", EXTRACTS / "transactions.etl.csv"
+NODE = EXTRACTS / "block_with_transactions.node.json"
+
+
+def block() -> dict[str, Any]:
+    """The answer of a node to `eth_getBlockByNumber` with whole transactions."""
+    return json.loads(NODE.read_text())
 
 
 def write_cryo(path: Path, **changes: Any) -> Path:
     """The transactions of cryo with columns replaced, or left out where the change is `None`."""
-    table = extracts.cryo_transactions_table()
+    table = pq.read_table(CRYO)
     for name, array in changes.items():
         index = table.column_names.index(name)
         table = table.remove_column(index) if array is None else table.set_column(index, name, array)
-    pq.write_table(table, path, compression="lz4")
+    pq.write_table(table, path)
+    return path
+
+
+def write_etl(path: Path, places: list[int], **changes: Any) -> Path:
+    """Rows of ethereum-etl in this order, with values of the last one replaced."""
+    table = pd.read_csv(ETL, dtype=str, keep_default_na=False).iloc[places].reset_index(drop=True)
+    for name, value in changes.items():
+        table.loc[len(table) - 1, name] = value
+    table.to_csv(path, index=False)
     return path
 
 
@@ -44,43 +61,22 @@ def check_the_facts(table: pd.DataFrame) -> None:
     assert table["to_address"].isna().to_list() == [False, False, True]
 
 
-def test_cryo_parquet(tmp_path: Path) -> None:
-    table = read_transactions(write_cryo(tmp_path / "ethereum__transactions.parquet"))
-    check_the_facts(table)
-    assert table["gas_used"].to_list() == [21000, 21030, 21031]
-    assert table["chain_id"].to_list() == [5, 5, 5]
-    assert table["transaction_type"].to_list() == [0, 2, pd.NA]
-    assert table["timestamp"].isna().all()
-
-
-def test_ethereum_etl_csv(tmp_path: Path) -> None:
-    table = read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv"))
-    check_the_facts(table)
-    assert table["timestamp"].to_list() == [1678833072] * 3
-    assert table["transaction_type"].to_list() == [0, 2, pd.NA]
-    assert table[["gas_used", "effective_gas_price", "chain_id"]].isna().all(axis=None)
-
-
-def test_json_of_a_node(tmp_path: Path) -> None:
-    block = extracts.rpc_block_with_transactions()
-    for text in (json.dumps(block), json.dumps([{"id": 1, "result": block}], indent=1)):
-        path = tmp_path / "blocks.json"
-        path.write_text(text)
-        table = read_transactions(path)
+def test_every_extractor_knows_the_facts() -> None:
+    cryo, etl, node = map(read_transactions, (CRYO, ETL, NODE))
+    for table in (cryo, etl, node, parse_transactions(json.dumps([{"id": 1, "result": block()}], indent=1))):
         check_the_facts(table)
-        assert table["timestamp"].to_list() == [1678833072] * 3
-        assert table["chain_id"].to_list() == [pd.NA, 5, pd.NA]
+    assert cryo["gas_used"].to_list() == [21000, 21030, 21031]
+    assert [table["chain_id"].to_list() for table in (cryo, etl, node)] == [[5] * 3, [pd.NA] * 3, [pd.NA, 5, pd.NA]]
+    assert cryo["transaction_type"].to_list() == etl["transaction_type"].to_list() == [0, 2, pd.NA]
+    assert cryo["timestamp"].isna().all()
+    assert etl["timestamp"].to_list() == node["timestamp"].to_list() == [1678833072] * 3
+    assert etl[["gas_used", "effective_gas_price"]].isna().all(axis=None)
 
 
-def test_rows_are_sorted_by_block_and_index(tmp_path: Path) -> None:
-    path = extracts.etl_transactions(tmp_path / "transactions.csv", extracts.TRANSACTIONS[::-1])
-    check_the_facts(read_transactions(path))
-
-
-def test_transaction_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
-    path = extracts.etl_transactions(tmp_path / "transactions.csv", [*extracts.TRANSACTIONS, extracts.TRANSACTIONS[1]])
+def test_rows_are_sorted_and_a_transaction_stands_there_once(tmp_path: Path) -> None:
+    check_the_facts(read_transactions(write_etl(tmp_path / "reversed.csv", [2, 1, 0])))
     with pytest.raises(UnreadableFile, match=r"transaction_index: expected unique rows, got \[8656134, 30\]"):
-        read_transactions(path)
+        read_transactions(write_etl(tmp_path / "twice.csv", [0, 1, 2, 1]))
 
 
 @pytest.mark.parametrize("kept", ["value_string", "value_binary"])
@@ -91,36 +87,33 @@ def test_either_exact_variant_of_the_value_is_enough(tmp_path: Path, kept: str) 
 
 
 def test_value_as_hexadecimal_words_is_read(tmp_path: Path) -> None:
-    words = pa.array(["0x" + f"{row['value']:064x}" for row in extracts.TRANSACTIONS])
+    words = pa.array([f"0x{int(value):064x}" for value in pq.read_table(CRYO)["value_string"].to_pylist()])
     path = write_cryo(tmp_path / "transactions.parquet", value_binary=words, value_string=None)
     check_the_facts(read_transactions(path))
 
 
 def test_amount_above_64_bits_is_exact(tmp_path: Path) -> None:
-    largest = 2**256 - 1
-    rows = [{**extracts.TRANSACTIONS[0], "value": largest}]
-    assert read_transactions(extracts.etl_transactions(tmp_path / "t.csv", rows))["value"].to_list() == [largest]
+    path = write_etl(tmp_path / "t.csv", [0], value=str(2**256 - 1))
+    assert read_transactions(path)["value"].to_list() == [2**256 - 1]
 
 
 @pytest.mark.parametrize("value", ["", "1.5", "-1", "1e18", str(2**256), "0x", "lots"])
 def test_amount_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
-    rows = [extracts.TRANSACTIONS[0], {**extracts.TRANSACTIONS[1], "value": value}]
     with pytest.raises(UnreadableFile, match=r"row 2: value: expected a (whole number|value|whole amount)"):
-        read_transactions(extracts.etl_transactions(tmp_path / "transactions.csv", rows))
+        read_transactions(write_etl(tmp_path / "transactions.csv", [0, 1], value=value))
 
 
 def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
-    block = extracts.rpc_block(extracts.BLOCKS[0])
     with pytest.raises(InvalidInput, match="expected full transactions, not hashes"):
-        parse_transactions(json.dumps(block).encode())
+        parse_transactions((EXTRACTS / "blocks.node.json").read_bytes())
 
 
 def test_transaction_without_a_recipient_field_is_refused() -> None:
     """A missing `to` means a contract creation, so it must be said, not left out."""
-    block = extracts.rpc_block_with_transactions()
-    del block["transactions"][1]["to"]
+    incomplete = block()
+    del incomplete["transactions"][1]["to"]
     with pytest.raises(InvalidInput, match="row 2: to_address: expected a value, or null"):
-        parse_transactions(json.dumps(block).encode())
+        parse_transactions(json.dumps(incomplete))
 
 
 def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
@@ -130,16 +123,15 @@ def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [0x7E, 0x6A, 0x71, 0xFF])
 def test_blocks_of_rollups_hold_transactions_of_their_own_types(kind: int) -> None:
-    block = extracts.rpc_block_with_transactions()
-    first, *others = block["transactions"]
+    first, *others = block()["transactions"]
     own = {**first, "type": hex(kind), "sender": first["from"]}
-    table = parse_transactions(json.dumps({**block, "transactions": [own, *others]}))
+    table = parse_transactions(json.dumps({**block(), "transactions": [own, *others]}))
     assert table["transaction_type"].to_list() == [kind, 2, 0]
     assert priced_rows(table) == [False, True, True]
 
 
 def test_two_names_of_one_field_may_say_the_same_alone() -> None:
-    first, *_ = extracts.rpc_block_with_transactions()["transactions"]
+    first, *_ = block()["transactions"]
     calldata = [{**first, "input": None, "data": "0x01"}, {**first, "data": first["input"], "transactionIndex": "0x5"}]
     assert parse_transactions(json.dumps(calldata))["input"].to_list() == [b"\x01", b""]
     with pytest.raises(InvalidInput, match="row 1: input: the file has several such columns"):
@@ -147,7 +139,7 @@ def test_two_names_of_one_field_may_say_the_same_alone() -> None:
 
 
 def test_answers_to_requests_for_single_transactions() -> None:
-    transactions = extracts.rpc_block_with_transactions()["transactions"]
+    transactions = block()["transactions"]
     answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
     for text in (json.dumps(answers), "\n".join(map(json.dumps, answers))):
         check_the_facts(parse_transactions(text))
