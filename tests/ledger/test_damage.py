@@ -9,7 +9,7 @@ import pytest
 
 from feemodel.errors import InvalidInput, LedgerDamaged, UnreadableFile
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.maintenance import verify
 from feemodel.server.settings import Settings
 from tests.helpers.ledger_blocks import CODE, address, allocated, block, change, fields, slot, touch
@@ -139,13 +139,6 @@ def test_a_chain_id_is_stored(ledger):
         assert store.chain_id == 1337
         with pytest.raises(InvalidInput, match="expected 1337, the chain of"):
             store.set_chain_id(1)
-
-
-def test_a_proof_of_a_reader_is_checked(ledger):
-    with Store(ledger, read_only=True) as store:
-        proof = get_proof(store, to_hex(address(7)), ["0x5"], "finalized")
-        proven = check_proof(proof, root=store.block(4).root)
-    assert list(proven.storage.values()) == [5]
 
 
 def answered(client, method, *params):

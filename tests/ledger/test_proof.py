@@ -21,11 +21,6 @@ RARER = 1 if HAS_NATIVE else 10  # of ten corruptions one is tried where Python 
 
 USER, CONTRACT, NOBODY = (bytes([first]) + bytes(19) for first in (0x24, 0x2F, 0x77))
 SLOT, OTHER_SLOT = bytes([0x0E]) + bytes(31), bytes(31) + b"\x01"
-CONTRACT_STORAGE_ROOTS = {  # shomei WorldStateStateRootTest: a user, a contract with one slot
-    "poseidon2": "1aae3e0a143c0ac31b469af05096c1000a64836f05c250ad0857d0a1496f0c71",
-    "mimc": "069b45f6f789581a3402103cd35168bf8d1de77eb5db9f79390ad29472e0846d",
-}
-schemes = pytest.mark.parametrize("hashing", list(SCHEMES))
 
 
 def contract_state(hashing, slots=((SLOT, 0x12 << 248),)):
@@ -57,12 +52,6 @@ def proof_of(state, address, slots):
 @pytest.fixture(scope="module", params=list(SCHEMES))
 def state(request):
     return contract_state(request.param)
-
-
-@schemes
-def test_the_published_root_of_the_contract_state(hashing):
-    accounts, _ = contract_state(hashing)
-    assert accounts.root.hex() == CONTRACT_STORAGE_ROOTS[hashing]
 
 
 def test_a_proof_tells_account_and_slots(state):

@@ -25,7 +25,6 @@ from tests.helpers.ledger_blocks import (
     slot,
     touch,
 )
-from tests.helpers.trees import empty_tree, put
 
 CONTRACT = 7
 GENESIS = [
@@ -59,14 +58,6 @@ def test_the_genesis_is_block_0(store):
     assert store.slot(0, address(99), slot(3)) == 0
     assert store.code(CODE_KECCAK) == CODE
     assert store.code(bytes(32)) is None
-
-
-def test_the_genesis_root_is_that_of_accounts_put_in_the_order_of_their_hashes(store):
-    tree = empty_tree(store.scheme.name)
-    hkeys = [store.scheme.account_key(account.address) for account in GENESIS]
-    for hkey, leaf in sorted(store.accounts(0).get(hkeys).items(), key=lambda item: item[0]):
-        put(tree, hkey, leaf.hval, leaf.value)
-    assert tree.root == store.head.root
 
 
 def test_each_block_keeps_its_state(store):
