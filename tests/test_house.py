@@ -56,9 +56,9 @@ CEILINGS = {
     "rollups": 4_157,
     "server": 1_498,
     "simulation": 6_416,
-    "sizes": 800,
+    "sizes": 799,
     "top level": 1_540,
-    "package": 29_738,
+    "package": 29_737,
     "tests": 36_155,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
@@ -171,7 +171,7 @@ def test_a_formula_neither_reads_nor_sleeps_nor_serves():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = {"numpy", "pandas", "numba", "matplotlib", "scipy", "xarray", "pyarrow", "zstandard", "aiohttp", "rich"}
+    heavy = {"numpy", "pandas", "numba", "matplotlib", "scipy", "xarray", "pyarrow", "backports", "aiohttp", "rich"}
     program = "import sys, feemodel.io; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
