@@ -124,6 +124,11 @@ class Formula:
         return f"{self.asked} {self.question(*arguments) if self.question else ' '.join(map(str, arguments))}"
 
 
+def named(function: Callable[..., Any], names: str) -> Callable[..., Any]:
+    """A function by keywords as one of the same arguments in this order."""
+    return lambda *values: function(**dict(zip(names.split(), values, strict=True)))
+
+
 def text(value: Any) -> str:
     """A value as the programs write it."""
     return " ".join(map(text, value)) if isinstance(value, (tuple, list)) else str(value)
@@ -178,24 +183,8 @@ def _op_base_fee_inputs(draw: Draw, upgrade: str) -> Arguments:
     return (upgrade, fee, used, limit, elasticity, denominator, footprint, least)
 
 
-def _op_base_fee(
-    upgrade: str, fee: Any, used: Any, limit: Any, elasticity: Any, denominator: Any, footprint: Any, least: Any
-) -> Any:
-    return optimism.next_base_fee(
-        fee, used, limit, upgrade=upgrade, elasticity=elasticity, denominator=denominator, footprint=footprint,
-        min_base_fee=least,
-    )  # fmt: skip
-
-
 def _operator_fee_inputs(draw: Draw, upgrade: str) -> Arguments:
     return upgrade, draw.whole(UINT64, 10**8), draw.whole(UINT32, 10**6), draw.whole(UINT64, 10**15)
-
-
-def _mantle_l1_fee(fastlz: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, ratio: Any) -> Any:
-    return mantle.arsia_l1_fee(
-        fastlz, l1_base_fee=base_fee, blob_base_fee=blob_fee, base_fee_scalar=base, blob_base_fee_scalar=blob,
-        token_ratio=ratio,
-    )  # fmt: skip
 
 
 OP_MAINNET = 5_227, 1_014_213, 188, 684_000  # both scalars since Ecotone, overhead and scalar before it
@@ -228,10 +217,6 @@ def _estimated_size(raw: str) -> Any:
     return optimism.scaled_size(FastLz().size(bytes.fromhex(raw))) // 10**6
 
 
-def _operator_fee(upgrade: str, gas: Any, scalar: Any, constant: Any) -> Any:
-    return optimism.operator_fee(gas, scalar=scalar, constant=constant, upgrade=upgrade)
-
-
 OP_GETH: dict[str, Formula] = {
     "FastLZ": Formula(
         program="op_geth", asked="fastlz", draw=lambda draw: (draw.payload().hex(),),
@@ -260,11 +245,14 @@ for upgrade in UPGRADES:
         ),
         f"OP Stack operator fee, {upgrade}": Formula(
             program="op_geth", asked="operator_fee", draw=partial(_operator_fee_inputs, upgrade=upgrade),
-            ours=_operator_fee, arrays=True,
+            ours=named(optimism.operator_fee, "upgrade gas scalar constant"), arrays=True,
         ),
         f"OP Stack base fee, {upgrade}": Formula(
-            program="op_geth", asked="base_fee", draw=partial(_op_base_fee_inputs, upgrade=upgrade), ours=_op_base_fee,
-            arrays=True,
+            program="op_geth", asked="base_fee", draw=partial(_op_base_fee_inputs, upgrade=upgrade), arrays=True,
+            ours=named(
+                optimism.next_base_fee,
+                "upgrade base_fee gas_used gas_limit elasticity denominator footprint min_base_fee",
+            ),
         ),
     }  # fmt: skip
 
@@ -615,20 +603,6 @@ def _feynman_inputs(draw: Draw) -> Arguments:
     return (length, plain, compressed, *_scroll_fees(draw), *penalty)
 
 
-def _feynman(length: Any, plain: Any, compressed: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any,
-             threshold: Any, factor: Any) -> Any:  # fmt: skip
-    return scroll.feynman_l1_fee(
-        length, plain, compressed, l1_base_fee=base_fee, blob_base_fee=blob_fee, exec_scalar=base, blob_scalar=blob,
-        penalty_threshold=threshold, penalty_factor=factor,
-    )  # fmt: skip
-
-
-def _galileo(size: Any, base_fee: Any, blob_fee: Any, base: Any, blob: Any, factor: Any) -> Any:
-    return scroll.galileo_l1_fee(
-        size, l1_base_fee=base_fee, blob_base_fee=blob_fee, exec_scalar=base, blob_scalar=blob, penalty_factor=factor
-    )
-
-
 def _starknet_price_inputs(draw: Draw) -> Arguments:
     target = draw.whole(2**60, 10**10, least=1)
     used = target if draw.rng.random() < 0.1 else draw.whole(2**60, 2 * 10**10)
@@ -711,9 +685,7 @@ def _os_prices(asked: Mapping[str, Any]) -> Arguments:
 PORTS = {
     "Arbitrum legacy L2 base fee": Formula(
         program="ports", asked="arbitrum_legacy", draw=_legacy_inputs, judge="port of nitro", arrays=True,
-        ours=lambda backlog, least, limit, inertia, tolerance: arbitrum_l2_pricing.l2_base_fee(
-            backlog, min_base_fee=least, speed_limit=limit, inertia=inertia, tolerance=tolerance
-        ),
+        ours=named(arbitrum_l2_pricing.l2_base_fee, "backlog min_base_fee speed_limit inertia tolerance"),
     ),
     "Arbitrum gas constraints": Formula(
         program="ports", asked="arbitrum_constraints", draw=lambda draw: (_block_inputs(draw),), ours=_constraints,
@@ -737,48 +709,47 @@ PORTS = {
     "Arbitrum estimated poster gas": Formula(
         program="ports", asked="arbitrum_estimate", judge="port of nitro", arrays=True,
         draw=lambda draw: (*_poster_inputs(draw), draw.whole(UINT128, 10**9, least=1)),
-        ours=lambda size, price, base_fee, least: arbitrum.estimated_poster_gas(
-            size, price_per_unit=price, base_fee=base_fee, min_base_fee=least
-        ),
+        ours=named(arbitrum.estimated_poster_gas, "brotli_size price_per_unit base_fee min_base_fee"),
     ),
     "Scroll before Curie": Formula(
         program="ports", asked="scroll_pre_curie", judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (draw.whole(2**40, 10**5), draw.whole(2**40, 10**5), draw.whole(UINT128, 10**12),
                            draw.whole(UINT128, 10**4), draw.whole(UINT128, 10**10)),
-        ours=lambda zeros, nonzeros, base_fee, overhead, scalar: scroll.pre_curie_l1_fee(
-            zeros, nonzeros, l1_base_fee=base_fee, overhead=overhead, scalar=scalar
-        ),
+        ours=named(scroll.pre_curie_l1_fee, "zero_bytes nonzero_bytes l1_base_fee overhead scalar"),
     ),
     "Scroll Curie": Formula(
         program="ports", asked="scroll_curie", judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (draw.whole(2**40, 10**5), *_scroll_fees(draw)),
-        ours=lambda size, base_fee, blob_fee, commit, blob: scroll.curie_l1_fee(
-            size, l1_base_fee=base_fee, blob_base_fee=blob_fee, commit_scalar=commit, blob_scalar=blob
-        ),
+        ours=named(scroll.curie_l1_fee, "length l1_base_fee blob_base_fee commit_scalar blob_scalar"),
     ),
     "Scroll Feynman": Formula(
-        program="ports", asked="scroll_feynman", draw=_feynman_inputs, ours=_feynman, judge="port of scroll's geth",
-        arrays=True,
+        program="ports", asked="scroll_feynman", draw=_feynman_inputs, judge="port of scroll's geth", arrays=True,
+        ours=named(
+            scroll.feynman_l1_fee, "length data_length compressed_data_size l1_base_fee blob_base_fee exec_scalar "
+            "blob_scalar penalty_threshold penalty_factor",
+        ),
     ),
     "Scroll Galileo": Formula(
-        program="ports", asked="scroll_galileo", ours=_galileo, judge="port of scroll's geth", arrays=True,
+        program="ports", asked="scroll_galileo", judge="port of scroll's geth", arrays=True,
+        ours=named(
+            scroll.galileo_l1_fee,
+            "compressed_size l1_base_fee blob_base_fee exec_scalar blob_scalar penalty_factor",
+        ),
         draw=lambda draw: (draw.whole(2**40, 10**5), *_scroll_fees(draw), draw.whole(UINT64, 10**6)),
     ),
     "Scroll L2 base fee, Curie": Formula(
         program="ports", asked="scroll_l2_curie", judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (draw.whole(UINT128, 10**12), draw.whole(UINT128, 10**15), draw.whole(UINT128, 10**9)),
-        ours=lambda fee, scalar, overhead: scroll.curie_l2_base_fee(fee, scalar=scalar, overhead=overhead),
+        ours=named(scroll.curie_l2_base_fee, "l1_base_fee scalar overhead"),
     ),
     "Scroll L2 base fee, Feynman": Formula(
         program="ports", asked="scroll_l2_feynman", judge="port of scroll's geth", arrays=True,
         draw=lambda draw: (*_base_fee_inputs(draw), draw.whole(UINT128, 10**9)),
-        ours=lambda fee, used, limit, overhead: scroll.feynman_l2_base_fee(fee, used, limit, overhead=overhead),
+        ours=named(scroll.feynman_l2_base_fee, "base_fee gas_used gas_limit overhead"),
     ),
     "Starknet L2 gas price": Formula(
         program="ports", asked="starknet_price", draw=_starknet_price_inputs, judge="port of the sequencer",
-        ours=lambda price, used, target, least: starknet.next_l2_gas_price(
-            price, used, gas_target=target, min_gas_price=least
-        ),
+        ours=named(starknet.next_l2_gas_price, "price gas_used gas_target min_gas_price"),
     ),
     "Starknet fee proposal": Formula(
         program="ports", asked="starknet_proposal", judge="port of the sequencer",
@@ -813,12 +784,14 @@ OTHERS = {
         program="mantle", asked="before_arsia", arrays=True,
         draw=lambda draw: (draw.whole(2**60, 10**6), draw.whole(UINT128, 3_000), draw.whole(UINT128, 10**11),
                            draw.whole(UINT128, 10**6), draw.whole(UINT64, 10**4)),
-        ours=lambda gas, overhead, fee, scalar, ratio: mantle.before_arsia_l1_fee(
-            gas, overhead=overhead, l1_base_fee=fee, scalar=scalar, token_ratio=ratio
-        ),
+        ours=named(mantle.before_arsia_l1_fee, "data_gas overhead l1_base_fee scalar token_ratio"),
     ),
     "Mantle L1 fee since Arsia": Formula(
-        program="mantle", asked="arsia", ours=_mantle_l1_fee, arrays=True,
+        program="mantle", asked="arsia", arrays=True,
+        ours=named(
+            mantle.arsia_l1_fee,
+            "fastlz_size l1_base_fee blob_base_fee base_fee_scalar blob_base_fee_scalar token_ratio",
+        ),
         draw=lambda draw: (*_l1_fee_inputs(draw, "fjord")[3:8], draw.whole(UINT64, 10**4)),
     ),
     "zstd": Formula(
