@@ -4,7 +4,7 @@ import hashlib
 import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from feemodel.linea.extra_data import PricingRecord, latest_variable_cost
 from feemodel.sizes._lzss import Lzss, packed_size
 from tests.helpers.inputs import inputs
 from tests.vectors import Case, compare, guarded, refused
+from tests.vectors.rollups import of
 
 Row = dict[str, Any]
 
@@ -25,6 +26,16 @@ DICTIONARIES = {  # sha256 of the published files; the vectors name them dict202
     "dict2025": ("linea-dict-2025-04-21.bin", "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d"),
     "dictOld": ("linea-dict-2024.bin", "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0"),
 }
+
+
+#: Names of arguments, and the keys of the vectors.
+HISTORY = (
+    "base_fees=baseFeePerGas priority_fees=reward gas_used_ratios=gasUsedRatio blob_base_fees=baseFeePerBlobGas? "
+    "blob_gas_used_ratios=blobGasUsedRatio?"
+)
+GASES = "execution_gas=blobSubmissionExpectedExecutionGas blob_gas=expectedBlobGas"
+SUBMISSION = f"{GASES} bytes_per_submission=bytesPerDataSubmission margin"
+COSTS = "variable_cost=variableCostWei fixed_cost=fixedCostWei margin=minMargin"
 
 
 def run(sections: Row, path: Path) -> Iterator[Case]:
@@ -74,24 +85,21 @@ def extra_data_onchain(name: str, row: Row) -> Iterator[Case]:
 
 def coordinator_variable_fees(name: str, row: Row) -> Iterator[Case]:
     fees = (row["averageWeightedBaseFee"], row["averageWeightedPriorityFee"], row["averageWeightedBlobBaseFee"])
-    yield compare(name, row["expected"], coordinator.variable_cost(*fees, **_submission(row["config"])))
+    cost = of(partial(coordinator.variable_cost, *fees), SUBMISSION)
+    yield compare(name, row["expected"], cost(row["config"]))
 
 
 def coordinator_weighted_average(name: str, row: Row) -> Iterator[Case]:
     expected = (row["expectedBase"], row["expectedPriority"], row["expectedBlob"])
-    yield compare(name, expected, tuple(coordinator.average_fees(*_history(row))))
+    yield compare(name, expected, tuple(of(coordinator.average_fees, HISTORY)(row)))
 
 
 def coordinator_naive_gas_usage_ratio(name: str, row: Row) -> Iterator[Case]:
-    config = row["config"]
-    price = coordinator.usage_weighted_gas_price(
-        *_history(row),
-        base_fee_coefficient=config["baseFeeCoefficient"],
-        priority_fee_coefficient=config["priorityFeeCoefficient"],
-        blob_base_fee_coefficient=config["baseFeeBlobCoefficient"],
-        execution_gas=config["blobSubmissionExpectedExecutionGas"],
-        blob_gas=config["expectedBlobGas"],
+    coefficients = (
+        "base_fee_coefficient=baseFeeCoefficient priority_fee_coefficient=priorityFeeCoefficient "
+        "blob_base_fee_coefficient=baseFeeBlobCoefficient"
     )
+    price = of(coordinator.usage_weighted_gas_price, f"{HISTORY} {coefficients} {GASES}")(row | row["config"])
     if "expected" in row:
         yield compare(name, row["expected"], price)
     else:
@@ -99,24 +107,19 @@ def coordinator_naive_gas_usage_ratio(name: str, row: Row) -> Iterator[Case]:
 
 
 def coordinator_wma(name: str, row: Row) -> Iterator[Case]:
-    fee = coordinator.weighted_moving_average_fee(
-        row["baseFeePerGas"],
-        row["reward"],
-        row["gasUsedRatio"],
-        base_fee_coefficient=row["baseFeeCoefficient"],
-        priority_fee_coefficient=row["priorityFeeWmaCoefficient"],
-    )
+    history = "base_fees=baseFeePerGas priority_fees=reward gas_used_ratios=gasUsedRatio"
+    coefficients = "base_fee_coefficient=baseFeeCoefficient priority_fee_coefficient=priorityFeeWmaCoefficient"
+    fee = of(coordinator.weighted_moving_average_fee, f"{history} {coefficients}")(row)
     if "expected" in row:
         yield compare(name, row["expected"], fee)
-    else:
-        tip, max_fee = coordinator.submission_fees(
-            fee,
-            row["baseFeePerGas"][-1],
-            max_fee_cap=row["caps"]["maxFeePerGasCap"],
-            max_priority_fee_cap=row["caps"]["maxPriorityFeePerGasCap"],
-        )
-        yield compare(f"{name} tip", row["expectedMaxPriorityFeePerGas"], tip)
-        yield compare(f"{name} max fee", row["expectedMaxFeePerGas"], max_fee)
+        return
+    caps = of(
+        partial(coordinator.submission_fees, fee, row["baseFeePerGas"][-1]),
+        "max_fee_cap=maxFeePerGasCap max_priority_fee_cap=maxPriorityFeePerGasCap",
+    )
+    tip, max_fee = caps(row["caps"])
+    yield compare(f"{name} tip", row["expectedMaxPriorityFeePerGas"], tip)
+    yield compare(f"{name} max fee", row["expectedMaxFeePerGas"], max_fee)
 
 
 def coordinator_bounds(name: str, row: Row) -> Iterator[Case]:
@@ -163,63 +166,35 @@ def coordinator_calldata_accumulator(name: str, row: Row) -> Iterator[Case]:
 
 
 def coordinator_sample_transaction(name: str, row: Row) -> Iterator[Case]:
-    config, submission = row["config"], _submission(row["variable"])
-    cost = coordinator.variable_cost(*coordinator.average_fees(*_history(row)), **submission)
-    price = coordinator.sample_gas_price(
-        cost,
-        fixed_cost=config["fixedCostWei"],
-        compressed_size=config["compressedTxSize"],
-        gas=config["expectedGas"],
-        multiplier=config["multiplier"],
-    )
-    coefficient = 0.02  # of all three fees: what the derived figure was computed with
-    usage_weighted = coordinator.usage_weighted_gas_price(
-        *_history(row),
-        base_fee_coefficient=coefficient,
-        priority_fee_coefficient=coefficient,
-        blob_base_fee_coefficient=coefficient,
-        execution_gas=submission["execution_gas"],
-        blob_gas=submission["blob_gas"],
-    )
+    history = of(coordinator.average_fees, HISTORY)(row)
+    cost = of(partial(coordinator.variable_cost, *history), SUBMISSION)(row["variable"])
+    config = "fixed_cost=fixedCostWei compressed_size=compressedTxSize gas=expectedGas multiplier"
+    price = of(partial(coordinator.sample_gas_price, cost), config)(row["config"])
+    names = ("base_fee_coefficient", "priority_fee_coefficient", "blob_base_fee_coefficient")
+    coefficients = dict.fromkeys(names, 0.02)  # what the derived figure was computed with
+    usage_weighted = of(coordinator.usage_weighted_gas_price, f"{HISTORY} {GASES}", **coefficients)
     yield compare(f"{name} variable cost", row["derivedVariableFee"], cost)
     yield compare(f"{name} gas price", row["derivedSampleTxGasPrice"], price)
-    yield compare(f"{name} usage weighted", row["derivedNaive"], usage_weighted)
+    yield compare(f"{name} usage weighted", row["derivedNaive"], usage_weighted(row | row["variable"]))
 
 
 def selector(name: str, row: Row) -> Iterator[Case]:
-    config = row["config"]
     size = _random_payload_size(row["randomPayloadBytes"], row["gasPrice"], row["gasLimit"])
     # Without pricing from block headers, the variable cost is the node's minimum gas price.
-    pays = [
-        row["priority"]
-        or priority.profitable(
-            row["gasPrice"],
-            size,
-            gas,
-            variable_cost=row["minGasPrice"],
-            fixed_cost=config["fixedCostWei"],
-            margin=config["minMargin"],
-            base_fee=config["baseFee"],
-        )
-        for gas in (row["gasLimit"], row["gasUsed"])
-    ]
+    terms = "price=gasPrice gas variable_cost=minGasPrice fixed_cost=fixedCostWei margin=minMargin base_fee=baseFee"
+    profitable = of(priority.profitable, terms, compressed_size=size)
+    pays = [row["priority"] or profitable(row | row["config"] | {"gas": row[gas]}) for gas in ("gasLimit", "gasUsed")]
     yield from _selection(name, row, *pays)
 
 
 def selector_early(name: str, row: Row) -> Iterator[Case]:
+    terms = (
+        "price=gasPrice compressed_size=txSize gas min_gas_price=minGasPrice verification_gas_cost=verificationGasCost "
+        "verification_capacity=verificationCapacity gas_price_ratio=gasPriceRatio size_adjustment=adjustTxSize"
+    )
+
     def margin(gas: int) -> float:
-        return float(
-            priority.verification_margin(
-                row["gasPrice"],
-                row["txSize"],
-                gas,
-                min_gas_price=row["minGasPrice"],
-                verification_gas_cost=row["verificationGasCost"],
-                verification_capacity=row["verificationCapacity"],
-                gas_price_ratio=row["gasPriceRatio"],
-                size_adjustment=row["adjustTxSize"],
-            )
-        )
+        return float(of(priority.verification_margin, terms)(row | {"gas": gas}))
 
     def pays(gas: int) -> bool:
         return bool(row.get("priority") or margin(gas) >= row["minMargin"])
@@ -234,43 +209,25 @@ def selector_early(name: str, row: Row) -> Iterator[Case]:
 
 
 def txpool_validator(name: str, row: Row) -> Iterator[Case]:
-    checked = node.pool_checks(
-        local=row["local"],
-        api_check=row.get("apiCheck", True),
-        p2p_check=row.get("p2pCheck", True),
-        has_priority=row["priority"],
-    )
-    if not checked:
+    checked = of(node.pool_checks, "local api_check=apiCheck? p2p_check=p2pCheck? has_priority=priority")
+    if not checked({"apiCheck": True, "p2pCheck": True} | row):
         yield compare(name, row["result"], None)
         return
-    transaction, config = row["tx"], row["config"]
-    unsigned = Transaction(
-        nonce=transaction["nonce"],
-        gas_price=transaction["gasPrice"],
-        gas_limit=transaction["gasLimit"],
-        to=from_hex(transaction["to"]),
-        value=transaction["value"],
-        data=from_hex(transaction["payload"]),
-        chain_id=transaction["chainId"],
-    )
-    pays = priority.profitable(
-        transaction["gasPrice"],
-        _zstd_size(unsigned.with_placeholder_signature().network()),
-        transaction["gasLimit"],
-        variable_cost=config["minGasPriceWei"],
-        fixed_cost=config["fixedCostWei"],
-        margin=config["txPoolMinMargin"],
-        base_fee=config["baseFee"],
-    )
+    fields = "nonce gas_price=gasPrice gas_limit=gasLimit to value data=payload chain_id=chainId"
+    texts = {key: from_hex(row["tx"][key]) for key in ("to", "payload")}
+    unsigned = of(Transaction, fields)(row["tx"] | texts)
+    pays = of(
+        priority.profitable, "price=gasPrice gas=gasLimit variable_cost=minGasPriceWei fixed_cost=fixedCostWei "
+        "margin=txPoolMinMargin base_fee=baseFee",
+        compressed_size=_zstd_size(unsigned.with_placeholder_signature().network()),
+    )(row["tx"] | row["config"])  # fmt: skip
     yield compare(name, row["result"], None if pays else "Gas price too low")
 
 
 def priority_fee_current_derived(name: str, row: Row) -> Iterator[Case]:
-    costs = {"variable_cost": row["variableCostWei"], "fixed_cost": row["fixedCostWei"], "margin": row["minMargin"]}
-    fee = priority.priority_fee(row["compressedTxSize"], row["gas"], **costs)
-    yield compare(name, row["priorityFeePerGas"], fee)
-    parts = priority.breakdown(row["compressedTxSize"], row["gas"], **costs)
-    yield compare(f"{name} parts", row["priorityFeePerGas"], parts.total)
+    terms = f"compressed_size=compressedTxSize gas {COSTS}"
+    yield compare(name, row["priorityFeePerGas"], of(priority.priority_fee, terms)(row))
+    yield compare(f"{name} parts", row["priorityFeePerGas"], of(priority.breakdown, terms)(row).total)
 
 
 def lzss_sizes(section: Row, path: Path) -> Iterator[Case]:
@@ -364,17 +321,3 @@ def _selection(name: str, row: Row, pays_at_limit: bool, pays_at_used: bool) -> 
 def _record_is(name: str, row: Row, record: PricingRecord) -> Iterator[Case]:
     expected = tuple(row[field] * 1000 for field in ("fixedCostKWei", "variableCostKWei", "ethGasPriceKWei"))
     yield compare(name, expected, (record.fixed_cost, record.variable_cost, record.eth_gas_price))
-
-
-def _history(row: Row) -> tuple[list[float], ...]:
-    columns = ("baseFeePerGas", "reward", "gasUsedRatio", "baseFeePerBlobGas", "blobGasUsedRatio")
-    return tuple(row[column] for column in columns)
-
-
-def _submission(config: Row) -> dict[str, float]:
-    return {
-        "execution_gas": config["blobSubmissionExpectedExecutionGas"],
-        "blob_gas": config["expectedBlobGas"],
-        "bytes_per_submission": config["bytesPerDataSubmission"],
-        "margin": config["margin"],
-    }
