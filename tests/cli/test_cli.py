@@ -169,15 +169,6 @@ def test_sizes_of_a_file(transactions, tmp_path, capsys):
     assert answer(capsys, "sizes", transactions, "--packed")["codecs"][1]["total"] == 2 * 96
 
 
-def test_lzss_with_a_dictionary_file(shared, transactions, capsys):
-    dictionary = str(shared / "data" / "linea-dict-2025-04-21.bin")
-    found = answer(capsys, "sizes", transactions, "--codec", "lzss", "--dictionary", dictionary)
-
-    assert found["codecs"][1] == {
-        "codec": "lzss", "total": 148, "min": 74, "median": 74, "p95": 74, "max": 74, "ofLength": 1.0, "mean": 74.0,
-    }  # fmt: skip
-
-
 def test_a_dictionary_that_is_not_published_is_told(transactions, tmp_path, capsys):
     dictionary = tmp_path / "own.bin"
     dictionary.write_bytes(b"\x00" * 64)

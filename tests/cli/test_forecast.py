@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from feemodel.cli import main
 
 SMALL = ("--method", "seasonal", "--paths", "20", "--horizon", "1h", "--horizon", "10min")
@@ -30,9 +28,3 @@ def test_a_table_for_each_fee_and_a_figure_that_is_written_once(capsys, tmp_path
     assert rows == ["10min", "1h"] * 3
     assert figure.stat().st_size > 10_000
     assert main(["forecast", *SMALL, "--figure", str(figure)]) == 2
-
-
-@pytest.mark.parametrize("horizon", ["5min", "8d", "soon"])
-def test_a_horizon_that_is_none_is_bad_input(horizon, capsys):
-    assert main(["forecast", "--horizon", horizon]) == 2
-    assert "--horizon: " in capsys.readouterr().err

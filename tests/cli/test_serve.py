@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from feemodel.cli import main
-from feemodel.server.settings import DEFAULTS, Settings
+from feemodel.server.settings import Settings
 from tests.server.test_settings import SECRETS, bare, written
 
 WARNING = "feemodel: warning: calls run on the reference engine, at most 1,000,000 gas each\n"
@@ -38,7 +38,6 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
     ("flags", "code", "message"),
     [
         (["--port", "x"], 2, "--port: expected `int`, got 'x'"),
-        (["--genesis", "g", "--node", "http://x"], 2, "--node: expected either this or genesis, got 'http://x'"),
         (["--genesis", "missing.json"], 3, "--genesis missing.json: no such file"),
         (["--store", "missing.db"], 3, "--store missing.db: no such ledger"),
         (["--config", "missing.toml"], 3, "--config missing.toml: no such file"),
@@ -77,13 +76,6 @@ def test_the_environment_may_name_the_file(capsys, monkeypatch, tmp_path):
     code, said, _ = checked(capsys, "--json", "--no-packed", "--config", str(written(tmp_path, "")))
     found = json.loads(said)["settings"]
     assert (code, found["workers"], found["packed"]) == (0, 1, False)
-
-
-def test_the_help_names_every_flag_and_its_default(capsys):
-    assert main(["serve", "--help"]) == 0
-    said = capsys.readouterr().out
-    for name in DEFAULTS:
-        assert f"--{name.replace('_', '-')}" in said
 
 
 def test_settings_are_checked_without_the_node(capsys):

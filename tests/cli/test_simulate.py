@@ -15,39 +15,12 @@ def answer(capsys, *arguments):
     return {key: one["value"] if isinstance(one, dict) and "value" in one else one for key, one in found.items()}
 
 
-@pytest.fixture(scope="module")
-def month(tmp_path_factory, shared):
-    return shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz"
-
-
 @pytest.mark.parametrize("pricing", ["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum"])
 def test_every_policy_answers_with_every_measure(capsys, pricing):
     found = answer(capsys, "--pricing", pricing, "--elasticity", "0.5")
 
     assert all(isinstance(found[key], float) for key in KEYS)
     assert (pricing, "fill", 0.5) == (found["pricing"], found["posting"], found["elasticity"])
-
-
-def test_the_fixed_price_of_the_baseline_breaks_even_and_never_moves(capsys, month):
-    found = answer(capsys, "--pricing", "fixed", "--l1", month)
-
-    assert found["recovery"] == pytest.approx(1.0, abs=1e-12)
-    assert (found["volatility"], found["p99OverMedian"], round(found["days"])) == (0.0, 1.0, 30)
-    assert found["overcharge"] == pytest.approx(found["undercharge"])
-    assert found["dataCostWei"] == pytest.approx(1.04038e17, rel=1e-5)
-
-
-def test_a_fitted_level_recovers_the_month(capsys, month):
-    found = answer(capsys, "--pricing", "op-stack", "--fit", "--l1", month)
-
-    assert found["recovery"] == pytest.approx(1.0, abs=1e-9)
-    assert found["level"] == pytest.approx(5.12586, abs=1e-5)
-
-
-def test_bounds_cost_linea_recovery_in_a_dear_month(capsys, month):
-    bounded, unbounded = (answer(capsys, "--pricing", one, "--l1", month) for one in ("linea", "linea-unbounded"))
-
-    assert bounded["recovery"] < 0.8 < 0.99 < unbounded["recovery"] < 1.01
 
 
 def test_a_file_has_the_options_of_the_command_and_the_command_line_goes_first(capsys, tmp_path):

@@ -12,7 +12,6 @@ from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
-from tests.cli.test_cli import RAW
 
 QUICK = ["--hours", "12", "--arrival-rate", "0.3"]
 
@@ -51,15 +50,6 @@ def test_backtest_for_a_person_says_what_it_rests_on(capsys):
     assert "not counted: finalization, proving, overhead" in said
 
 
-def test_many_paths_are_given_by_their_quantiles(capsys):
-    found = answer(capsys, "backtest", *QUICK, "--paths", "5")
-
-    assert found["paths"] == 5
-    low, middle, high = (found["recovery"][name] for name in ("p5", "median", "p95"))
-    assert low < middle < high
-    assert "bootstrap" in found["assumed"]["l1_fees"]
-
-
 def test_days_land_in_a_file(tmp_path, capsys):
     path = tmp_path / "days.csv"
     found = answer(capsys, "backtest", *QUICK, "--out", str(path))
@@ -70,20 +60,6 @@ def test_days_land_in_a_file(tmp_path, capsys):
     assert main(["backtest", *QUICK, "--out", str(path)]) == 2
     capsys.readouterr()
     assert answer(capsys, "backtest", *QUICK, "--out", str(path), "--overwrite") == found
-
-
-def test_own_transactions_and_fees_can_be_read(tmp_path, capsys):
-    fees, transactions = tmp_path / "fees.csv", tmp_path / "transactions.txt"
-    fees.write_text(
-        "block_number,timestamp,base_fee_per_gas,excess_blob_gas\n"
-        + "".join(f"{i},{1_767_800_000 + 12 * i},{10**9},180000000\n" for i in range(200))
-    )
-    transactions.write_text(RAW)
-    files = ["--l1", str(fees), "--transactions", str(transactions)]
-    found = answer(capsys, "backtest", *files)
-
-    assert found["assumed"]["l1_fees"] == "fees.csv"
-    assert found["assumed"]["workload"].startswith("transactions.txt (zstd; assumed: gas limits")
 
 
 def test_calibrate_prints_a_margin_with_its_interval(capsys):
