@@ -164,17 +164,10 @@ def test_calldata_pressure_needs_the_calldata_and_raises_the_price():
     )
 
 
-@pytest.mark.parametrize(
-    ("sizes", "gas", "message"),
-    [
-        ([], [], "workload: expected at least one transaction, got 'wrong'"),
-        ([0], [21_000], "compressed_size"),
-        ([100], [0], "gas"),
-    ],
-)
-def test_a_workload_that_has_no_price_is_refused(sizes, gas, message):
-    with pytest.raises(InvalidInput, match=message):
-        backtest(Workload("wrong", sizes, gas), FLAT, arrival_rate=1.0, rng=1)
+@pytest.mark.parametrize(("size", "gas", "named"), [(0, 21_000, "compressed_size"), (100, 0, "gas")])
+def test_a_workload_that_has_no_price_is_refused(size, gas, named):
+    with pytest.raises(InvalidInput, match=named):
+        backtest(Workload("wrong", [size], [gas]), FLAT, arrival_rate=1.0, rng=1)
 
 
 @pytest.mark.parametrize(
@@ -208,14 +201,6 @@ def test_columns_of_a_workload_go_by_the_same_labels():
 def test_a_rule_that_cannot_be_is_refused(field, value):
     with pytest.raises(InvalidInput, match=field):
         PricingRule(**{field: value})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"), [({"deadline": 0.0}, "deadline"), ({"stream_ratio": -1.0}, "stream_ratio")]
-)
-def test_a_posting_that_cannot_be_is_refused(change, message):
-    with pytest.raises(InvalidInput, match=message):
-        Posting(**change)
 
 
 def test_reversed_bounds_are_refused_when_the_rule_is_made():

@@ -210,12 +210,6 @@ def test_the_break_even_price_breaks_even_and_levels_fit():
         assert pytest.approx(of_path(simulate(HISTORY, pricing), "recovery"), abs=1e-8) == 1.0
 
 
-def test_a_user_of_the_package_finds_the_names():
-    assert feemodel.simulate is simulate
-    for name in ("Demand", "Costs", "Posting", "Fixed", "LineaPricing", "OpStackPricing", "ArbitrumPricing", "Eip1559"):
-        assert getattr(simulation, name) is not None
-
-
 def test_a_rolling_quantile_is_numpy_s():
     values = RNG.integers(0, 40, 500).astype(float)
     found = rolling_quantile(values, 60, 0.1)

@@ -9,7 +9,7 @@ import pytest
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
-from feemodel.io import read_l1_fees, read_shipped_l1_fees
+from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation.scenarios import bootstrap, check_scenario, duration, replay, step_seconds
 
 JANUARY_2026 = 1_767_795_000  # seconds; BPO2 rules
@@ -31,15 +31,6 @@ def test_a_replay_is_the_history(history):
     assert history.attrs["source"] == "the shipped month"
 
 
-def test_every_tenth_block_can_be_replayed(shared):
-    table = read_l1_fees(shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz")
-    found = replay(table, source="every tenth block")
-
-    assert found.sizes == {"path": 1, "step": 21_600}
-    assert step_seconds(found) == 120.0
-    assert found["base_fee"].max() == 44_933_123_986
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -59,14 +50,6 @@ def test_a_table_that_is_no_history_is_refused(change, message):
     table = {"timestamp": [0, 12], "base_fee": [1.0, 2.0], "blob_base_fee": [1.0, 2.0]} | change
     with pytest.raises(InvalidInput, match=message):
         replay(table, source="wrong")
-
-
-@pytest.mark.parametrize("missing", ["timestamp", "base_fee"])
-def test_a_missing_column_is_named(missing):
-    table = {"timestamp": [0, 12], "base_fee": [1.0, 2.0], "blob_base_fee": [1.0, 2.0]}
-    del table[missing]
-    with pytest.raises(InvalidInput, match="timestamp of seconds or datetimes" if missing == "timestamp" else missing):
-        replay(table, source="incomplete")
 
 
 def test_a_bootstrap_keeps_the_two_fees_of_a_moment_together(history):

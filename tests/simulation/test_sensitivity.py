@@ -70,19 +70,6 @@ def test_the_intervals_are_as_wide_as_scipys():
         np.testing.assert_allclose(ours, width, rtol=0.3)
 
 
-def test_salib_agrees():
-    from SALib.analyze import sobol as analyze
-    from SALib.sample import sobol as sample
-
-    problem = {"num_vars": 3, "names": ["x1", "x2", "x3"], "bounds": [list(PI)] * 3}
-    design = sample.sample(problem, 4_096, calc_second_order=False, seed=1)
-    theirs = analyze.analyze(problem, ishigami(*design.T), calc_second_order=False, num_resamples=50, seed=1)
-    found = ishigami_indices(4_096)
-
-    np.testing.assert_allclose(found.first_order, theirs["S1"], atol=0.01)
-    np.testing.assert_allclose(found.total_order, theirs["ST"], atol=0.01)
-
-
 @pytest.mark.parametrize("scale", [1.0, 1e-9])
 def test_the_estimates_are_those_of_saltelli_on_the_same_matrices(scale):
     seen = []

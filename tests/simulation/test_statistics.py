@@ -19,19 +19,23 @@ def scaled(x, k):
     return k * x
 
 
+@pytest.mark.parametrize("dims", [("sample",), ("k",), ("sample", "k")])
 @pytest.mark.parametrize("chunk", [1_234, None])
-def test_statistics_of_a_sweep_are_numpys(chunk):
+def test_statistics_of_a_sweep_are_numpys(dims, chunk):
     samples = monte_carlo(10_000, rng=1, x=stats.norm(0.5, 2.0)) | grid(k=[1.0, -3.0])
-    full = sweep(scaled, samples).scaled.transpose("k", "sample").to_numpy()
-    found = sweep(scaled, samples, reduce=over("sample", quantile=LEVELS, above=[0.0, 1.0]), chunk=chunk)
+    full = sweep(scaled, samples).scaled
+    found = sweep(scaled, samples, reduce=over(*dims, quantile=LEVELS, above=[0.0, 1.0]), chunk=chunk)
 
-    np.testing.assert_allclose(found.scaled_mean, full.mean(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(found.scaled_std, full.std(axis=1), rtol=1e-12)
-    np.testing.assert_array_equal(found.scaled_min, full.min(axis=1))
-    np.testing.assert_array_equal(found.scaled_max, full.max(axis=1))
-    np.testing.assert_array_equal(found.scaled_above, [[(row > y).mean() for y in (0.0, 1.0)] for row in full])
-    np.testing.assert_allclose(found.scaled_quantile, np.quantile(full, LEVELS, axis=1).T, rtol=5e-4)
-    assert found.scaled_quantile.dims == ("k", "quantile")
+    for name in ("mean", "std", "min", "max"):
+        values = found[f"scaled_{name}"]
+        assert values.dims == tuple(dim for dim in full.dims if dim not in dims)
+        np.testing.assert_allclose(values, getattr(full, name)(dims), rtol=1e-12)
+    shares = [(full > level).mean(dims) for level in (0.0, 1.0)]
+    np.testing.assert_array_equal(found.scaled_above, np.stack(shares, axis=-1))
+    quantiles = full.quantile(LEVELS, dims).transpose(..., "quantile")
+    assert found.scaled_quantile.dims == quantiles.dims
+    if "sample" in dims:
+        np.testing.assert_allclose(found.scaled_quantile, quantiles, rtol=5e-4)
     assert found.scaled_above.units == "1"
 
 
