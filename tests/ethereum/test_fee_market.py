@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.ethereum import _fee_market_kernels as fee_market_kernels
 from feemodel.ethereum.fee_market import (
     BASE_FEE_CHANGE_DENOMINATOR,
@@ -19,8 +19,6 @@ from feemodel.ethereum.fee_market import (
     BlobRules,
     Schedule,
     blob_base_fee,
-    calldata_floor_gas,
-    calldata_gas,
     excess_branches,
     fake_exponential,
     moved_base_fee,
@@ -28,14 +26,11 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
     reserve_binds,
 )
-from feemodel.formula import PIECE
 from tests.helpers.optional import optional
 
 pq = optional("pyarrow.parquet")
 
 CANCUN, OSAKA = MAINNET.rows[0].timestamp, MAINNET.rows[2].timestamp
-
-BLOCK_EDGES = [0, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE]
 
 
 def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserve: bool = False) -> Schedule:
@@ -47,22 +42,6 @@ def one_row(target: int = 3, maximum: int = 6, fraction: int = 3_338_477, reserv
             ),
         )
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("place", BLOCK_EDGES)
-def test_fake_exponential_overflows_at_the_edges_of_its_blocks_as_anywhere(place: int) -> None:
-    """e**43 is the last power of e with a whole exponent that 64 bits hold."""
-    numerators = np.zeros(2 * PIECE + 1, dtype=np.int64)
-    numerators[place] = 43
-    expected = np.ones_like(numerators)
-    expected[place] = fake_exponential(1, 43, 1)
-    np.testing.assert_array_equal(fake_exponential(1, numerators, 1), expected)
-
-    numerators[place] = 44
-    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}\]: .* got 44"):
-        fake_exponential(1, numerators, 1)
-    with pytest.raises(Int64Overflow, match=rf"numerator\[{place}, 0\]"):
-        fake_exponential(1, numerators[:, None], 1)
 
 
 def test_fake_exponential_refuses_what_no_header_holds() -> None:
@@ -115,15 +94,6 @@ def test_a_time_in_milliseconds_is_refused(milliseconds: Any) -> None:
     for function, arguments in formulas:
         with pytest.raises(InvalidInput, match=r"timestamp.*in seconds, not in milliseconds.* got 1767747671000"):
             function(*arguments, milliseconds)
-
-
-def test_calldata_gas_and_its_floor() -> None:
-    """The floor: go-ethereum's core/state_transition_test.go."""
-    assert calldata_gas(3, 2) == 44
-    assert calldata_gas([0, 1], [1, 0]).tolist() == [16, 4]
-    assert [calldata_floor_gas(*counts) for counts in ((0, 0), (50, 50), (0, 10))] == [21_000, 23_500, 21_400]
-    with pytest.raises(Int64Overflow, match="nonzero_bytes"):
-        calldata_gas([0], [2**60])
 
 
 def test_every_blob_block_of_mainnet_follows_the_rules(full_inputs: Path) -> None:

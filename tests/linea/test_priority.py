@@ -76,17 +76,6 @@ def test_fees_from_2_to_the_53_truncate_the_shortest_decimal():
     assert priority_fee([2**31], 1, variable_cost=2**31, margin=1.1).tolist() == [5_072_854_620_270_127_000]
 
 
-@given(sizes, gases, variable_costs, fixed_costs, margins, st.integers(0, 10_000))
-def test_fee_is_monotone_in_size_costs_and_margin(size, gas, variable_cost, fixed_cost, margin, more):
-    def fee(size=size, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin):
-        return priority_fee(size, gas, variable_cost=variable_cost, fixed_cost=fixed_cost, margin=margin)
-
-    assert fee(size=size + more) >= fee()
-    assert fee(variable_cost=variable_cost + more) >= fee()
-    assert fee(fixed_cost=fixed_cost + more) >= fee()
-    assert fee(margin=margin + more / 1000) >= fee()
-
-
 @given(sizes, gases, variable_costs, fixed_costs, margins)
 def test_parts_of_the_fee_add_up_to_it(size, gas, variable_cost, fixed_cost, margin):
     costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}

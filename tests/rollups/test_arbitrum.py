@@ -6,13 +6,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.rollups import arbitrum
-from feemodel.rollups.arbitrum_l1_pricing import L1Pricing, charged, equilibrium_price, reported
-
-
-def test_a_price_per_unit_needs_units() -> None:
-    assert equilibrium_price(5, 1) == 15
-    with pytest.raises(InvalidInput, match="units: expected an integer of at least 1"):
-        equilibrium_price(1, 0)
+from feemodel.rollups.arbitrum_l1_pricing import L1Pricing, charged, reported
 
 
 @pytest.mark.parametrize(("update_time", "current_time"), [(5, 4), (3, 9)])
@@ -45,16 +39,3 @@ def test_versions_bring_the_published_parameters() -> None:
     assert [one.brotli_level for one in arbitrum.VERSIONS] == [0, 0, 0, 1, 1, 1, 1, 1]
     assert [one.equilibration_units for one in arbitrum.VERSIONS] == [96_000_000] + [160_000_000] * 7
     assert [one.speed_limit for one in arbitrum.VERSIONS] == [1_000_000] + [7_000_000] * 5 + [None] * 2
-
-
-def test_the_least_prices_are_taken() -> None:
-    assert arbitrum.poster_charge(1, price_per_unit=1, gas_price=1) == (16, 16, 16)
-    assert arbitrum.poster_charge(1, price_per_unit=1, gas_price=17) == (16, 0, 0)
-    # (16 + 256) · 1.01 = 274.72 units; 274 · 1.1 = 301.4 wei
-    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=1, min_base_fee=1) == 301
-    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=1) == 301 // 14
-    assert arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=15) == 301 // 15
-    with pytest.raises(InvalidInput, match="gas_price"):
-        arbitrum.poster_charge(1, price_per_unit=1, gas_price=0)
-    with pytest.raises(InvalidInput, match="min_base_fee"):
-        arbitrum.estimated_poster_gas(1, price_per_unit=1, base_fee=16, min_base_fee=0)

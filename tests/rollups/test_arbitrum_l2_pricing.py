@@ -50,20 +50,6 @@ def test_a_sequence_may_be_computed_in_pieces() -> None:
     assert (whole.next_base_fee, whole.backlogs) == (second.next_base_fee, second.backlogs)
 
 
-@given(st.integers(0, 10**12), st.integers(0, 100))
-def test_the_legacy_rule_is_one_constraint(backlog: int, seconds: int) -> None:
-    """nitro's TestCompareLegacyPricingModelWithSingleGasConstraints, at any backlog."""
-    legacy = l2_pricing.l2_base_fee(
-        l2_pricing.next_backlog(backlog, 0, seconds, speed_limit=7_000_000), min_base_fee=10**8, speed_limit=7_000_000
-    )
-    above = max(0, backlog - 70_000_000)
-    one = l2_pricing.update_pricing(
-        [above], seconds, constraints=[GasConstraint(7_000_000, 102)], min_base_fee=10**8
-    ).base_fee
-
-    assert legacy == one
-
-
 def test_the_legacy_exponent_saturates_at_a_signed_integer() -> None:
     """The node's excess in basis points is at most 2**63 − 1, whatever the backlog is."""
     terms = {"min_base_fee": 1, "speed_limit": 10**9, "inertia": 10**5}

@@ -13,12 +13,6 @@ from feemodel.rollups.starknet import L1GasSample
 BLOCK = {"gas_target": 1_040_000_000, "min_gas_price": 8 * 10**9}
 
 
-@given(st.integers(8 * 10**9, 2**64), st.integers(0, 5_800_000_000))
-def test_the_price_moves_by_less_than_a_tenth_a_block_and_keeps_its_floor(price, used):
-    following = starknet.next_l2_gas_price(price, used, **BLOCK)
-    assert 8 * 10**9 <= following <= price * 110 // 100
-
-
 @given(st.integers(0, 2**128), st.integers(0, 2**100) | st.none())
 def test_an_honest_proposal_is_accepted(target, actual):
     proposal = starknet.fee_proposal(target, actual or 0)
@@ -48,12 +42,6 @@ def test_mean_fees_are_of_blocks_that_are_old_enough():
         starknet.mean_l1_fees(samples, 909, lag=60)
     with pytest.raises(InvalidInput, match="samples: expected a sample at least 60 s old"):
         starknet.mean_l1_fees(samples[-1:], 60, lag=60)
-
-
-@given(st.integers(0, 10**15), st.integers(1, 10**22))
-def test_a_price_goes_to_fri_and_back_without_gain(wei, rate):
-    fri = starknet.wei_to_fri(wei, rate)
-    assert starknet.fri_to_wei(fri, rate) <= wei
 
 
 def test_the_rule_needs_the_rate_and_the_amounts():

@@ -1,11 +1,8 @@
 """Taiko's time-aware base fee, by hand from EIP-4396."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum import fee_market
 from feemodel.rollups import taiko
 
 LIMIT = 240_000_000
@@ -17,13 +14,6 @@ def test_the_bounds_are_the_published_ones() -> None:
     assert taiko.next_base_fee(5_000_000, 0, LIMIT, 2, min_base_fee=5_000_000) == 5_000_000
     highest = {"min_base_fee": 2**63 - 1, "max_base_fee": 2**63 - 1}
     assert taiko.next_base_fee([7], 0, LIMIT, 2, **highest).tolist() == [2**63 - 1]
-
-
-@given(st.integers(10_000_000, 800_000_000), st.integers(0, LIMIT))
-def test_at_the_target_time_it_is_eip_1559(fee: int, used: int) -> None:
-    """Where the cap of 95 % does not matter: the target is half the limit."""
-    expected = min(max(fee_market.next_base_fee(fee, used, LIMIT), 10_000_000), 10**9)
-    assert taiko.next_base_fee(fee, used, LIMIT, 2) == expected
 
 
 def test_impossible_blocks_are_refused() -> None:
