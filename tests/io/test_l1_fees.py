@@ -142,13 +142,6 @@ def test_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         read_l1_fees(path)
 
 
-def test_shared_month_of_fees(shared: Path) -> None:
-    table = read_l1_fees(shared / "data" / "l1_fees_every10_24183321_24399311.csv.gz")
-    assert len(table) == 21600
-    assert set(np.diff(table["block_number"])) == {10}
-    assert table.iloc[:, :6].notna().all(axis=None)
-
-
 def test_shared_five_million_blocks(full_inputs: Path) -> None:
     table = read_l1_fees(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
     assert len(table) == 5_039_067
@@ -187,20 +180,6 @@ def test_fee_history(answer: Any) -> None:
         blob_gas_used_ratios=(0.5, 0.0),
         rewards=((1000, 2000), (1100, 2200)),
     )
-
-
-def test_fee_history_feeds_the_averages() -> None:
-    from feemodel.linea import coordinator
-
-    history = parse_fee_history(HISTORY)
-    averages = coordinator.average_fees(
-        history.base_fees,
-        [reward[0] for reward in history.rewards],
-        history.gas_used_ratios,
-        history.blob_base_fees,
-        history.blob_gas_used_ratios,
-    )
-    assert averages == (108.0, 1080.0, 200.0)
 
 
 @pytest.mark.parametrize("absent", [{"reward": None}, {"reward": []}])

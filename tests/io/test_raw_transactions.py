@@ -47,11 +47,6 @@ def test_json_lines_keep_the_known_columns() -> None:
     assert table["gas_used"].to_list() == [21000, pd.NA]
 
 
-def test_one_hexadecimal_string_a_line() -> None:
-    table = parse_transactions(b"0x02f8\n\n0xC0\r\n")
-    assert table["raw"].to_list() == [b"\x02\xf8", b"\xc0"]
-
-
 def test_integers_may_be_quantities() -> None:
     assert parse_transactions(lines({"raw": "0xc0", "gas_used": "0x5208"}))["gas_used"].to_list() == [21000]
 
