@@ -44,7 +44,7 @@ def test_the_conda_recipe_has_the_dependencies_of_the_core():
     recipe = yaml.safe_load(
         re.sub(r"\{%.*%\}\n", "", text).replace("{{ PYTHON }}", "python").replace("{{ ", "").replace(" }}", "")
     )
-    wanted = [re.match(r"([\w.-]+)(>=\S+?)(?:;.*)?$", one) for one in PROJECT["dependencies"]]
+    wanted = [re.match(r"([\w-]+)(>=\S+?)(?:;.*)?$", one) for one in PROJECT["dependencies"]]
     core = {f"{CONDA_NAMES.get(one[1], one[1])} {one[2]}" for one in wanted if one[1] != "safe-pysha3"}
 
     assert set(recipe["requirements"]["run"]) == core | {f"python {PROJECT['requires-python']}"}

@@ -9,17 +9,17 @@
 The codecs of this module are frozen, hashable and thread-safe.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from threading import get_ident
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Protocol
 
 import brotli
 import numpy as np
+import zstandard
 
 from feemodel._extras import has_numba
 from feemodel._processors import cores, map_in_order
@@ -28,16 +28,8 @@ from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 CHUNK = 2_048  # number of payloads per task; zstd takes some milliseconds for a task
 DICTIONARY_SIZE = 65_536  # default size of a dictionary, as in Linea's production compressor [byte]
-TRAINED = bytes.fromhex("37a430ec")  # the magic number of a trained dictionary
-MAGIC = 4  # length of a frame's magic number [byte]
-WHOLE: Final = zstd.ZstdCompressor.FLUSH_FRAME  # end the frame with this payload
 
 
 class Codec(Protocol):
@@ -89,42 +81,43 @@ class Zstd(Codec):
         check_fields(self, minimum={"level": 1, "window_log": 10}, maximum={"level": 22, "window_log": 31})
         if self.dictionary is None:
             return
-        if not isinstance(self.dictionary, bytes) or len(self.dictionary) < 8:
+        if not isinstance(self.dictionary, bytes) or len(self.dictionary) < 8:  # libzstd ignores fewer
             raise InvalidInput("dictionary", "expected at least 8 bytes", self.dictionary)
         try:
-            _zstd_compressor(self, get_ident()).compress(b"", WHOLE)
-        except (zstd.ZstdError, ValueError):
-            reason = "expected a whole trained dictionary after its magic number"
+            zstandard.ZstdCompressionDict(self.dictionary).precompute_compress(level=self.level)
+        except zstandard.ZstdError as error:
+            reason = f"expected a whole trained dictionary after its magic number ({error})"
             raise InvalidInput("dictionary", reason, self.dictionary) from None
 
     def size(self, data: Payload) -> int:
         """Return the size of one payload [byte]."""
         if type(data) is not bytes:
             data = payload_bytes(data)
-        length = len(_zstd_compressor(self, get_ident()).compress(data, WHOLE)) - MAGIC * self.magicless
+        length = len(_zstd_compressor(self, get_ident()).compress(data))
         return min(length, len(data)) if self.capped else length
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
         """Return the sizes of many payloads [byte], computed on the calling thread."""
-        compress, chunk = _zstd_compressor(self, get_ident()).compress, payload_list(payloads)
-        compressed = lengths_of([compress(data, WHOLE) for data in chunk]) - MAGIC * self.magicless
+        chunk = payload_list(payloads)
+        if not any(chunk):  # multi_compress_to_buffer raises an error if all payloads are empty
+            return np.full(len(chunk), self.size(b""), dtype=np.int64)
+        compressed = lengths_of(_zstd_compressor(self, get_ident()).multi_compress_to_buffer(chunk, threads=1))
         return np.minimum(compressed, lengths_of(chunk)) if self.capped else compressed
 
 
 @lru_cache(maxsize=64)
-def _zstd_compressor(codec: Zstd, thread: int) -> zstd.ZstdCompressor:
-    """Return the compressor of a thread; compressors have a lock, and are expensive to create."""
+def _zstd_compressor(codec: Zstd, thread: int) -> zstandard.ZstdCompressor:
+    """Return the compressor of a thread; compressors are not thread-safe, and are expensive to create."""
     # If only the level is set, libzstd chooses the other parameters by the length of each payload.
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: codec.level,
-        zstd.CompressionParameter.window_log: codec.window_log or 0,
-        zstd.CompressionParameter.content_size_flag: codec.content_size,
-        zstd.CompressionParameter.dict_id_flag: False,
-    }
-    if codec.dictionary is None:
-        return zstd.ZstdCompressor(options=options)
-    trained = zstd.ZstdDict(codec.dictionary, is_raw=not codec.dictionary.startswith(TRAINED))
-    return zstd.ZstdCompressor(options=options, zstd_dict=trained.as_undigested_dict)
+    parameters = zstandard.ZstdCompressionParameters(
+        compression_level=codec.level,
+        window_log=codec.window_log or 0,
+        format=zstandard.FORMAT_ZSTD1_MAGICLESS if codec.magicless else zstandard.FORMAT_ZSTD1,
+        write_content_size=codec.content_size,
+        write_dict_id=False,
+    )
+    trained = None if codec.dictionary is None else zstandard.ZstdCompressionDict(codec.dictionary)
+    return zstandard.ZstdCompressor(dict_data=trained, compression_params=parameters)
 
 
 @dataclass(frozen=True)
@@ -181,7 +174,7 @@ class FastLz(Codec):
 
 
 # Codec with which Scroll has measured sizes since version 8 of scroll-tech/da-codec (libzstd). Scroll also turns off
-# the compression of literals. Python's module has no such option, but computes the same sizes as in Scroll's tests.
+# the compression of literals. python-zstandard has no such option, but computes the same sizes as in Scroll's tests.
 SCROLL_ZSTD = Zstd(level=3, window_log=22, content_size=True)
 
 _NAMED: tuple[Codec, ...] = (Zstd(), Brotli(), FastLz())
@@ -324,7 +317,7 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE) -
     size = whole_scalar("size", size, minimum=256, maximum=2**31 - 1)  # ZDICT_DICTSIZE_MIN
     samples = payload_list(payloads)
     try:
-        return zstd.train_dict(samples, size).dict_content
-    except (zstd.ZstdError, ValueError) as error:
+        return zstandard.train_dictionary(size, samples, level=Zstd.level).as_bytes()
+    except zstandard.ZstdError as error:
         found = f"{len(samples):,} samples of {sum(map(len, samples)):,} bytes in total"
         raise InvalidInput("payloads", f"expected more or longer samples to train on ({error})", found) from None

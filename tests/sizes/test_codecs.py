@@ -17,7 +17,6 @@ from feemodel.errors import InvalidInput
 from feemodel.sizes._codecs import (
     CODECS,
     SCROLL_ZSTD,
-    WHOLE,
     Brotli,
     Codec,
     FastLz,
@@ -90,7 +89,7 @@ def test_zstd_measures_a_frame_that_decompresses(codec: Zstd, data: bytes) -> No
 
 
 def frame_of(codec: Zstd, data: bytes) -> bytes:
-    return _zstd_compressor(codec, thread=0).compress(data, WHOLE)[4 * codec.magicless :]  # without the magic number
+    return _zstd_compressor(codec, thread=0).compress(data)
 
 
 @pytest.mark.parametrize(("quality", "window"), [(1, 22), (11, 10)])
@@ -122,7 +121,8 @@ def test_any_iterable_of_bytes_like_payloads() -> None:
 
     assert [compressed_size(data)] * 5 == compressed_sizes(many).tolist()
     assert [compressed_size(data)] * 5 == compressed_sizes(item for item in many).tolist()
-    assert (compressed_sizes([]).dtype, compressed_sizes([]).shape) == (np.int64, (0,))
+    assert compressed_sizes([]).dtype == np.int64
+    assert compressed_sizes([]).shape == (0,)
     assert compressed_sizes([b"", b""]).tolist() == [0, 0]
 
 
