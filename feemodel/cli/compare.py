@@ -200,7 +200,6 @@ def _draw(figure: "Figure", rows: "list[ComparisonRow]", dated: str) -> None:
 
     priced = [(row, row.total_eth / (row.total or 1)) for row in rows if row.total_eth is not None]
     shown = [(row.rule, row.l1_fee * price, row.l2_fee * price) for row, price in priced]
-    plot_comparison(shown, figure.subplots())
-    low, high = ((l1 + l2) / WEI_PER_GWEI for _, l1, l2 in (shown[0], shown[-1]))  # rows are in order
-    figure.suptitle(f"The same transactions pay {low:,.7g} to {high:,.7g} gwei")
+    totals = [label.get_text() for label in plot_comparison(shown, figure.subplots()).texts]
+    figure.suptitle(f"The same transactions pay {totals[0]} to {totals[-1]} gwei")
     figure.supxlabel(dated, x=1, ha="right")

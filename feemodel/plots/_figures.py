@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib import colormaps, rcParams
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import AutoDateLocator, DateFormatter
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
@@ -117,7 +117,7 @@ def plot_comparison(rows: "Sequence[tuple[str, float, float]] | xarray.Dataset",
         ax.annotate(shown, (value, y), (7, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set(xscale="log", xlabel="fee [gwei]", xlim=(np.nanmin(parts) / 2, total.max() * 4))
     ax.set_yticks(position, [name for name, _, _ in ordered])
-    ax.invert_yaxis()
+    ax.set_ylim(len(ordered) - 0.5, -0.5)
     log_ticks(ax.xaxis)
     return finished(ax, grid="x", loc="upper left", bbox_to_anchor=(1.01, 1))
 
@@ -143,19 +143,21 @@ def axes_or_new(ax: Axes | None) -> Axes:
     return instance("ax", ax, Axes)
 
 
-def date_axis(ax: Axes) -> None:
-    """Label the horizontal axis with concise dates: days with their month, and the year once."""
-    dates = AutoDateLocator()  # type: ignore[no-untyped-call]
-    form = ConciseDateFormatter(dates)  # type: ignore[no-untyped-call]
-    form.formats[2], form.offset_formats[2] = "%d %b", "%Y"
-    ax.xaxis.set_major_locator(dates)
-    ax.xaxis.set_major_formatter(form)
+def time_axis(ax: Axes, dated: bool) -> None:
+    """Label the horizontal axis with dates and their years, with hours if it is shorter than four days, or as days."""
+    if not dated:
+        ax.set_xlabel("days")
+        return
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(AutoDateLocator())  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_formatter(DateFormatter("%d %b\n%Y" if high - low > 4 else "%d %b\n%H:%M"))
 
 
 def finished(ax: Axes, *, grid: str = "both", **legend: Any) -> Axes:
     """Add a light grid along the axes `grid` ("both", "x", "y" or "") and a small legend; return the axes."""
+    ax.grid(visible=False)
     if grid:
-        ax.grid(axis=grid, alpha=0.25)  # type: ignore[arg-type]  # "both", "x" or "y", as Matplotlib expects
+        ax.grid(axis=grid, color="0.9")  # type: ignore[arg-type]  # "both", "x" or "y", as Matplotlib expects
     ax.legend(**({"fontsize": 8} | legend))
     return ax
 

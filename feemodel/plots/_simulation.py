@@ -13,7 +13,7 @@ from feemodel.checks import instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
-from feemodel.plots._figures import BLUE, GREY, ORANGE, VERMILION, axes_or_new, date_axis, finished, log_ticks
+from feemodel.plots._figures import BLUE, GREY, ORANGE, VERMILION, axes_or_new, finished, log_ticks, time_axis
 
 if TYPE_CHECKING:
     import xarray
@@ -78,12 +78,10 @@ def plot_recovery_over_time(result: "xarray.Dataset", ax: Axes | None = None, **
     ax.plot(days, daily, **(dict[str, Any](color=BLUE, linewidth=1.8, label=label) | line))
     ax.axhline(1.0, color=rcParams["text.color"], linewidth=0.8)
     ax.set(yscale="log", ylabel="data fees / posting cost", xlim=(days[0] if dated else 0, days[-1]))
-    if dated:
-        date_axis(ax)
-    else:
-        ax.set_xlabel("days")
+    time_axis(ax, dated)
     log_ticks(ax.yaxis, _multiple)
-    return _with_source(finished(ax, loc="lower left"), result)
+    ax.set_ylim(bottom=ax.get_ylim()[0] / 2)  # room for the legend
+    return _with_source(finished(ax, ncols=3, loc="lower left"), result)
 
 
 def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
@@ -129,7 +127,7 @@ def plot_charges(result: "xarray.Dataset", ax: Axes | None = None) -> Axes:
     ax.set_xlim(edges[max(seen[0] - 1, 0)], edges[min(seen[-1] + 2, len(share))])
     log_ticks(ax.xaxis, _multiple)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.grid(alpha=0.25)
+    ax.grid(color="0.9")
     return _with_source(ax, result)
 
 
@@ -194,11 +192,8 @@ def plot_fee_fan(
         ax.plot(when[shown], seen[shown], color=ORANGE, linewidth=1.0, label="observed")
     if first < times[0]:
         ax.axvline(times[0], color=rcParams["text.color"], linewidth=0.6)
-    if dated:
-        date_axis(ax)
-    else:
-        ax.set_xlabel("days")
     ax.set(yscale="log", ylabel=FEE_NAMES[fee], xlim=(first, times[-1]))
+    time_axis(ax, dated)
     log_ticks(ax.yaxis)
     # The legend is above the axes because the bands fill the axes.
     return _with_source(finished(ax, ncols=3, loc="lower left", bbox_to_anchor=(0, 1), frameon=False), scenario)

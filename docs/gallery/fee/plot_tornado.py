@@ -24,18 +24,20 @@ def fee(**changed):
 ends = [[fee(**{name: within[end]}) for name, within in ranges.items()] for end in (0, 1)]
 units = [(1e9, " gwei"), (1e9, " gwei"), (1, ""), (1, " bytes")]
 words = [
-    [f"{within[end] / scale:g}{unit}" for within, (scale, unit) in zip(ranges.values(), units, strict=True)]
+    [f"{within[end] / scale:,g}{unit}" for within, (scale, unit) in zip(ranges.values(), units, strict=True)]
     for end in (0, 1)
 ]
 columns = {"at_low": ends[0], "at_high": ends[1], "low": words[0], "high": words[1]}
 swings = xr.Dataset(
-    {name: ("input", values) for name, values in columns.items()}, {"input": [*ranges]}, {"base": fee()}
+    {name: ("input", values) for name, values in columns.items()},
+    {"input": [name.replace("_", " ") for name in ranges]},
+    {"base": fee()},
 )
 moved = {name: high / low for name, low, high in zip(ranges, *ends, strict=True)}
 assert moved["base_fee"] > 1_000 > 2 > moved["cost_margin"]
 fig, ax = plt.subplots()
 plot_tornado(swings, ax, label="priority fee at 21,000 gas [gwei per gas]", logarithmic=True)
 _ = ax.set_title(
-    f"The base fee moves the fee {moved['base_fee']:,.0f}-fold, the margin {moved['cost_margin']:.1f}-fold"
+    f"The base fee moves the fee {moved['base_fee']:,.0f}-fold, the cost margin {moved['cost_margin']:.1f}-fold"
 )
 fig.supxlabel("Base values: Linea mainnet and Ethereum, January 2026", x=1, ha="right")

@@ -1,10 +1,10 @@
 """
-Many months from one
-====================
+Many weeks from one month
+=========================
 
-A block bootstrap draws whole days of L1 fees with replacement. Each base fee stays paired with the blob base fee of the
-same time. The risk of a margin is computed from this distribution of paths. A dear week and a cheap week are the 95 %
-and the 5 % quantile of the mean base fee.
+A block bootstrap draws pieces of L1 fees with replacement, each a day long on average. Each base fee stays paired with
+the blob base fee of the same time. The risk of a margin is computed from this distribution of paths. A dear week and a
+cheap week are the 95 % and the 5 % quantile of the mean base fee.
 """
 
 import matplotlib.pyplot as plt

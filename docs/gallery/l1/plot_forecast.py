@@ -24,3 +24,4 @@ assert inside > 0.85
 fig.suptitle(f"{inside:.0%} of the next day's base fees lie in the 90 % band")
 for ax, fee in zip(axes, ("base_fee", "blob_base_fee"), strict=True):
     plot_fee_fan(found, ax, fee=fee, history=history)
+axes[1].get_legend().remove()  # the same as above

@@ -2,8 +2,8 @@
 A month of Ethereum's fees
 ==========================
 
-The base fee and the blob base fee move together. Since December 2025 (EIP-7918), the blob base fee is at least a fixed
-fraction of the base fee, and in this month it was at that minimum.
+The base fee and the blob base fee move together. Since December 2025 (EIP-7918), the blob base fee does not fall while
+it is below a sixteenth of the base fee. In this month, it stayed just below that reserve price.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ fig, ax = plt.subplots()
 for name, values in fees.resample("3h").median().items():
     ax.plot(values.index, values, label=name.replace("_", " "))
 ratio = fees.base_fee.median() / fees.blob_base_fee.median()
-assert 16 < ratio < 19  # the minimum of EIP-7918 is a sixteenth
+assert 16 < ratio < 19  # the reserve price of EIP-7918 is a sixteenth
 ax.set(yscale="log", ylabel="gwei per gas, 3-hour medians", title=f"Blob gas cost a {ratio:.0f}th of gas all month")
 ax.legend()
 fig.supxlabel("Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

@@ -17,7 +17,7 @@ multiple = 16 * fees["blob_base_fee"] / fees["base_fee"]
 share = float((multiple <= 1).mean())
 assert 0.95 < share < 1
 fig, ax = plt.subplots()
-ax.hist(multiple, bins=np.linspace(0.6, 1.4, 81), weights=np.full(len(multiple), 100 / len(multiple)))
+ax.hist(multiple, bins=np.linspace(0.6, 1.2, 61), weights=np.full(len(multiple), 100 / len(multiple)))
 ax.axvline(1, color="black", linewidth=1)
 ax.set(
     xlabel="blob base fee / (base fee / 16)", ylabel="share of ten-minute means [%]",

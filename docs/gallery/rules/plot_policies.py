@@ -3,7 +3,7 @@ Pricing rules in a closed loop
 ==============================
 
 Data fees divided by the cost of posting, for each day of a month, under four rules for the price of a byte. Linea's
-rule without bounds stays near 1. A fixed price gains on days with low fees and loses on the two most expensive days.
+rule without bounds stays near 1. A fixed price gains on days with low fees and loses on days with high fees.
 The rule of the OP Stack does not include the tip.
 """
 
@@ -27,5 +27,6 @@ ax.axhline(1, color="black", linewidth=0.8)
 assert worst["linea-unbounded"] > 0.9 > 0.5 > max(worst[kind] for kind in ("fixed", "linea", "op-stack"))
 title = "Only the rule without bounds stays near its cost"
 ax.set(yscale="log", ylabel="data fees / accrued cost, each UTC day", title=title)
+ax.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
 ax.legend()
 fig.supxlabel("L1 fees: Ethereum, 2026-01-07 to 2026-02-06", x=1, ha="right")

@@ -2,7 +2,7 @@
 One transfer under every chain's rule
 =====================================
 
-The fee of one transaction on each chain, for data (L1) and for execution (L2), in ETH, at the same L1 fees. If no
+The fee of one transaction on each chain, for data (L1) and for execution (L2), at the same L1 fees. If no
 source gives a chain's current parameters, the last published values are used, and the label gives their month. The
 base fee of L1 is 1 gwei, its blob base fee 0.004 gwei; the exchange rates of Starknet's and Mantle's tokens, Celo's
 base fee and the gas of a Starknet transfer are assumed.
@@ -53,4 +53,6 @@ ax.set_xlim(right=40_000)
 totals = [(l1 + l2) / 1e9 for _, l1, l2 in fees]
 assert max(totals) > 5_000 * min(totals)
 ax.set_title(f"The same transfer costs {min(totals):.1f} to {max(totals):,.0f} gwei")
-fig.supxlabel("L1 base fee 1 gwei, blob base fee 0.004 gwei; parameters of today or the month shown", x=1, ha="right")
+fig.supxlabel(
+    "L1 base fee 1 gwei, blob base fee 0.004 gwei; newest parameters, or those of the month shown", x=1, ha="right"
+)
