@@ -81,9 +81,9 @@ def follow(
 ) -> Answer:
     """A new ledger needs --genesis.
 
-    From a node, new blocks are imported until the command is interrupted; while the node fails, it is asked again after
-    pauses. Blocks that the ledger already has are compared with the ledger and skipped. After an error, the blocks
-    before the failed block remain imported.
+    From a node, new blocks are imported until the command is interrupted; while the node fails, it is asked again.
+    Blocks that the ledger already has are compared with the ledger and skipped.
+    After an error, the blocks before the failed block remain imported.
     """
     if final and genesis is None and blocks is None:
         raise InvalidInput("--final", "expected only with --genesis or --blocks", final)

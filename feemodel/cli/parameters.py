@@ -76,7 +76,7 @@ def text(words: str, metavar: str = "TEXT", **options: Any) -> Parameter:
             raise InvalidInput(name, "expected a value", typed)
         return typed
 
-    return option(read, words, metavar=metavar, **options)
+    return option(read, words, metavar=metavar, show_default=lambda value: value or None, **options)
 
 
 def one_of(words: str, names: Iterable[str]) -> Parameter:
@@ -120,7 +120,7 @@ Seed: TypeAlias = Annotated[int, whole("seed of the random numbers")]
 Paths: TypeAlias = Annotated[int, whole("number of sample paths", minimum=1)]
 ArrivalRate: TypeAlias = Annotated[float, real("transactions", "1 / s", above=0)]
 LossProbability: TypeAlias = Annotated[float, real("maximum probability of a loss")]
-SpecFile: TypeAlias = Annotated[str, text("description of the experiment; data/specs/ has examples", "SPEC.toml")]
+SpecFile: TypeAlias = Annotated[str, text("description of the experiment", "SPEC.toml")]
 Resume: TypeAlias = Annotated[str | None, text("folder of finished parts, which are not computed again", "FOLDER")]
 Node: TypeAlias = Annotated[str, text(MEANINGS["node"], "URL")]
 BlockRange: TypeAlias = Annotated[str, text("blocks from A to B, B not included", "A:B")]

@@ -72,9 +72,9 @@ def command(
 ) -> Answer:
     """SPEC.toml has options as keys; options on the command line take precedence.
 
-    More than one path is drawn by a block bootstrap. The defaults are the baseline: 1.45 transactions of 119.42 bytes
-    per second, without randomness. A submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is
-    posted as soon as the blob is full. Users pay only for data.
+    More than one path is drawn by a block bootstrap. Users pay only for data.
+    The defaults are the baseline: 1.45 transactions of 119.42 bytes per second, without randomness.
+    A submission has one blob of 130,048 bytes, 65,250 gas and a tip of 0.1 gwei, and is posted when the blob is full.
     """
     history = scenario.read().drop_vars(RATIOS, errors="ignore")  # all blocks have the same weight
     made = policies.read(history, step)
