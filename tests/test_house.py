@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_295,
+    "cli": 2_294,
     "estimates": 676,
     "ethereum": 1_988,
     "execution": 1_693,
@@ -52,13 +52,13 @@ CEILINGS = {
     "io": 2_421,
     "ledger": 2_995,
     "linea": 1_897,
-    "plots": 594,
+    "plots": 591,
     "rollups": 4_157,
     "server": 1_498,
     "simulation": 6_416,
     "sizes": 792,
     "top level": 1_540,
-    "package": 29_730,
+    "package": 29_726,
     "tests": 35_381,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
