@@ -66,6 +66,8 @@ def test_a_file_of_the_field_s_vectors_is_as_its_schema_says_and_passes(path):
     assert (path.parent.name, path.stem) == (file["chain"], file["upgrade"])
     for row in file["vectors"]:
         assert any(name in row["source"] for name in file["sources"])
+        assert path.stem == "published" or row["inputs"].keys() <= file["units"].keys()
+        assert row["rule"] in file["expected"]
     assert len(cases) == len(file["vectors"])
     assert failures(cases) == []
     pytest.importorskip("jsonschema").validate(file, SCHEMA)

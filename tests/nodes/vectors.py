@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count, islice, starmap
 from pathlib import Path
 from typing import Any
 
@@ -32,48 +32,24 @@ ROWS, LONGEST = 30, 1_500  # of each rule and upgrade, of a rule of all upgrades
 REAL, LONGEST_REAL = 40, 8_000  # real transactions of each set; characters of one
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
-CODE, PORT = "node code, called by tests/nodes/sources", "ported step by step in tests/nodes/sources/ports"
-CHAIN = "chain facts"
+CODE, CHAIN = "node code, called by tests/nodes/sources", "chain facts"  # kinds of sources
+
+
+def heads() -> dict[Path, dict[str, Any]]:
+    """What each file says before its rows: units of inputs and results, and sources; written by hand."""
+    paths = [path for path in sorted(FOLDER.glob("*/*.json")) if path.stem != "published"]
+    return {path: json.loads(path.read_bytes()) | {"vectors": []} for path in paths}
+
+
 #: Kind, repository and version, licence.
 SOURCES = {
-    "op-geth": (CODE, "ethereum-optimism/op-geth v1.101702.3", "LGPL-3.0-or-later"),
-    "go-ethereum": (CODE, "ethereum/go-ethereum v1.17.10", "LGPL-3.0-or-later"),
-    "mantle": (CODE, "mantlenetworkio/op-geth v1.5.4", "LGPL-3.0-or-later"),
-    "compress": (CODE, "Consensys/compress v0.2.5; dictionary with sha256 8b0ec4e5…2b7d", "Apache-2.0"),
-    "libzstd": (CODE, "facebook/zstd 1.5.7, in DataDog/zstd v1.5.7", "BSD-3-Clause"),
-    "nitro": (PORT, "OffchainLabs/nitro at 6dce8d1", "BUSL-1.1"),
-    "scroll": (PORT, "scroll-tech/go-ethereum at 5f34f2a", "LGPL-3.0-or-later"),
-    "sequencer": (PORT, "starkware-libs/sequencer at 60161ba", "Apache-2.0"),
-    "alethia-reth": (PORT, "taikoxyz/alethia-reth, crates/consensus/src/eip4396.rs", "Apache-2.0"),
-    "zksync-era": (PORT, "matter-labs/zksync-era at 3e29e4a", "MIT OR Apache-2.0"),
-    "Ethereum": (CHAIN, "blocks 24183321 to 24399311 of Ethereum", "facts"),
-    "Linea": (CHAIN, "transactions of Linea, sizes by its production compressor; Consensys/linea-monorepo at cb18013",
-              "MIT OR Apache-2.0"),
-}  # fmt: skip
-
-UNITS = {
-    "payload": "hexadecimal bytes of a signed transaction or of any data", "data": "hexadecimal calldata",
-    "zero_bytes": "zero bytes of the signed transaction", "nonzero_bytes": "nonzero bytes of the signed transaction",
-    "fastlz_size": "bytes, FastLZ level 1 of the signed transaction", "l1_base_fee": "wei / gas",
-    "blob_base_fee": "wei / blob gas", "base_fee_scalar": "millionths", "blob_base_fee_scalar": "millionths",
-    "overhead": "gas", "scalar": "millionths", "constant": "wei", "gas": "gas", "base_fee": "wei / gas",
-    "gas_used": "gas", "gas_limit": "gas", "elasticity": "1", "denominator": "1", "footprint": "gas",
-    "min_base_fee": "wei / gas", "token_ratio": "wei of the token / wei", "timestamp": "s, Unix time",
-    "excess_blob_gas": "blob gas", "blob_gas_used": "blob gas", "creates": "1 if the transaction creates a contract",
-    "addresses": "addresses of the access list", "slots": "storage keys of the access list",
-    "authorizations": "authorizations of EIP-7702", "gas_scalar": "gas / byte",
-    "transaction": "hexadecimal signed transaction", "transactions": "hexadecimal signed transactions",
-    "backlog": "gas", "speed_limit": "gas / s", "inertia": "1",
-    "tolerance": "s", "size": "bytes", "price_per_unit": "wei / unit", "gas_price": "wei / gas", "seconds": "s",
-    "constraints": "target [gas / s], window [s], backlog [gas]", "commit_scalar": "billionths",
-    "blob_scalar": "billionths", "exec_scalar": "billionths", "length": "bytes", "plain_size": "bytes",
-    "compressed_size": "bytes", "penalty_threshold": "billionths", "penalty_factor": "billionths or basis points",
-    "price": "wei / gas", "gas_target": "gas", "min_price": "fri / gas", "wei_per_unit": "wei",
-    "pending_blobs": "blobs", "l1_blocks": "blocks", "l1_gas": "gas", "rate": "fri / ETH",
-}  # fmt: skip
+    name: (one["kind"], one["reference"], one["licence"])
+    for head in heads().values()
+    for name, one in head["sources"].items()
+}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Rule:
     """A rule of one chain: the differential test's formula that computes it, and the names of its arguments."""
 
@@ -83,7 +59,6 @@ class Rule:
     rule: str
     names: str  #: a last name with * takes all other arguments; one with 0x is bytes; empty: the argument is an object
     source: str
-    expected: str = "wei"
     leading: bool = False  #: whether the first argument is the upgrade
 
     def row(self, arguments: Arguments) -> dict[str, Any]:
@@ -134,98 +109,80 @@ def read(value: Any) -> Any:
     return value
 
 
+L1 = "l1_base_fee blob_base_fee base_fee_scalar blob_base_fee_scalar"
+#: Formula, rule, names of the inputs: of every upgrade of the OP Stack, and of every schedule of blobs.
+OP_STACK = [
+    ("OP Stack L1 fee", "l1_fee", f"zero_bytes nonzero_bytes fastlz_size {L1} overhead scalar"),
+    ("OP Stack L1 fee of a transaction", "l1_fee_of_transaction", f"0xtransaction {L1} overhead scalar"),
+    ("OP Stack operator fee", "operator_fee", "gas scalar constant"),
+    ("OP Stack base fee", "next_base_fee",
+     "base_fee gas_used gas_limit elasticity denominator footprint min_base_fee"),
+]  # fmt: skip
+BLOBS = [
+    ("blob base fee", "blob_base_fee", "timestamp excess_blob_gas"),
+    ("excess blob gas", "next_excess_blob_gas", "timestamp excess_blob_gas blob_gas_used base_fee"),
+]
+#: Formula, chain, upgrade, rule, names of the inputs, source.
+BY_ONE_FORMULA = [
+    ("FastLZ", "op-stack", "fjord", "fastlz_size", "0xpayload", "op-geth"),
+    ("OP Stack L1 gas", "op-stack", "fjord", "l1_gas", "fastlz_size", "op-geth"),
+    ("OP Stack estimated size", "op-stack", "fjord", "estimated_size", "0xtransaction", "op-geth"),
+    ("OP Stack data footprint", "op-stack", "jovian", "data_footprint", "gas_scalar *0xtransactions", "op-geth"),
+    ("base fee", "ethereum", "london", "next_base_fee", "base_fee gas_used gas_limit", "go-ethereum"),
+    ("intrinsic gas", "ethereum", "", "intrinsic_gas", "creates 0xdata addresses slots authorizations", "go-ethereum",
+     True),
+    ("calldata floor gas", "ethereum", "", "calldata_floor_gas", "0xdata", "go-ethereum", True),
+]  # fmt: skip
+
+
 def rules() -> Iterator[Rule]:
     """Every rule whose answers the nodes' code gives; those of a formula with real inputs are asked about them too."""
-    op: dict[str, Any] = {"chain": "op-stack", "source": "op-geth"}
-    l1 = "l1_base_fee blob_base_fee base_fee_scalar blob_base_fee_scalar"
     for upgrade in (one.name for one in optimism.UPGRADES):
-        op |= {"upgrade": upgrade, "leading": True}
-        yield Rule(
-            formula=f"OP Stack L1 fee, {upgrade}", rule="l1_fee",
-            names=f"zero_bytes nonzero_bytes fastlz_size {l1} overhead scalar", **op,
-        )  # fmt: skip
-        yield Rule(
-            formula=f"OP Stack L1 fee of a transaction, {upgrade}", rule="l1_fee_of_transaction",
-            names=f"0xtransaction {l1} overhead scalar", **op,
-        )  # fmt: skip
-        yield Rule(formula=f"OP Stack operator fee, {upgrade}", rule="operator_fee", names="gas scalar constant", **op)
-        yield Rule(
-            formula=f"OP Stack base fee, {upgrade}", rule="next_base_fee", expected="wei / gas",
-            names="base_fee gas_used gas_limit elasticity denominator footprint min_base_fee", **op,
-        )  # fmt: skip
-    for formula, upgrade, rule, names, expected in (
-        ("FastLZ", "fjord", "fastlz_size", "0xpayload", "bytes"),
-        ("OP Stack L1 gas", "fjord", "l1_gas", "fastlz_size", "gas"),
-        ("OP Stack estimated size", "fjord", "estimated_size", "0xtransaction", "bytes"),
-        ("OP Stack data footprint", "jovian", "data_footprint", "gas_scalar *0xtransactions", "gas"),
-    ):
-        yield Rule(
-            formula=formula, rule=rule, names=names, expected=expected, **op | {"upgrade": upgrade, "leading": False}
-        )
-    ethereum = {"chain": "ethereum", "source": "go-ethereum"}
-    yield Rule(
-        formula="base fee", upgrade="london", rule="next_base_fee", names="base_fee gas_used gas_limit",
-        expected="wei / gas", **ethereum,
-    )  # fmt: skip
-    yield Rule(
-        formula="intrinsic gas", upgrade="", leading=True, rule="intrinsic_gas", expected="gas",
-        names="creates 0xdata addresses slots authorizations", **ethereum,
-    )  # fmt: skip
-    yield Rule(
-        formula="calldata floor gas", upgrade="", leading=True, rule="calldata_floor_gas", names="0xdata",
-        expected="gas", **ethereum,
-    )  # fmt: skip
+        for formula, rule, names in OP_STACK:
+            yield Rule(f"{formula}, {upgrade}", "op-stack", upgrade, rule, names, "op-geth", leading=True)
+    yield from starmap(Rule, BY_ONE_FORMULA)
     for row in fee_market.MAINNET.rows:
-        name = row.name.lower().replace(" ", "-")
-        yield Rule(
-            formula=f"blob base fee, {row.name}", upgrade=name, rule="blob_base_fee", names="timestamp excess_blob_gas",
-            expected="wei / blob gas", **ethereum,
-        )  # fmt: skip
-        yield Rule(
-            formula=f"excess blob gas, {row.name}", upgrade=name, rule="next_excess_blob_gas", expected="blob gas",
-            names="timestamp excess_blob_gas blob_gas_used base_fee", **ethereum,
-        )  # fmt: skip
-    for formula, chain, upgrade, rule, names, expected, source in OTHERS:
-        yield Rule(
-            formula=formula, chain=chain, upgrade=upgrade, rule=rule, names=names, expected=expected, source=source
-        )
+        for formula, rule, names in BLOBS:
+            upgrade = row.name.lower().replace(" ", "-")
+            yield Rule(f"{formula}, {row.name}", "ethereum", upgrade, rule, names, "go-ethereum")
+    yield from starmap(Rule, OTHERS)
 
 
-#: Formula, chain, upgrade, rule, names of the inputs, unit of the result, source.
+#: As above, of other chains.
 OTHERS = [
-    ("LZSS", "linea", "beta-v1", "lzss_size", "0xpayload", "bytes", "compress"),
-    ("zstd", "sizes", "zstd-1.5", "zstd_size", "0xpayload", "bytes", "libzstd"),
+    ("LZSS", "linea", "beta-v1", "lzss_size", "0xpayload", "compress"),
+    ("zstd", "sizes", "zstd-1.5", "zstd_size", "0xpayload", "libzstd"),
     ("Mantle L1 fee since Arsia", "mantle", "arsia", "l1_fee",
-     "fastlz_size l1_base_fee blob_base_fee base_fee_scalar blob_base_fee_scalar token_ratio", "wei", "mantle"),
+     "fastlz_size l1_base_fee blob_base_fee base_fee_scalar blob_base_fee_scalar token_ratio", "mantle"),
     ("Mantle L1 fee before Arsia", "mantle", "before-arsia", "l1_fee",
-     "l1_gas overhead l1_base_fee scalar token_ratio", "wei", "mantle"),
+     "l1_gas overhead l1_base_fee scalar token_ratio", "mantle"),
     ("Arbitrum legacy L2 base fee", "arbitrum", "before-arbos-50", "l2_base_fee",
-     "backlog min_base_fee speed_limit inertia tolerance", "wei / gas", "nitro"),
+     "backlog min_base_fee speed_limit inertia tolerance", "nitro"),
     ("Arbitrum gas constraints", "arbitrum", "arbos-50", "l2_base_fee",
-     "", "wei / gas, then the backlogs [gas]", "nitro"),
+     "", "nitro"),
     ("Arbitrum poster gas", "arbitrum", "nitro", "poster_gas",
-     "size price_per_unit gas_price", "gas", "nitro"),
+     "size price_per_unit gas_price", "nitro"),
     ("Arbitrum estimated poster gas", "arbitrum", "nitro", "estimated_poster_gas",
-     "size price_per_unit base_fee min_base_fee", "gas", "nitro"),
+     "size price_per_unit base_fee min_base_fee", "nitro"),
     ("Scroll before Curie", "scroll", "bernoulli", "l1_fee",
-     "zero_bytes nonzero_bytes l1_base_fee overhead scalar", "wei", "scroll"),
+     "zero_bytes nonzero_bytes l1_base_fee overhead scalar", "scroll"),
     ("Scroll Curie", "scroll", "curie", "l1_fee",
-     "size l1_base_fee blob_base_fee commit_scalar blob_scalar", "wei", "scroll"),
+     "size l1_base_fee blob_base_fee commit_scalar blob_scalar", "scroll"),
     ("Scroll Feynman", "scroll", "feynman", "l1_fee",
      "length plain_size compressed_size l1_base_fee blob_base_fee exec_scalar blob_scalar penalty_threshold "
-     "penalty_factor", "wei", "scroll"),
+     "penalty_factor", "scroll"),
     ("Scroll Galileo", "scroll", "galileo", "l1_fee",
-     "size l1_base_fee blob_base_fee exec_scalar blob_scalar penalty_factor", "wei", "scroll"),
+     "size l1_base_fee blob_base_fee exec_scalar blob_scalar penalty_factor", "scroll"),
     ("Scroll L2 base fee, Curie", "scroll", "curie", "l2_base_fee",
-     "l1_base_fee scalar overhead", "wei / gas", "scroll"),
+     "l1_base_fee scalar overhead", "scroll"),
     ("Scroll L2 base fee, Feynman", "scroll", "feynman", "l2_base_fee",
-     "base_fee gas_used gas_limit overhead", "wei / gas", "scroll"),
+     "base_fee gas_used gas_limit overhead", "scroll"),
     ("Starknet L2 gas price", "starknet", "0.14", "next_l2_gas_price",
-     "price gas_used gas_target min_price", "fri / gas", "sequencer"),
+     "price gas_used gas_target min_price", "sequencer"),
     ("Taiko base fee", "taiko", "shasta", "next_base_fee",
-     "base_fee gas_used gas_limit seconds min_base_fee", "wei / gas", "alethia-reth"),
+     "base_fee gas_used gas_limit seconds min_base_fee", "alethia-reth"),
     ("ZKsync Era predicted blob fee", "zksync-era", "v2", "predicted_blob_base_fee",
-     "blob_base_fee pending_blobs l1_blocks", "wei / blob gas", "zksync-era"),
+     "blob_base_fee pending_blobs l1_blocks", "zksync-era"),
 ]  # fmt: skip
 
 
@@ -341,21 +298,7 @@ def files() -> dict[Path, dict[str, Any]]:
     for row in (*asked(), *recorded()):
         rows = grouped[row["chain"], row["upgrade"]]
         rows.append({"id": f"{row['chain']}/{row['upgrade']}/{row['rule']}/{len(rows):03}", **row})
-    units = {(one.chain, one.rule): one.expected for one in rules()}
-    units |= {("linea", rule): "bytes" for rule in ("lzss_size_of_transaction", "packed_size")}
-    found = {}
-    for (chain, upgrade), rows in grouped.items():
-        names = {name for row in rows for name in row["inputs"]}
-        used = {row["source"] for row in rows}
-        fields = ("kind", "reference", "licence")
-        found[FOLDER / chain / f"{upgrade}.json"] = {
-            "version": 1, "chain": chain, "upgrade": upgrade,
-            "units": {name: UNITS[name] for name in sorted(names)},
-            "expected": {row["rule"]: units[chain, row["rule"]] for row in rows},
-            "sources": {name: dict(zip(fields, SOURCES[name], strict=True)) for name in sorted(used)},
-            "vectors": rows,
-        }  # fmt: skip
-    return found
+    return {path: head | {"vectors": grouped[head["chain"], head["upgrade"]]} for path, head in heads().items()}
 
 
 def printed(file: dict[str, Any]) -> str:
