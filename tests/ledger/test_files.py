@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from ethereum_rlp import rlp
+from jsonschema import Draft202012Validator
 
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.estimates.chain import read_genesis_document
@@ -16,6 +17,7 @@ from feemodel.ledger import read_blocks, read_proof
 from feemodel.ledger.blocks import AccountFields, SlotChange
 from feemodel.ledger.files import parse_block, parse_genesis, parse_trie_log
 from feemodel.ledger.scheme import EMPTY_KECCAK
+from tests.conftest import ROOT
 from tests.helpers.ledger_blocks import address, allocated, slot
 
 A, B = to_hex(address(1)), to_hex(address(2))
@@ -32,6 +34,7 @@ BLOCK = {
         to_hex(address(3)): {"storage": {to_hex(slot(2)): ["0x1", "0x0"]}},
     },
 }
+SCHEMA = Draft202012Validator(json.loads((ROOT / "docs/how-to/block.schema.json").read_text(encoding="utf-8")))
 TRIE_LOG = (  # Consensys/shomei at 3f47bed, TrieLogLayerConverterTest
     "f8d6a0000000000000000000000000000000000000000000000000000000000000000001f847940000000000000000000000000000000000000000"
     "c98086feeddeadbeef8080e6e5a0290decd9548b62a8d60345a988386fc84ba6bc95484008f6362f93160ef3e56380018080f869940000000000"
@@ -72,10 +75,13 @@ def with_account(**fields):
         (BLOCK | {"extra": 1}, "block: expected only the fields .*got 'extra'"),
         (BLOCK | {"number": 1}, "number: expected a quantity"),
         (BLOCK | {"number": "0x01"}, "number: expected a quantity"),
+        (BLOCK | {"number": "0x1" + "0" * 64}, "number: "),
+        (BLOCK | {"accounts": {A[2:]: {}}}, "address: expected hexadecimal"),
         (BLOCK | {"hash": "0x11"}, "hash: expected 32 bytes"),
         (BLOCK | {"accounts": []}, "accounts: expected an object of addresses"),
         (BLOCK | {"accounts": {"0x12": {}}}, "address: expected an address of 20 bytes"),
         (with_account(before=BEFORE), "expected both before and after, or neither"),
+        (with_account(after=AFTER), "expected both before and after, or neither"),
         (with_account(before=BEFORE, after={"nonce": "0x1"}), "after: expected the field balance"),
         (with_account(before=BEFORE, after=AFTER | {"root": 1}), "after: expected only the fields"),
         (with_account(before=BEFORE, after=AFTER | {"balance": hex(2**256)}), "less than 2\\*\\*256"),
@@ -89,7 +95,9 @@ def with_account(**fields):
         (with_account(stroage={}), "expected only the fields"),
     ],
 )
-def test_a_wrong_line_is_refused_with_its_number(block, message, tmp_path):
+def test_a_wrong_line_is_refused_with_its_number_and_by_the_schema(block, message, tmp_path):
+    assert SCHEMA.is_valid(BLOCK)
+    assert not SCHEMA.is_valid(block)
     with pytest.raises(InvalidInput, match=message):
         parse_block(block)
     path = tmp_path / "blocks.jsonl"

@@ -5,15 +5,12 @@ import os
 import signal
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from feemodel.ledger.files import parse_block
 from feemodel.ledger.maintenance import back_up, verify
-from tests.conftest import ROOT
 from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
 from tests.helpers.ledger_blocks import address, allocated, block, change, fields
 
@@ -89,30 +86,6 @@ def test_backups_during_an_import_are_whole_blocks(tmp_path):
         os.waitpid(child, 0)
         os.close(signs)
     assert heads == sorted(heads)
-
-
-def test_the_schema_of_blocks_refuses_what_is_refused():
-    schema = json.loads((ROOT / "docs/how-to/block.schema.json").read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
-    validator = Draft202012Validator(schema)
-    whole = {"nonce": "0x1", "balance": "0x0", "codeHash": to_hex(bytes(32))}
-    account = {"before": None, "after": whole, "code": "0x6001", "cleared": True, "storage": {"0x01": ["0x0", "0x1"]}}
-    good = {"number": "0x1", "hash": to_hex(bytes(32)), "accounts": {"0x" + "Ab" * 20: account}}
-    assert parse_block(good).number == 1
-    assert validator.is_valid(good)
-    wrong = [good | {"number": value} for value in (1, "1", "0x", "0x01", "0x1" + "0" * 64, None)]
-    wrong += [good | {"hash": "0x12"}, good | {"parenthash": to_hex(bytes(32))}, {"number": "0x1"}, []]
-    wrong += [good | {"accounts": accounts} for accounts in ({"0x12": account}, [account], {"ab" * 20: account})]
-    changes = [
-        {"before": None}, {"after": whole}, {"cleared": 1}, {"code": "0x1"}, {"storage": []}, {"balance": "0x1"},
-        {"storage": {"0x1": ["0x1"]}}, {"storage": {"0x1": ["0x1", 2]}}, {"storage": {"1": ["0x1", "0x2"]}},
-        {"before": None, "after": {"nonce": "0x1", "balance": "0x1"}}, {"before": None, "after": whole | {"a": "0x1"}},
-    ]  # fmt: skip
-    wrong += [good | {"accounts": {"0x" + "11" * 20: change}} for change in changes]
-    for each in wrong:
-        assert not validator.is_valid(each), each
-        with pytest.raises(InvalidInput):
-            parse_block(each)
 
 
 def run(capsys, *arguments):
