@@ -30,18 +30,6 @@ def test_every_final_block_is_proven_under_its_own_root(store, tag, number):
     assert [entry["key"] for entry in proof["storageProofs"]] == [to_hex(slot(place)) for place in (1, 2, 1)]
 
 
-def test_an_absent_account_has_no_storage_proofs(store):
-    proof = get_proof(store, USER, ["0x1"], "0x2")
-    assert proof["storageProofs"] == []
-    assert check_proof(proof, root=store.block(2).root, address=USER, storage_keys=["0x1"]).account is None
-    assert check_proof(get_proof(store, USER, [], "0x1"), root=store.block(1).root).account.balance == 100
-
-
-def test_an_account_without_storage_has_one_proof_for_each_key(store):
-    proof = get_proof(store, USER, ["0x1", "0x2"], "0x1")
-    assert [(entry["leftLeafIndex"], entry["rightLeafIndex"]) for entry in proof["storageProofs"]] == [(0, 1)] * 2
-
-
 @pytest.mark.parametrize(
     ("tag", "message"),
     [

@@ -193,11 +193,6 @@ def test_a_batch_holds_whole_messages(hash_):
             hash_.digests(data, size)
 
 
-def test_mimc_hashes_the_low_half_of_a_word_first():
-    word = bytes(range(32))
-    assert MIMC.word_hash(word) == MIMC.digest(bytes(16) + word[16:] + bytes(16) + word[:16])
-
-
 @pytest.mark.parametrize("scheme", [POSEIDON2, MIMC])
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 31, 32, 33])
 def test_code_is_hashed_in_pieces_of_sixteen_bytes(scheme, size):

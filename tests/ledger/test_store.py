@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput, LedgerDamaged, NotFinalized, UnreadableFile
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import Store, get_proof, import_block, import_genesis
 from feemodel.ledger.scheme import MIMC, POSEIDON2
 from feemodel.ledger.store import StoredBlock
 from feemodel.ledger.tree import Change, Edit
@@ -58,16 +58,6 @@ def test_the_genesis_is_block_0(store):
     assert store.slot(0, address(99), slot(3)) == 0
     assert store.code(CODE_KECCAK) == CODE
     assert store.code(bytes(32)) is None
-
-
-def test_each_block_keeps_its_state(store):
-    import_block(store, block(1, change(1, fields(0, 100), fields(1, 60)), change(9, None, fields(0, 40))))
-    import_block(store, block(2, touch(CONTRACT, (1, 11, 0), (3, 0, 33)), change(9, fields(0, 40), None)))
-    assert [store.account(number, address(1)).balance for number in (0, 1, 2)] == [100, 60, 60]
-    assert [store.account(number, address(9)) is None for number in (0, 1, 2)] == [True, False, True]
-    assert [store.slot(number, address(CONTRACT), slot(1)) for number in (0, 1, 2)] == [11, 11, 0]
-    assert [store.slot(number, address(CONTRACT), slot(3)) for number in (0, 1, 2)] == [0, 0, 33]
-    assert store.head.number == 2
 
 
 def test_an_empty_block_has_the_root_of_its_parent(store):
@@ -197,20 +187,6 @@ def test_a_reader_sees_whole_blocks_while_a_transaction_is_open(fast_store):
         assert reader.head.number == 1
         with pytest.raises(UnreadableFile, match="readonly"):
             import_block(reader, block(2))
-
-
-def test_a_transaction_that_fails_gives_its_row_numbers_again(fast_store):
-    """A row that was read before it was undone must not be taken for the one that gets its number next."""
-    spoilt = change(60, None, fields(0, 7)), change(1, fields(0, 99), None)
-    for _ in range(3):
-        with pytest.raises(InvalidInput):
-            import_block(fast_store, block(1, *spoilt))
-    import_block(fast_store, block(1, change(61, None, fields(0, 8))))
-    fast_store.finalize(1)
-    proof = get_proof(fast_store, to_hex(address(61)), [], "0x1")
-    assert check_proof(proof, root=fast_store.head.root).account.balance == 8
-    with Store(fast_store.path, read_only=True) as reader:
-        assert get_proof(reader, to_hex(address(61)), [], "0x1") == proof
 
 
 def test_a_store_opens_as_it_was_closed(tmp_path):

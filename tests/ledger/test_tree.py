@@ -161,20 +161,6 @@ def test_trees_updated_together_are_as_if_alone():
         assert [tree.root for tree in together] == [tree.root for tree in alone]
 
 
-def test_an_old_version_stays_readable_while_the_tree_grows():
-    rows = memory_rows(POSEIDON2)
-    tree = Tree(rows)
-    put(tree, key_of(POSEIDON2, 1), key_of(POSEIDON2, 10), b"ten")
-    old = Tree(rows, version=tree.version)
-    for number in range(2, 30):
-        put(tree, key_of(POSEIDON2, number), NOTHING)
-    remove(tree, key_of(POSEIDON2, 1))
-    assert tree.get([key_of(POSEIDON2, 1)]) == {}
-    [leaf] = old.get([key_of(POSEIDON2, 1)]).values()
-    assert leaf.value == b"ten"
-    assert indices(old, [key_of(POSEIDON2, 5)])[0] in [(0, 2), (2, 1)]
-
-
 def test_the_sibling_of_a_deleted_leaf_is_empty_in_a_proof():
     """Production gave a stale leaf there before 2.2.2."""
     tree = empty_tree()
