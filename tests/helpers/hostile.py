@@ -10,6 +10,7 @@ import io
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             for kind, hostile in HOSTILE.items():
-                yield f".{field.name}={kind}", _Replaced(value, field.name, hostile)
+                yield f".{field.name}={kind}", partial(dataclasses.replace, value, **{field.name: hostile})
     elif isinstance(value, xr.Dataset):
         for name in value.variables:
             yield f"without {name}", value.drop_vars(name)
@@ -129,14 +130,6 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
         yield "no attributes", value.drop_attrs()
         yield "other dimensions", value.rename({dim: f"{dim}_" for dim in value.dims})
         yield "two paths", xr.concat([value, value], "path") if "path" in value.dims else value
-
-
-class _Replaced(NamedTuple):
-    """A record with a hostile field, made within the call: its own checks may refuse it."""
-
-    record: Any
-    field: str
-    hostile: Any
 
 
 def hostile_calls(call: Call, *, parts: bool = True) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -154,19 +147,11 @@ def hostile_calls(call: Call, *, parts: bool = True) -> Iterator[tuple[str, Call
     for key, value in given.items():
         name = parameters[min(key, len(parameters) - 1)].name if isinstance(key, int) else key
         for kind, hostile in variants(value) if parts else HOSTILE.items():
-            yield f"{name}: {kind}", _Hostile(call, key, hostile)
+            yield f"{name}: {kind}", partial(_called, call, key, hostile)
 
 
-class _Hostile(NamedTuple):
-    call: Call
-    key: int | str
-    hostile: Any
-
-    def __call__(self) -> Any:
-        hostile = self.hostile
-        if isinstance(hostile, _Replaced):
-            hostile = dataclasses.replace(hostile.record, **{hostile.field: hostile.hostile})
-        if isinstance(self.key, int):
-            args = [hostile if place == self.key else value for place, value in enumerate(self.call.args)]
-            return self.call.function(*args, **self.call.named)
-        return self.call.function(*self.call.args, **{**self.call.named, self.key: hostile})
+def _called(call: Call, key: int | str, hostile: Any) -> Any:
+    """Call with one argument replaced; a record is made within the call, since its own checks may refuse the field."""
+    given = {**dict(enumerate(call.args)), **call.named, key: hostile() if isinstance(hostile, partial) else hostile}
+    args = [given.pop(place) for place in range(len(call.args))]
+    return call.function(*args, **given)
