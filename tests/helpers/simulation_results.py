@@ -37,7 +37,6 @@ from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.closed_loop.baseline import PRICINGS
-from feemodel.simulation.closed_loop.observations import policy_state
 from feemodel.simulation.policies.arbitrum import ArbitrumPricing
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.scenarios import bootstrap, replay
@@ -83,44 +82,8 @@ def draws() -> Any:
     return monte_carlo(3_000, rng=7, size=stats.lognorm(s=1.0, scale=200.0), gas=stats.randint(21_000, 900_000))
 
 
-def every_statistic(swept: xr.Dataset) -> xr.Dataset:
-    """Sums of a reduction, and exact quantiles and shares of all evaluations."""
-    sums = sweep(own_fee, draws() | grid(margin=[1.0, 1.3]), reduce=over("sample"), chunk=500)
-    quantiles = swept.quantile([0.05, 0.5], "sample").transpose(..., "quantile")
-    shares = (swept < xr.DataArray([3e-4], dims="below", coords={"below": [3e-4]})).mean("sample")
-    found = {f"{name}_quantile": quantiles[name] for name in swept} | {f"{name}_below": shares[name] for name in swept}
-    return sums.assign(found)
-
-
 def linear(x: Any, z: Any) -> Any:
     return 2.0 * x + z * z
-
-
-@numba.njit
-def own_announce(state: Any, seen: Any, price: Any) -> None:
-    price.per_byte = state.price * (1.0 + 1e-12 * seen.base_fee)
-
-
-@numba.njit
-def own_settle(state: Any, settled: Any) -> None:
-    if settled.posted_bytes > 0.0:
-        state.price += 0.1 * (settled.posted_cost / settled.posted_bytes - state.price)
-
-
-class Own:
-    """A policy of a user's own, compiled."""
-
-    announce, settle = staticmethod(own_announce), staticmethod(own_settle)
-    l1_lag, balance_lag, level, target_balance = 3, 2, 1.1, 1e15
-
-    def start(self, setting: Any) -> Any:
-        return policy_state(price=even().price)
-
-
-class OwnPython(Own):
-    """The same policy, not compiled."""
-
-    announce, settle = staticmethod(own_announce.py_func), staticmethod(own_settle.py_func)
 
 
 SWEPT = {
@@ -134,7 +97,6 @@ SWEPT = {
         own_fee, sobol(1_024, rng=3, size=(50.0, 900.0), gas=(21_000, 90_000)) | grid(margin=[1.0])
     ),
     "sweep, sums": lambda: sweep(own_fee, draws() | grid(margin=[1.0, 1.3]), reduce=over("sample"), chunk=700),
-    "sweep, every statistic": lambda: every_statistic(sweep(own_fee, draws() | grid(margin=[1.0, 1.3]))),
     "Sobol indices": lambda: sobol_indices(
         linear, 1_024, rng=1, resamples=50, x=(0.0, 1.0), z=(0.0, 2.0)
     ),
@@ -196,8 +158,6 @@ LOOPED = {
         month(), vault.VaultPricing(), Posting(), answering(poisson=True), step=600.0, rng=8, record=1,
         bootstrap=Bootstrap(paths=3, block_seconds=DAY, horizon=5 * DAY),
     ),
-    "loop, own compiled policy": lambda: loop(Own(), demand=answering(poisson=True)),
-    "loop, own Python policy": lambda: simulate(month(), OwnPython(), Posting(), answering(), step=600.0),
     "loop, as a function of its fields": lambda: Experiment(
         l1_fees=month(), pricing=Fixed(price=1e8), demand=answering(), outputs=("recovery", "mean_wait")
     )(pricing_price=np.array([9e7, 2e8])),

@@ -10,7 +10,6 @@ import pytest
 import feemodel
 from feemodel import Posting, PricingRule, backtest, simulate
 from feemodel.errors import InvalidInput
-from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.linea.coordinator import variable_cost
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.priority import breakdown
@@ -31,17 +30,6 @@ def l1(base_fees, blob_base_fees, step=600, **ratios):
 
 
 FLAT = l1([GWEI] * 144, [GWEI // 16] * 144)  # a day
-
-
-@pytest.fixture(scope="module")
-def month():
-    return replay(read_shipped_l1_fees(), source="the shipped month")
-
-
-@pytest.fixture(scope="module")
-def real():
-    table = read_shipped_transactions().dropna(subset=["gas_used"])
-    return Workload("real", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
 
 
 def test_one_kind_on_a_flat_l1_is_arithmetic():

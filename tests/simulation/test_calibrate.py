@@ -12,10 +12,9 @@ from scipy.stats import binomtest
 
 from feemodel import backtest, calibrate
 from feemodel.errors import InvalidInput
-from feemodel.io import read_shipped_l1_fees, read_shipped_transactions
 from feemodel.simulation.announced import CalldataPressure, PricingRule
 from feemodel.simulation.calibrate import calibration
-from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.scenarios import bootstrap
 from feemodel.simulation.surfaces import Workload
 
 DAY = 86_400  # seconds
@@ -71,15 +70,8 @@ def test_what_has_no_answer_is_refused(real, days, change):
 
 
 @pytest.fixture(scope="module")
-def days():
-    history = replay(read_shipped_l1_fees(), source="the shipped month")
-    return bootstrap(history, paths=40, block_seconds=DAY / 4, horizon=DAY / 2, rng=1)
-
-
-@pytest.fixture(scope="module")
-def real():
-    table = read_shipped_transactions().dropna(subset=["gas_used"])
-    return Workload("real", table["zstd"].to_numpy(np.int64), table["gas_used"].to_numpy(np.int64))
+def days(month):
+    return bootstrap(month, paths=40, block_seconds=DAY / 4, horizon=DAY / 2, rng=1)
 
 
 RULE = PricingRule(lower_bound=None, upper_bound=None)

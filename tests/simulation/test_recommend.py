@@ -8,17 +8,11 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
-from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission
 
 quick = partial(recommend, method="seasonal")  # "auto" is fitted six times, which takes seconds
-
-
-@pytest.fixture(scope="module")
-def month():
-    return replay(read_shipped_l1_fees(), source="the month that ships")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from feemodel.errors import InvalidInput
@@ -16,19 +15,14 @@ JANUARY_2026 = 1_767_795_000  # seconds; BPO2 rules
 HOUR, DAY = 3_600, 86_400  # seconds
 
 
-@pytest.fixture(scope="module")
-def history():
-    return replay(read_shipped_l1_fees(), source="the shipped month")
-
-
-def test_a_replay_is_the_history(history):
+def test_a_replay_is_the_history(month):
     table = read_shipped_l1_fees()
 
-    assert history["base_fee"].to_numpy()[0].tolist() == table["base_fee"].to_list()
-    assert history["blob_base_fee"].to_numpy()[0].tolist() == table["blob_base_fee"].to_list()
-    assert (step_seconds(history), duration(history)) == (600.0, 4341 * 600.0)
-    assert history["base_fee"].attrs["units"] == "wei / gas"
-    assert history.attrs["source"] == "the shipped month"
+    assert month["base_fee"].to_numpy()[0].tolist() == table["base_fee"].to_list()
+    assert month["blob_base_fee"].to_numpy()[0].tolist() == table["blob_base_fee"].to_list()
+    assert (step_seconds(month), duration(month)) == (600.0, 4341 * 600.0)
+    assert month["base_fee"].attrs["units"] == "wei / gas"
+    assert month.attrs["source"] == "the shipped month"
 
 
 @pytest.mark.parametrize(
@@ -52,9 +46,9 @@ def test_a_table_that_is_no_history_is_refused(change, message):
         replay(table, source="wrong")
 
 
-def test_a_bootstrap_keeps_the_two_fees_of_a_moment_together(history):
-    drawn = bootstrap(history, paths=3, block_seconds=6 * HOUR, rng=1)
-    seen = set(zip(history["base_fee"].to_numpy()[0], history["blob_base_fee"].to_numpy()[0], strict=True))
+def test_a_bootstrap_keeps_the_two_fees_of_a_moment_together(month):
+    drawn = bootstrap(month, paths=3, block_seconds=6 * HOUR, rng=1)
+    seen = set(zip(month["base_fee"].to_numpy()[0], month["blob_base_fee"].to_numpy()[0], strict=True))
 
     for path in range(3):
         pairs = zip(drawn["base_fee"].to_numpy()[path], drawn["blob_base_fee"].to_numpy()[path], strict=True)
@@ -81,13 +75,13 @@ def test_stationary_blocks_have_the_mean_length_asked_for(staircase):
     assert begins.mean() == pytest.approx(1 / 36 * (1 - 1 / 500), rel=0.05)
 
 
-def test_more_paths_leave_the_first_ones_as_they_are(history):
-    few, many = (bootstrap(history, paths=n, block_seconds=DAY, horizon=DAY, rng=5) for n in (2, 4))
+def test_more_paths_leave_the_first_ones_as_they_are(month):
+    few, many = (bootstrap(month, paths=n, block_seconds=DAY, horizon=DAY, rng=5) for n in (2, 4))
     assert few["base_fee"].equals(many["base_fee"].isel(path=[0, 1]))
 
 
-def test_a_horizon_is_the_length_of_a_path(history):
-    drawn = bootstrap(history, paths=1, block_seconds=DAY, horizon=7 * DAY, rng=1)
+def test_a_horizon_is_the_length_of_a_path(month):
+    drawn = bootstrap(month, paths=1, block_seconds=DAY, horizon=7 * DAY, rng=1)
 
     assert duration(drawn) == 7 * DAY
     assert drawn.attrs["source"] == "stationary block bootstrap of the shipped month"
@@ -102,13 +96,13 @@ def test_a_horizon_is_the_length_of_a_path(history):
         ({"paths": 0}, "paths"),
     ],
 )
-def test_a_bootstrap_that_cannot_be_is_refused(history, change, message):
+def test_a_bootstrap_that_cannot_be_is_refused(month, change, message):
     with pytest.raises(InvalidInput, match=message):
-        bootstrap(history, **{"paths": 1, "block_seconds": DAY, "rng": 1} | change)
+        bootstrap(month, **{"paths": 1, "block_seconds": DAY, "rng": 1} | change)
 
 
-def test_a_bootstrap_needs_one_path(history):
-    many = bootstrap(history, paths=2, block_seconds=DAY, rng=1)
+def test_a_bootstrap_needs_one_path(month):
+    many = bootstrap(month, paths=2, block_seconds=DAY, rng=1)
     with pytest.raises(InvalidInput, match="expected a history of one path, got 2"):
         bootstrap(many, paths=1, block_seconds=DAY, rng=1)
 
@@ -193,24 +187,18 @@ def test_a_column_that_stands_twice_is_refused():
         replay(table, source="wrong")
 
 
-def test_units_of_another_scale_are_refused_and_the_order_of_the_dimensions_is_said(history):
-    gwei = (history["base_fee"] / 1e9).assign_attrs(units="gwei / gas")
+def test_units_of_another_scale_are_refused_and_the_order_of_the_dimensions_is_said(month):
+    gwei = (month["base_fee"] / 1e9).assign_attrs(units="gwei / gas")
     with pytest.raises(InvalidInput, match=r"l1_fees.base_fee: expected wei / gas in .* got 'gwei / gas'"):
-        check_scenario("l1_fees", history.assign(base_fee=gwei))
+        check_scenario("l1_fees", month.assign(base_fee=gwei))
     with pytest.raises(InvalidInput, match=r"table.base_fee: expected wei / gas"):
-        replay(history.isel(path=0).assign(base_fee=gwei[0]))
+        replay(month.isel(path=0).assign(base_fee=gwei[0]))
     with pytest.raises(InvalidInput, match=r"dimensions path and step, in this order, got .'step', 'path'"):
-        check_scenario("l1_fees", history.transpose("step", "path"))
-    check_scenario("l1_fees", history.drop_attrs().assign_attrs(source="no units"))
+        check_scenario("l1_fees", month.transpose("step", "path"))
+    check_scenario("l1_fees", month.drop_attrs().assign_attrs(source="no units"))
 
 
 def test_more_blob_gas_than_a_block_has_is_refused():
     rows = {"timestamp": [JANUARY_2026, JANUARY_2026 + 12], "base_fee": [7e7, 7e7], "blob_base_fee": [1, 1]}
     with pytest.raises(InvalidInput, match=r"blob_gas_used\[1\]: expected at most the blob gas of a full block"):
         replay(rows | {"blob_gas_used": [21 * GAS_PER_BLOB, 22 * GAS_PER_BLOB]})
-
-
-def test_a_table_of_arrow_is_replayed():
-    rows = {"timestamp": [0, 12], "base_fee": [7e7, 8e7], "blob_base_fee": [1.0, 2.0]}
-
-    assert replay(pa.table(rows), source="x").identical(replay(rows, source="x"))

@@ -10,7 +10,6 @@ import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.samples import rows
 from feemodel.simulation.sensitivity import sobol_indices
-from feemodel.simulation.surfaces import Workload
 
 PI = (-np.pi, np.pi)
 A, B = 7.0, 0.1
@@ -132,13 +131,6 @@ def test_a_seed_gives_the_same_indices_on_any_executor():
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "125,829,120 numbers of a design are more than"),
         (lambda: sobol_indices(ishigami, 64, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),
-        (
-            lambda: sobol_indices(
-                feemodel.priority_fee, 64, variable_cost=(1, 9), t=Workload("one", np.array([1]), np.array([1]))
-            ),
-            InvalidInput,
-            "samples: expected inputs of priority_fee: it takes compressed_size, gas, variable_cost",
-        ),
     ],
 )
 def test_what_has_no_indices_is_named(call, error, named):

@@ -74,26 +74,6 @@ def test_every_evaluation_is_the_formulas(samples, chunk):
     assert fees.dtype == np.int64
 
 
-@pytest.mark.parametrize("chunk", [7, None])
-@pytest.mark.parametrize(
-    "samples",
-    [
-        grid(t=WORKLOAD, min_gas_price=[8, 10**8, 10**9], gas_price_ratio=[0.1, 15.0], margin=[0.5, 1.0, 1.2]),
-        grid(
-            margin=np.linspace(0.5, 1.5, 30), compressed_size=[30, 500], gas=21_000, min_gas_price=10**8, adjustment=9
-        ),
-        grid(t=WORKLOAD, min_gas_price=10**8, adjustment=5, margin=[1.0, 1.2]),
-        grid(compressed_size=0, gas=21_000, min_gas_price=[7, 10**8], margin=np.linspace(0, 2, 40)),
-        grid(compressed_size=128, gas=21_000, min_gas_price=10**8, margin=np.linspace(0, 2, 40)),
-    ],
-    ids=["factors", "adjustment", "adjusted transactions", "floor", "floor at small margins alone"],
-)
-def test_every_evaluation_is_the_verification_formulas(samples, chunk):
-    fees = sweep(feemodel.verification_priority_fee, samples, chunk=chunk).verification_priority_fee
-
-    np.testing.assert_array_equal(fees, expected(feemodel.verification_priority_fee, samples))
-
-
 @pytest.mark.parametrize(
     "fixed",
     [
@@ -180,12 +160,15 @@ def test_the_kernels_of_l1_fees_leave_what_is_below_0_to_the_formula(name, sizes
     assert not priority_fees_from_l1(inputs, np.empty(np.broadcast_shapes(np.shape(sizes), (3,)), dtype=np.int64))
 
 
+EXTREMES = st.sampled_from([2**31, 2**52, 2**53 + 1, 2**62, 2**63 - 1])
+
+
 @given(st.data())
 def test_the_twin_of_the_priority_fee_is_exact_or_declines(data):
     shape = data.draw(st.sampled_from([(3,), (2, 3), (1, 4), (4, 1), (2, 2, 3)]))
     numbers = {
-        "compressed_size": st.integers(0, 2**42), "gas": st.integers(1, 2**42),
-        "variable_cost": st.integers(0, 2**42), "fixed_cost": st.integers(0, 2**60),
+        "compressed_size": st.integers(0, 2**42) | EXTREMES, "gas": st.integers(1, 2**42) | EXTREMES,
+        "variable_cost": st.integers(0, 2**42) | EXTREMES, "fixed_cost": st.integers(0, 2**60) | EXTREMES,
     }  # fmt: skip
     inputs = {}
     for name, strategy in numbers.items():
@@ -315,13 +298,6 @@ def test_a_sweep_of_four_numbers_passes_at_most_forty_calls(axes):
 
     assert len(calls_of_ours(lambda: feemodel.sweep(feemodel.priority_fee, samples))) <= 40
     assert len(calls_of_ours(lambda: sweep(twice, grid(x=[1.0, 2.0], y=[1.0, 2.0])))) <= 40
-
-
-def test_a_plain_function_is_not_called_to_try_it():
-    calls = []
-    sweep(lambda x: calls.append(x.shape) or x, grid(x=range(10)), chunk=4)
-
-    assert sorted(calls) == [(2,), (4,), (4,)]
 
 
 def narrowest(gas):
