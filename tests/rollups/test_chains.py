@@ -368,20 +368,6 @@ def test_a_given_parameter_prices_an_unknown_chain(capsys):
     assert re.search(r"Parameters unknown, \d+ chains: .*\bmode,", said)  # one line for all of them
 
 
-def test_new_chains_are_compared_in_their_tokens_and_in_eth(capsys):
-    call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
-    mantle = {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
-              "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20_000_000}  # fmt: skip
-    given = [f"--set=mantle.{name}={value}" for name, value in mantle.items()]
-    given += [f"--set=starknet.eth_to_fri_rate={30_000 * 10**18}"]
-    assert main(["compare", call, *given, "--json"]) == 0
-    rows = {one["rule"]: one for one in json.loads(capsys.readouterr().out)["rules"]}
-
-    assert rows["mantle/arsia"]["token"] == "MNT"
-    assert rows["mantle/arsia"]["total_eth"] == round(rows["mantle/arsia"]["total"] / 3_114)
-    assert "starknet" not in rows  # its gas does not follow from a transaction of Ethereum
-
-
 def test_an_unknown_time_is_not_named_as_one():
     with pytest.raises(UnknownParameter) as refused:
         rollups.rule("zksync-era", at="2024-06-14")

@@ -11,13 +11,17 @@ from tests.conftest import ROOT
 
 REPORTS = ROOT / "tests" / "data" / "reports"
 BROADCAST = str(REPORTS / "run-latest.json")
-FEES = ("--l1-base-fee", "1000000000", "--blob-base-fee", "1000000")
 
 
-def answered(capsys, *arguments):
-    """The exit code and the JSON of a report."""
-    code = main(["report", *arguments, *FEES, "--json"])
-    return code, json.loads(capsys.readouterr().out)
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run-latest.json"
+
+
+@pytest.fixture
+def run():
+    """The recorded broadcast, to be changed."""
+    return json.loads((REPORTS / "run-latest.json").read_text())
 
 
 def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
@@ -32,10 +36,8 @@ def test_a_broadcast_has_its_transactions_with_the_gas_of_their_receipts():
     assert uses[1].transaction.max_fee == 0x34668EAA
 
 
-def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(tmp_path):
+def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(run, path):
     """The recorded run was sent in parallel: forge wrote the hashes of the two calls in the wrong order."""
-    run = json.loads((REPORTS / "run-latest.json").read_text())
-    path = tmp_path / "run-latest.json"
     path.write_text(json.dumps(run | {"transactions": run["transactions"][::-1], "receipts": run["receipts"][::-1]}))
     assert [use.gas_used for use in read_project(path).uses] == [44_815, 43_718, 496_371]
 
@@ -45,19 +47,15 @@ def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(tmp_p
     assert said == [f"assumed: {path}: gas limits in place of gas used, 1 transactions have no receipt"]
 
 
-def test_a_creation_without_a_contract_is_a_warning(tmp_path):
-    run = json.loads((REPORTS / "run-latest.json").read_text())
+def test_a_creation_without_a_contract_is_a_warning(run, path):
     run["receipts"][0]["contractAddress"] = None
-    path = tmp_path / "run-latest.json"
     path.write_text(json.dumps(run))
 
     assert read_project(path).said == [f"warning: {path}: deploy Counter: its receipt has no contract"]
 
 
-def test_a_receipt_of_no_transaction_is_refused(tmp_path):
-    run = json.loads((REPORTS / "run-latest.json").read_text())
+def test_a_receipt_of_no_transaction_is_refused(run, path):
     run["receipts"][1]["to"] = "0x" + "11" * 20
-    path = tmp_path / "run-latest.json"
     path.write_text(json.dumps(run))
     with pytest.raises(UnreadableFile, match="receipts: expected the receipts of the transactions"):
         read_project(path)
@@ -75,9 +73,7 @@ def test_the_folder_of_a_project_has_its_latest_broadcasts_without_dry_runs(tmp_
         read_project(tmp_path / "broadcast" / "Deploy.s.sol" / "1" / "dry-run")
 
 
-def test_a_broadcast_of_several_chains_has_the_transactions_of_each(tmp_path):
-    run = json.loads((REPORTS / "run-latest.json").read_text())
-    path = tmp_path / "run-latest.json"
+def test_a_broadcast_of_several_chains_has_the_transactions_of_each(run, path):
     path.write_text(json.dumps({"deployments": [run, run | {"receipts": []}]}))
     uses, said = read_project(path)
 
@@ -85,15 +81,10 @@ def test_a_broadcast_of_several_chains_has_the_transactions_of_each(tmp_path):
     assert said == [f"assumed: {path}: gas limits in place of gas used, 3 transactions have no receipt"]
 
 
-@pytest.mark.parametrize(
-    ("limit", "code"),
-    [
-        (("--max-wei", "509000000000"), 1), (("--max-wei", "600000000000"), 0),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("limit", "code"), [("509000000000", 1), ("600000000000", 0)])
 def test_a_fee_above_the_limit_is_the_exit_code_1(limit, code, capsys):
-    arguments = ("--l1-base-fee", "69335406", "--blob-base-fee", "4002699", "--only", "op-mainnet", *limit)
-    assert main(["report", BROADCAST, *arguments]) == code
+    fees = ("--l1-base-fee", "69335406", "--blob-base-fee", "4002699", "--only", "op-mainnet")
+    assert main(["report", BROADCAST, *fees, "--max-wei", limit]) == code
     assert ("above the limit" in capsys.readouterr().out) is bool(code)
 
 
@@ -128,10 +119,8 @@ def test_options_that_are_wrong_are_named(arguments, code, said, capsys):
         (lambda run: run.update(receipts=[3]), "receipts[0]: expected an object"),
     ],
 )
-def test_a_broadcast_that_is_wrong_is_refused_with_the_place(change, said, tmp_path):
-    run = json.loads((REPORTS / "run-latest.json").read_text())
+def test_a_broadcast_that_is_wrong_is_refused_with_the_place(change, said, run, path):
     change(run)
-    path = tmp_path / "run-latest.json"
     path.write_text(json.dumps(run))
     with pytest.raises(UnreadableFile) as error:
         read_project(path)
@@ -150,10 +139,8 @@ def test_a_file_of_another_kind_is_refused(text, tmp_path):
         read_project(path)
 
 
-def test_a_transaction_of_type_3_is_left_out(tmp_path):
-    run = json.loads((REPORTS / "run-latest.json").read_text())
+def test_a_transaction_of_type_3_is_left_out(run, path):
     run["transactions"][2]["transaction"] |= {"maxFeePerBlobGas": "0x1", "blobVersionedHashes": ["0x01" + "00" * 31]}
-    path = tmp_path / "run-latest.json"
     path.write_text(json.dumps(run))
     uses, said = read_project(path)
 

@@ -22,7 +22,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import feemodel
-from feemodel import rollups
 from feemodel.cli import main
 from feemodel.cli.subjects import priced_rows
 from feemodel.errors import InvalidInput
@@ -32,7 +31,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction, fill, intrinsic_gas, parse_sender_unsigned, parse_transaction
 from feemodel.ethereum._transaction_table import transactions_of
 from feemodel.linea._measure import fee_bytes
-from feemodel.rollups import Now, arbitrum_l1_pricing, max_send, measured_sizes, sending
+from feemodel.rollups import Now, max_send, measured_sizes, sending
 from feemodel.rollups.chains import chain
 from feemodel.rollups.rules import rule, rules_at
 from feemodel.sizes._codecs import SCROLL_ZSTD, Brotli, FastLz
@@ -132,41 +131,6 @@ def test_every_way_in_measures_the_signed_encoding_with_its_list():
         assert {name: table[name].item() for name in sizes} == sizes
     named = replace(parse_transaction(RAW), from_address=SENDER)
     assert measured_sizes([RAW])["linea_size"] == measured_sizes([named])["linea_size"]
-
-
-def expected_l1_fees() -> dict:
-    """By each chain's own formula, from the bytes that another library signed."""
-    price = 16 * 5_227 * L1["base_fee"] + 1_014_213 * L1["blob_base_fee"]
-    op = max(10**8, 836_500 * FastLz().size(RAW) - 42_585_600) * price // 10**12
-    batch = 210_000 * L1["base_fee"] + 131_072 * L1["blob_base_fee"]
-    unit = arbitrum_l1_pricing.equilibrium_price(batch, 16 * 126_976)
-    posted = unit * 16 * Brotli().size(RAW) // 20_000_000 * 20_000_000
-    curie, now = chain("scroll").at("2025-05-01"), chain("scroll").at()
-    per_byte = now["exec_scalar"] * L1["base_fee"] + now["blob_scalar"] * L1["blob_base_fee"]
-    size = min(SCROLL_ZSTD.size(RAW), len(RAW))
-    return {
-        ("op-mainnet/isthmus", None): op,
-        ("op-mainnet", "2025-06-01"): op,
-        ("op-mainnet/karst", None): op,
-        ("arbitrum-one", None): posted,
-        ("arbitrum-one", "2026-02-01"): posted,
-        ("scroll", "2025-05-01"): (
-            curie["commit_scalar"] * L1["base_fee"] + len(RAW) * L1["blob_base_fee"] * curie["blob_scalar"]
-        ) // 10**9,
-        ("scroll/galileo-v2", None): (per_byte * size + per_byte * size * size // now["penalty_factor"]) // 10**9,
-        ("taiko", None): 0,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("asked", "l1_fee"), expected_l1_fees().items(), ids=str)
-def test_a_chain_that_carries_it_prices_it_to_the_wei(asked, l1_fee):
-    (name, at) = asked
-    table = measured_sizes([RAW], gas=[GAS])
-    found = rollups.compare(table, {name: [fee] for name, fee in L1.items()}, [rule(name, at=at)])
-
-    assert found.l1_fee.values.tolist() == [[[l1_fee]]]
-    price = {"op-mainnet": 10**6, "arbitrum-one": 20_000_000, "scroll": 15_680_000, "taiko": 10_000_000}
-    assert found.l2_fee.values.tolist() == [[[GAS * price[name.partition("/")[0]]]]]
 
 
 #: Parameters that no source gives of the time at which a chain began to carry transactions of type 4.
