@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 import pytest
 
 import feemodel
-from feemodel.errors import FeeModelError, Int64Overflow, InvalidInput
+from feemodel.errors import FeeModelError, InvalidInput
 
 
 def test_an_error_names_argument_place_and_value():
@@ -23,14 +23,6 @@ def test_a_long_value_is_shown_by_its_beginning():
 
     assert len(text) < 200
     assert text.endswith("… (40,003 characters)")
-
-
-def test_an_error_survives_pickling():
-    error = Int64Overflow("fee", "expected less", 2**63, (1,))
-    copy = pickle.loads(pickle.dumps(error))
-
-    assert (type(copy), str(copy), copy.index) == (Int64Overflow, str(error), (1,))
-    assert isinstance(copy, (FeeModelError, ValueError, OverflowError))
 
 
 def derived(kind: type[BaseException]) -> Iterator[type[BaseException]]:

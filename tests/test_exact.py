@@ -162,9 +162,3 @@ def test_a_long_does_not_wrap() -> None:
         product(2**62, 2)
     with pytest.raises(Int64Overflow, match=rf"value · factor\[1\]: .*would wrap in a node, got {2**63}"):
         product([1, 2**62], 2)
-
-
-def test_nothing_is_computed_from_nothing() -> None:
-    for function in FORMULAS[:5]:
-        assert function([], 3, 4, 5).shape == (0,)
-    assert [part.shape for part in parted([], 3, 4, 5)] == [(0,), (0,)]

@@ -147,16 +147,6 @@ def test_compiled_formulas_give_the_same_or_leave_it_to_the_formula(function, da
         np.testing.assert_array_equal(function(**arguments), out)
 
 
-@given(st.data())
-def test_the_kernel_of_large_arrays_gives_the_same_or_leaves_it_to_the_formula(data):
-    size, gas = (array(data.draw(st.lists(WHOLE, min_size=ROWS, max_size=ROWS))) for _ in range(2))
-    variable_cost, fixed_cost, margin = data.draw(WHOLE), data.draw(WHOLE), data.draw(DOUBLE)
-    costs = {"variable_cost": variable_cost, "fixed_cost": fixed_cost, "margin": margin}
-    compiled = np.empty(ROWS, dtype=np.int64)
-    if kernels.priority_fees({"compressed_size": size, "gas": gas, **costs}, compiled):
-        np.testing.assert_array_equal(feemodel.priority_fee(size, gas, **costs), compiled)
-
-
 INTEGERS = {
     "int32": np.array([8, 9], dtype=np.int32), "uint64": np.array([8, 9], dtype=np.uint64),
     "big endian": np.array([8, 9], dtype=">i8"), "objects": np.array([8, 9], dtype=object),

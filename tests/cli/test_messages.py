@@ -164,6 +164,8 @@ backtest --lower-bound 5000 --upper-bound 4000
   2 --upper-bound: expected at least the lower bound, 5,000.0, got 4000.0
 calibrate --loss-probability 2
   2 --loss-probability: expected a number between 0 and 1, both excluded, got 2.0
+forecast --horizon soon
+  2 --horizon: expected a number of seconds, or text such as 10min, 6h or 1d, got 'soon'
 simulate --sla 16
   2 --sla: expected only with --posting deadline or price-cap, got 16.0
 simulate --step 7

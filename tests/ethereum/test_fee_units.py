@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
-from feemodel.cli import main
 from feemodel.errors import FeeModelError, InvalidInput, UnreadableFile
-from feemodel.ethereum._fee_units import implausible
 from feemodel.io import FeeHistory, read_l1_fees, read_shipped_l1_fees
 from feemodel.simulation.backtest import backtest
 from feemodel.simulation.closed_loop.simulator import simulate
@@ -115,14 +113,6 @@ def test_the_unit_converts_or_takes_the_fees_as_they_are(tmp_path):
     assert replay(table, source="x").drop_attrs().equals(replay(gwei, source="x", unit="gwei").drop_attrs())
 
 
-def test_a_file_whose_unit_is_said_to_be_wei_is_taken_as_it_is(tmp_path):
-    """As on a development chain, whose base fee falls to 7 wei."""
-    path = _csv({"base_fee": [8, 7], "blob_base_fee": [1, 1]}, tmp_path / "fees.csv")
-    table = read_l1_fees(path, columns={"base_fee": "base_fee:wei"})
-
-    assert replay(table).base_fee.values[0].tolist() == [8.0, 7.0]
-
-
 def test_fees_of_a_node_are_in_wei_by_the_protocol(tmp_path):
     assert replay(FeeHistory(1, (7, 7), (0.5,), (), (), ())).base_fee.values[0].tolist() == [7.0]
     block = {"number": "0x1", "timestamp": "0x65", "gasUsed": "0x5208", "baseFeePerGas": "0x7", "transactions": []}
@@ -130,13 +120,6 @@ def test_fees_of_a_node_are_in_wei_by_the_protocol(tmp_path):
 
     table = read_l1_fees(tmp_path / "blocks.json", columns={"base_fee": "baseFeePerGas:wei"})
     assert replay(table).base_fee.values[0].tolist() == [7.0, 7.0]
-
-
-def test_the_blob_base_fee_may_be_1_wei_for_months_and_a_tip_0():
-    assert implausible("blob_base_fee", np.ones(10)) is None
-    assert implausible("tip", np.zeros(10)) is None
-    assert implausible("tip", np.array([])) is None
-    assert implausible("blob_base_fee", np.array([1.0, 0.5]))[:2] == (1, 0.5)
 
 
 def history(gap):
@@ -203,13 +186,3 @@ def test_a_column_may_begin_with_its_upgrade(tmp_path):
     assert table["blob_base_fee"].isna().to_list() == [True, False, False]
     with pytest.raises(InvalidInput, match="row 1: blob_base_fee: expected a value, 1 are missing"):
         replay(table)
-
-
-def test_the_command_line_says_the_way_to_name_the_unit(tmp_path, capsys):
-    path = _csv({"base_fee": [30, 90]}, tmp_path / "fees.csv")
-
-    assert main(["backtest", "--l1", str(path)]) == 3
-    assert (
-        "if the column is in gwei, use base_fee=base_fee:gwei, otherwise base_fee=base_fee:wei"
-        in capsys.readouterr().err
-    )

@@ -179,7 +179,6 @@ def test_ints_and_bytes_from_python_are_taken():
     [
         ({"data": "0x123"}, r"call\.data: expected an even number of hexadecimal digits, counted 3, got '0x123'"),
         ({"data": "0xzz"}, r"call\.data: expected hexadecimal digits.* got '0xzz'"),
-        ({"data": "0x01", "input": "0x02"}, r"call\.input: expected the same bytes.* got '0x02'"),
         ({"to": "0x1234"}, r"call\.to: expected an address of 20 bytes, counted 2, got '0x1234'"),
         ({"from": ""}, r"call\.from: .* got ''"),
         ({"value": "5"}, r"call\.value: expected a quantity.* got '5'"),
@@ -187,7 +186,6 @@ def test_ints_and_bytes_from_python_are_taken():
         ({"value": 1.5}, r"call\.value: .* got 1\.5"),
         ({"value": 2**256}, r"call\.value: expected a number below 2\*\*256"),
         ({"nonce": "0x1" + "0" * 16}, r"call\.nonce: expected a number below 2\*\*64, got '0x10000000000000000'"),
-        ({"gasPrice": "0x1", "maxFeePerGas": "0x2"}, r"call\.gasPrice: .* got '0x1'"),
         ({"accessList": [{"address": TO, "storageKeys": ["0x01"]}]}, r"accessList\[0\]\.storageKeys\[0\].*got '0x01'"),
         ({"accessList": [TO]}, r"call\.accessList\[0\]: expected an object"),
         ("0x01", "call: expected an object"),

@@ -56,6 +56,7 @@ def test_blocks_as_a_table(node: Node, server: NodeServer) -> None:
     assert table["excess_blob_gas"].to_list() == list(range(100, 165))
     assert table["extra_data"][0] == (100).to_bytes(4, "big")
     assert server.methods.count("eth_getBlockByNumber") == 65
+    assert set(server.methods) == {"eth_blockNumber", "eth_getBlockByNumber"}
 
 
 def test_first_and_newest_block_can_be_asked_for(node: Node) -> None:
@@ -155,11 +156,6 @@ def test_tips_and_blob_base_fees_come_from_the_fee_history(server: NodeServer, n
     pd.testing.assert_frame_equal(get_blocks(node, range(100, 165), tip_percentile=50.0), table)
     asked = [payload["params"] for _, _, payload in server.requests if "eth_feeHistory" in str(payload)]
     assert sorted(asked)[:4] == [[hex(20), hex(119), [50]], [hex(20), hex(119), [50]], *[[hex(20), hex(139), [50]]] * 2]
-
-
-def test_no_fee_history_is_asked_for_without_a_percentile(node: Node, server: NodeServer) -> None:
-    get_blocks(node, range(100, 120))
-    assert set(server.methods) == {"eth_blockNumber", "eth_getBlockByNumber"}
 
 
 def test_blocks_before_cancun_have_no_blob_base_fee(server: NodeServer, node: Node) -> None:

@@ -12,7 +12,7 @@ from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.formula import KERNEL_SIZE_UNLOADED as KERNEL_THRESHOLD
 from feemodel.linea.pricing_forms import VerificationCost
-from feemodel.linea.priority import breakdown, priority_fee, profitable, verification_margin, verification_priority_fee
+from feemodel.linea.priority import breakdown, priority_fee, verification_margin, verification_priority_fee
 from tests.helpers.optional import optional
 
 kernels = optional("feemodel.linea.kernels")
@@ -62,14 +62,6 @@ def test_an_overflow_is_named_at_every_array_size(count, size, gas, costs, name)
             priority_fee(sizes, gases, **costs)
 
 
-def test_large_arrays_are_exact_where_the_kernel_is_not():
-    size = np.full(KERNEL_THRESHOLD, 128)
-    size[7] = 2**40
-    fees = priority_fee(size, np.ones_like(size), variable_cost=2**20, margin=1.1)
-
-    assert fees[7] == priority_fee(2**40, 1, variable_cost=2**20, margin=1.1)
-
-
 def test_fees_from_2_to_the_53_truncate_the_shortest_decimal():
     # 1.1 · 2**62 is the double 5072854620270127104, whose shortest decimal reads 5.072854620270127e+18
     assert priority_fee(2**31, 1, variable_cost=2**31, margin=1.1) == 5_072_854_620_270_127_000
@@ -89,18 +81,6 @@ def test_a_fee_that_passes_an_int64_array_is_refused_in_arrays_only():
     assert priority_fee(2**31, 1, variable_cost=2**31, margin=3.0) == 13_835_058_055_282_164_000
     with pytest.raises(Int64Overflow, match=r"fee\[0\]"):
         priority_fee([2**31], 1, variable_cost=2**31, margin=3.0)
-
-
-def test_price_is_profitable_from_base_fee_plus_fee_on():
-    costs = {"variable_cost": 10**9, "fixed_cost": 30_000_000, "margin": 1.2}
-
-    assert profitable(np.array([43_314_291, 43_314_292]), 128, 21_000, **costs).tolist() == [False, True]
-
-
-def test_verification_form_by_hand():
-    # 15 · 1,200,000 · 128 · 1e8 / (21,000 · 90,000) = 121,904,761.9
-    assert verification_priority_fee(128, 21_000, min_gas_price=10**8) == 121_904_761
-    assert verification_priority_fee(128, 21_000, min_gas_price=10**8, adjustment=10, margin=2.0) == 243_809_543
 
 
 def test_verification_form_never_falls_below_the_minimum_gas_price():

@@ -100,14 +100,6 @@ def test_brotli_measures_a_stream(quality: int, window: int, data: bytes) -> Non
     assert Brotli(quality, window).size(data) == len(stream)
 
 
-def test_framing_costs_what_the_format_says() -> None:
-    """Magic number 4 bytes; a content size below 256 takes the byte that the window descriptor had."""
-    data = bytes(200)
-
-    assert Zstd().size(data) + 4 == Zstd(magicless=False).size(data)
-    assert Zstd().size(data) == Zstd(content_size=True).size(data)
-
-
 def test_order_is_kept_over_chunks_and_threads() -> None:
     many = [bytes(n % 5000) + n.to_bytes(4, "big") for n in range(0, 60_000, 7)]
 
