@@ -63,6 +63,11 @@ def test_the_rule_needs_the_rate_and_the_amounts():
     assert rows[1].total_eth == round(rows[1].total / 30_000)
 
 
+def test_a_price_in_wei_is_rounded_down():
+    """3,999 / 800 is just below 5."""
+    assert starknet.fri_to_wei(3_999, 800 * 10**18) == 4
+
+
 @pytest.mark.parametrize("call", [
     lambda: starknet.next_l2_gas_price(-1, 0, **BLOCK), lambda: starknet.next_l2_gas_price(1, 0, gas_target=0,
                                                                                             min_gas_price=1),

@@ -322,11 +322,12 @@ def test_one_number_of_an_array_is_a_constant():
     assert grid(gas=gas.max(), size=np.array(7), tip=gas.mean()) == {"gas": 22_000, "size": 7, "tip": 21_000.0}
 
 
-def test_progress_counts_every_evaluation():
+@pytest.mark.parametrize(("chunk", "pieces"), [(30, [30, 30, 30, 10]), (1, [1] * 100)])
+def test_progress_counts_every_evaluation_and_no_piece_passes_the_chunk(chunk, pieces):
     done = []
-    sweep(twice, grid(x=np.arange(100.0)), chunk=30, progress=done.append)
+    sweep(twice, grid(x=np.arange(100.0)), chunk=chunk, progress=done.append)
 
-    assert done == [30, 30, 30, 10]
+    assert done == pieces
 
 
 @pytest.mark.parametrize(
