@@ -10,7 +10,6 @@ from typing import Any
 
 from feemodel import rollups
 from feemodel.simulation import policies
-from tests.conftest import ROOT
 
 LISTED = (
     "feemodel",
@@ -106,12 +105,5 @@ def test_every_signature_fits_on_a_screen():
                 assert inspect.isclass(part)
 
 
-def test_every_reason_is_for_a_name_and_points_to_something():
+def test_every_reason_is_for_a_name():
     assert set() == set(WITHOUT_DOCTEST) - set(PUBLIC)
-    for reason in WITHOUT_DOCTEST.values():
-        for word in reason.replace(",", " ").split():
-            if word.startswith("tests/"):
-                assert (ROOT / word).is_file(), word
-            if word.startswith("feemodel."):
-                module, _, function = word.rpartition(".")
-                assert callable(getattr(import_module(module), function)), word
