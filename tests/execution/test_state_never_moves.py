@@ -1,184 +1,148 @@
 """The state never moves: whatever estimates and calls do, and however many run at once on one engine.
 
-Before and after, two things are compared: a digest and the ledger's root of all accounts; and what the engine answers
-to fixed probes that read every balance, code and slot, gas included. Beside that every answer must be the one that the
-same call gets alone, on an engine that never saw another.
+Before and after, two things are compared: all accounts; and what the engine answers to fixed probes that read every
+balance, code and slot, gas included. Beside that every answer must be the one that the same call gets alone, on an
+engine that never saw another.
 """
 
-import asyncio
+import copy
 import hashlib
-import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from contextlib import contextmanager
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from feemodel.errors import FeeModelError, InvalidInput
+from feemodel.estimates.chain import copy_development_ledger
 from feemodel.ethereum._quantities import to_hex
-from feemodel.execution import CallState, Native, engine_named
-from feemodel.execution import native as native_module
+from feemodel.execution import CallState, Limits, Message, Native, Reference, engine_named, estimate_gas, execute_call
 from feemodel.execution._forks import fork_named
-from feemodel.execution.reference import Reference
 from feemodel.ledger import check_proof
-from feemodel.server.app import Service
 from feemodel.server.settings import Settings
-from tests.fuzz.methods import real_service
 from tests.helpers import engine_differences as programs
 from tests.helpers.development import creation_address
-from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE
+from tests.helpers.engine_differences import push
+from tests.helpers.execution_engines import ENGINES, address
 from tests.helpers.generated_calls import generated_calls
-from tests.helpers.state_actions import ACTIONS, PATIENT, STATE, TOUCHED, Action, ended
-from tests.helpers.still_state import unmoved
+from tests.server.parts import opened
 
 THREADS = 4
-NAMES = ENGINES
-SECONDS = 600  # of a child, on a machine that does much else
+#: As much as a call may want, little gas, and a budget that a search of some steps exceeds.
+LIMITS = [
+    Limits(gas_cap=200_000, total_gas=2_000_000, seconds=600), Limits(gas_cap=60_000, seconds=600),
+    Limits(gas_cap=200_000, total_gas=60_000, seconds=600),
+]  # fmt: skip
+SLOTS = (*range(12), 2**200)
+PROBE, PROBER = address(0x9E0BE), address(0x9E0BE2)
 
 
-def fresh(name: str) -> Any:
-    """An engine that nobody else has."""
-    return Native() if name == "native" else Reference()
+class Action(NamedTuple):
+    """A call or an estimate of a random program, half of them under a random override."""
 
-
-@cache
-def alone(name: str, title: str) -> Any:
-    """What an action is answered with on an engine that never saw another."""
-    return ended(ACTIONS[title], STATE, fresh(name))
-
-
-def together(tasks: list[list[Callable[[], Any]]]) -> list[list[Any]]:
-    """Each list on a thread of its own, all at the same time."""
-    with ThreadPoolExecutor(THREADS) as threads:
-        return list(threads.map(lambda task: [ask() for ask in task], tasks))
-
-
-def in_rows(asked: list[Any]) -> list[list[Any]]:
-    """Dealt out to the threads."""
-    return [asked[thread::THREADS] for thread in range(THREADS)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("title", ACTIONS)
-def test_every_action_ends_as_it_should(name, title):
-    """So that the properties below speak of stores, payments and failures that really were executed."""
-    asked, end = ACTIONS[title], alone(name, title)
-    if asked.ends is int:
-        assert end.gas_limit >= 21_000
-    elif isinstance(asked.ends, bytes):
-        assert end == asked.ends
-    else:
-        assert end[0] is asked.ends
-
-
-titles = st.lists(st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=8), min_size=2, max_size=THREADS)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12)
-@given(titles=titles)
-def test_no_action_moves_the_state_on_a_shared_engine(name, titles):
-    engine = engine_named(name)
-    with unmoved(engine, STATE, TOUCHED):
-        found = together(
-            [[lambda title=title: ended(ACTIONS[title], STATE, engine) for title in row] for row in titles]
-        )
-    assert found == [[alone(name, title) for title in row] for row in titles]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=5, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # a seed has no smaller one
-@given(seed=st.integers(0, 2**32))
-def test_no_random_program_moves_the_state_on_a_shared_engine(name, seed):
-    rng = Random(seed)
-    engine, fork = engine_named(name), fork_named(rng.choice(["cancun", "prague", "osaka"]))
-    call_state = programs.call_state(rng, fork)
-    asked = [random_action(rng, call_state) for _ in range(8)]
-    expected = [ended(action, call_state, fresh(name)) for action in asked]
-    addresses = [*programs.EVERYBODY, *(creation_address(programs.SENDER, nonce) for nonce in (0, 5, 7))]
-    with unmoved(engine, call_state, addresses):
-        rows = in_rows(asked)
-        found = together([[lambda action=action: ended(action, call_state, engine) for action in row] for row in rows])
-    assert found == in_rows(expected)
+    method: Any
+    call: dict[str, Any]
+    overrides: dict[Any, Any] | None
+    limits: Limits
 
 
 def random_action(rng: Random, call_state: CallState) -> Action:
-    """A call or an estimate of a random program, half of them under a random override."""
     message = programs.message(rng, call_state)
     call = {"from": message.sender, "to": message.to, "data": message.data, "value": message.value}
     listed = [{"address": key, "storageKeys": list(slots)} for key, slots in message.access_list]
     overrides = programs.override(rng, call_state.fork) if rng.random() < 0.5 else None
-    return Action(rng.choice(["call", "estimate"]), call | {"accessList": listed}, overrides, PATIENT, None)
+    method = rng.choice([execute_call, estimate_gas])
+    return Action(method, call | {"accessList": listed}, overrides, rng.choice(LIMITS))
 
 
-def test_a_server_under_calls_keeps_its_root_and_its_ledger():
-    """Calls and estimates of every kind at once, over JSON-RPC; proofs, accounts and the file are then as before."""
-    loop = asyncio.new_event_loop()
+def ended(asked: Action, call_state: CallState, engine: Any) -> Any:
+    """What an action is answered with, an error by its kind and words."""
     try:
-        with real_service(loop, Settings(seconds=float(SECONDS), queue=10_000)) as service:
-            before = loop.run_until_complete(look(service))
-            loop.run_until_complete(call_at_once(service))
-            assert before == loop.run_until_complete(look(service))
-    finally:
-        loop.close()
+        return asked.method(asked.call, call_state, overrides=asked.overrides, engine=engine, limits=asked.limits)
+    except FeeModelError as error:
+        return type(error), str(error)
 
 
-async def answer(service: Service, method: str, *params: Any) -> Any:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return json.loads(await service.dispatcher.answer(json.dumps(body).encode()) or b"")
+def reads_accounts(addresses: list[bytes]) -> bytes:
+    """Code that returns balance, size and hash of the code of every account."""
+    code = b""
+    for place, key in enumerate(addresses):
+        for number, opcode in enumerate((0x31, 0x3B, 0x3F)):  # BALANCE, EXTCODESIZE, EXTCODEHASH
+            code += b"\x73" + key + bytes([opcode]) + push(32 * (3 * place + number), 2) + b"\x52"
+    return code + push(96 * len(addresses), 2) + b"\x5f\xf3"
 
 
-async def call_at_once(service: Service) -> None:
+READS_SLOTS = b"".join(push(slot) + b"\x54" + push(32 * place, 2) + b"\x52" for place, slot in enumerate(SLOTS))
+READS_SLOTS += push(32 * len(SLOTS), 2) + b"\x5f\xf3"
+
+
+def probes(engine: Any, call_state: CallState, addresses: list[bytes]) -> list[Any]:
+    """What the engine answers to calls that read everything: how it ended, gas and output."""
+    found = []
+    for target in (PROBE, *addresses):
+        code = reads_accounts(addresses) if target == PROBE else READS_SLOTS
+        reader = call_state.overridden({target: {"code": to_hex(code)}})
+        try:
+            found.append(engine.execute(reader, Message(sender=PROBER, to=target), 5_000_000))
+        except InvalidInput as error:
+            found.append(type(error))
+    return found
+
+
+@contextmanager
+def unmoved(engine: Any, call_state: CallState, addresses: list[bytes]) -> Any:
+    """Fail if the state is another one afterwards."""
+    before = copy.deepcopy(call_state), probes(engine, call_state, addresses)
+    yield
+    assert before == (call_state, probes(engine, call_state, addresses))
+
+
+@pytest.mark.parametrize(("name", "made"), [("native", Native), ("reference", Reference)][-len(ENGINES) :])
+@settings(max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # a seed has no smaller one
+@given(seed=st.integers(0, 2**32))
+def test_no_random_program_moves_the_state_on_a_shared_engine(name, made, seed):
+    rng = Random(seed)
+    engine, fork = engine_named(name), fork_named(rng.choice(["cancun", "prague", "osaka"]))
+    call_state = programs.call_state(rng, fork)
+    asked = [random_action(rng, call_state) for _ in range(8)]
+    expected = [ended(action, call_state, made()) for action in asked]
+    addresses = [*programs.EVERYBODY, *(creation_address(programs.SENDER, nonce) for nonce in (0, 5, 7))]
+    with unmoved(engine, call_state, addresses), ThreadPoolExecutor(THREADS) as threads:
+        found = list(threads.map(lambda action: ended(action, call_state, engine), asked))
+    assert found == expected
+
+
+# Over JSON-RPC
+
+
+def test_a_server_under_calls_keeps_its_root_and_its_ledger(tmp_path):
+    """Calls and estimates of every kind at once; proofs, accounts and the file are then as before."""
+    path = tmp_path / "ledger.db"
+    copy_development_ledger(path)
     methods = ("eth_call", "eth_estimateGas", "rollup_estimateGas")
-    asked = [
-        answer(service, method, asked.call, "latest", *([asked.overrides] if asked.overrides else []))
+    calls = [
+        (method, asked.call, "latest", *([asked.overrides] if asked.overrides else []))
         for asked in generated_calls(seed=12, count=60)
         for method in methods
     ]
-    answers = await asyncio.gather(*asked)
+    with opened(Settings(seconds=600.0, queue=10_000), store=path, started=False) as client:
+        before = look(client), hashlib.sha256(path.read_bytes()).hexdigest()
+        answers = client.together(*calls)
+        assert before == (look(client), hashlib.sha256(path.read_bytes()).hexdigest())
     assert sum("result" in found for found in answers) > len(answers) // 2
     assert {found["error"]["code"] for found in answers if "error" in found} <= {3, -32000, -32004, -32602}
 
 
-async def look(service: Service) -> Any:
-    """The block, what stands at every account, all of it proved, and the bytes of the ledger."""
-    block = (await answer(service, "eth_getBlockByNumber", "latest", False))["result"]
+def look(client: Any) -> Any:
+    """The block and what stands at every account, all of it proved."""
+    block = client.result("eth_getBlockByNumber", "latest", False)
     accounts = {}
-    for key in map(to_hex, service.chain.call_state.accounts):
-        reads = ("eth_getBalance", "eth_getTransactionCount", "eth_getCode")
-        accounts[key] = [await answer(service, read, key, "latest") for read in reads]
-        proof = (await answer(service, "rollup_getProof", key, ["0x0", "0x2"], "finalized"))["result"]
-        proven = check_proof(proof, root=block["stateRoot"], address=key)
-        assert hex(proven.account.balance) == accounts[key][0]["result"]
-        accounts[key].append(proof)
-    return block, accounts, hashlib.sha256(service.ledger.store().path.read_bytes()).hexdigest()
-
-
-@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
-@pytest.mark.parametrize("title", ["has another balance", "has other storage", "has everything else"])
-def test_an_override_that_stays_would_be_seen(monkeypatch, title):
-    """A native engine that takes an overridden state for its own."""
-    engine = Native()
-    overridden = native_module._overridden
-
-    def keeping(engine):
-        with monkeypatch.context() as patched:
-            patched.setattr(
-                native_module,
-                "_overridden",
-                lambda state, call_state: kept.append(overridden(state, call_state)) or state,
-            )
-            ended(ACTIONS[title], STATE, engine)
-        engine._base = engine._base[0], kept[-1], engine._base[2]
-
-    kept: list[Any] = []
-    with pytest.raises(AssertionError):
-        run_between_looks(engine, keeping)
-
-
-def run_between_looks(engine, run):
-    with unmoved(engine, STATE, TOUCHED):
-        run(engine)
+    for key in map(to_hex, client.service.chain.call_state.accounts):
+        reads = [client.result(f"eth_get{name}", key, "latest") for name in ("Balance", "TransactionCount", "Code")]
+        proof = client.result("rollup_getProof", key, ["0x0", "0x2"], "finalized")
+        assert hex(check_proof(proof, root=block["stateRoot"], address=key).account.balance) == reads[0]
+        accounts[key] = reads, proof
+    return block, accounts
