@@ -67,6 +67,7 @@ def test_an_id_comes_back_as_it_was_sent(identity):
         (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "method": 5}', -32600),
         (b"1", -32600), (b"{}", -32600), (b"[]", -32600),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "params": [1e999]}', -32700),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "params": [1], "other": "\xff"}', -32700),
         (b'{"jsonrpc": "1.0", "id": 1, "method": "later"}', -32600),
         (b'{"jsonrpc": "2.0", "id": true, "method": "later"}', -32600),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "later", "params": 5}', -32600),
