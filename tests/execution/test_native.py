@@ -17,7 +17,6 @@ from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitEx
 from feemodel.ethereum._hashes import Authorization  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
 from feemodel.execution._forks import FORKS, fork_named  # noqa: E402
-from tests.helpers.development import creation_address  # noqa: E402
 from tests.helpers.engine_differences import differences  # noqa: E402
 from tests.helpers.execution_engines import address  # noqa: E402
 from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
@@ -74,15 +73,16 @@ def test_it_executes_every_fork_of_the_package():
         ("5f8f", "stack underflow"),
         ("5f" * 1_025, "stack limit reached 1024"),
         ("60015f5f3e", "return data out of bounds"),
+        ("5b5f56", "out of gas"),
     ],
 )
 def test_halts_have_the_words_of_the_reference(code, words):
     outcomes = [
-        run(call_state(code), Message(sender=SENDER, to=TARGET), engine=engine) for engine in (Native(), Reference())
+        run(call_state(code), Message(sender=SENDER, to=TARGET), 50_000, engine) for engine in (Native(), Reference())
     ]
 
     assert outcomes[0] == outcomes[1]
-    assert outcomes[0].halt == words
+    assert (outcomes[0].halt, outcomes[0].gas_used) == (words, 50_000)
 
 
 def test_numbers_beyond_64_bits_reach_the_code():
@@ -99,13 +99,22 @@ def test_numbers_beyond_64_bits_reach_the_code():
     )
 
 
-def test_a_missing_block_hash_is_named():
-    state = call_state("6001430340", block=Block(number=100))
+@pytest.mark.parametrize("engine", [Native, Reference])
+def test_block_hashes_are_those_of_the_block_and_never_guessed(engine):
+    code, message = "60014303405f5260205ff3", Message(sender=SENDER, to=TARGET)
+    known = call_state(code, block=Block(number=100, hashes={99: b"\x07" * 32}))
 
+    assert run(known, message, engine=engine()).output == b"\x07" * 32
     with pytest.raises(
         InvalidInput, match=r"block.hashes: expected the hash of this block, which BLOCKHASH requests, got 99"
     ):
-        run(state, Message(sender=SENDER, to=TARGET))
+        run(call_state(code, block=Block(number=100)), message, engine=engine())
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1.8e19])
+def test_seconds_that_are_no_time_are_refused(seconds):
+    with pytest.raises(InvalidInput, match="seconds: expected a number from 0 to"):
+        run(call_state(), Message(to=TARGET), engine=Native(seconds))
 
 
 @pytest.mark.parametrize("code", ["5f5f5f5f600133620186a0f1", "33ff"])
@@ -134,18 +143,6 @@ def test_rules_without_authorizations_refuse_them():
             )
 
 
-def test_storage_where_a_contract_would_be_created_forbids_it():
-    """EIP-7610; to a contract that looks, the account is one without code."""
-    created = creation_address(SENDER, 0)
-    looks = b"\x73" + created + bytes.fromhex("3f5f5260205ff3")
-    for storage, status in (({1: 1}, Status.HALT), ({1: 0}, Status.SUCCESS), ({}, Status.SUCCESS)):
-        accounts = {SENDER: Account(balance=1), created: Account(1, storage=storage), TARGET: Account(1, 1, looks)}
-        for message in (Message(sender=SENDER, data=b"\x00"), Message(sender=SENDER, to=TARGET)):
-            outcomes = [run(CallState(accounts=accounts), message, engine=engine) for engine in (Native(), Reference())]
-            assert outcomes[0] == outcomes[1]
-            assert outcomes[0].status is (status if message.to is None else Status.SUCCESS)
-
-
 def test_random_and_extreme_values_end_in_an_answer_or_a_named_error():
     """In a process of its own with 6 GiB: no panic, no error without a name, no end of the process."""
     command = [sys.executable, "-m", "tests.helpers.native_door", "2000", "--seed", "11"]
@@ -153,22 +150,6 @@ def test_random_and_extreme_values_end_in_an_answer_or_a_named_error():
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ast.literal_eval(ended.stdout)["answered"] > 400
-
-
-@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 1.8e19])
-def test_seconds_that_are_no_time_are_refused(seconds):
-    given = native.Message(
-        sender=SENDER, to=TARGET, value=bytes(32), data=b"", gas_price=0, base_fee=0, access_list=[],
-        authorizations=[], blob_hashes=[], pays=False,
-    )  # fmt: skip
-    block = native.Block(
-        fork="osaka", chain_id=1, number=1, timestamp=1, gas_limit=1, coinbase=bytes(20), prev_randao=bytes(32),
-        difficulty=bytes(32), blob_price=1,
-    )  # fmt: skip
-    state = native.State("osaka", [], [])
-
-    with pytest.raises(ValueError, match="seconds: expected a number from 0 to"):
-        native.trace(state, block, given, 21_000, seconds=seconds)
 
 
 @pytest.mark.parametrize("engine", [Native, Reference])
@@ -232,21 +213,6 @@ def test_a_gas_limit_that_no_execution_may_have_is_refused(gas_limit):
             run(call_state(), Message(to=TARGET), gas_limit, engine)
 
 
-def test_an_override_is_over_a_state_and_not_over_another_override():
-    with pytest.raises(ValueError, match="state: expected one without overrides"):
-        native.State("osaka", [], []).overridden([]).overridden([])
-
-
-def test_threads_share_an_engine():
-    state, engine = call_state("5f545f52602060" + "00f3"), Native()
-    changed = [state.overridden({TARGET: {"stateDiff": {0: number}}}) for number in range(40)]
-
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda on: run(on, Message(sender=SENDER, to=TARGET), engine=engine).output, changed))
-
-    assert [number.to_bytes(32) for number in range(40)] == found
-
-
 @pytest.mark.parametrize(
     "code", [ECRECOVER_LOOP, precompile_loop(BLAKE2F, (5_000_000).to_bytes(4) + bytes(208) + b"\x01")]
 )
@@ -270,11 +236,6 @@ def test_other_threads_go_on_while_it_executes():
 
     assert executing.result().status is Status.OUT_OF_GAS
     assert turns > 100
-
-
-def test_a_fork_that_is_not_executed_is_refused():
-    with pytest.raises(ValueError, match="fork: amsterdam is not known"):
-        native.State("amsterdam", [], [])
 
 
 def test_a_fault_of_the_engine_is_named_and_the_next_call_is_answered(monkeypatch):

@@ -15,7 +15,7 @@ from feemodel.execution import Account, CallState, Limits, Message
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import engine_named
 from feemodel.execution._outcome import Outcome, Status
-from feemodel.execution._search import TOLERANCE, Search
+from feemodel.execution._search import TOLERANCE, Search, bisected
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.gas_families import family_calls
 from tests.helpers.searches import search_message
@@ -38,104 +38,62 @@ class Needs:
         return Outcome(Status.SUCCESS, self.used, self.refund, self.floor)
 
 
-def searched(needs, *, upper=CAP, rules="besu", tolerance=TOLERANCE, transfer=False, limits=None):
-    """What the search finds of a made-up execution."""
+def search_of(upper=CAP, rules="besu", tolerance=TOLERANCE, transfer=False, limits=None):
     limits = limits or Limits(total_gas=10**12, seconds=10**6)
-    search = Search(rules, upper, math.inf, tolerance, transfer, limits)
-    return search_message(lambda message, gas_limit: needs(gas_limit), Message(to=TARGET), search)
+    return Search(rules, upper, math.inf, tolerance, transfer, limits)
+
+
+def found_by(search, needs, **options):
+    """What a search finds of a made-up execution."""
+    return search(lambda message, gas_limit: needs(gas_limit), Message(to=TARGET), search_of(**options))
 
 
 @pytest.mark.parametrize(
-    ("rules", "needs", "tolerance", "limit", "tried"),
+    ("rules", "needs", "limit", "tried"),
     [
         # A token transfer to a new holder: the least limit, the answer, and each limit tried on the way to it.
-        ("geth", Needs(50_962), 0.015, 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
-        ("besu", Needs(50_962), 0.015, 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
+        ("geth", Needs(50_962), 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
+        ("besu", Needs(50_962), 51_354, [CAP, 54_107, 52_534, 51_747, 51_354]),
         # Fifty new slots: the optimistic limit lies within the tolerance after one more step.
-        ("geth", Needs(1_139_766), 0.015, 1_149_979, [CAP, 1_160_194, 1_149_979]),
+        ("geth", Needs(1_139_766), 1_149_979, [CAP, 1_160_194, 1_149_979]),
         # Twenty slots cleared, a refund of a fifth: geth's lower end is below what is used, Besu's at it.
-        ("geth", Needs(125_446, refund=25_089), 0.015, 126_095, [CAP, 129_773, 115_064, 122_418, 126_095, 124_256]),
-        ("besu", Needs(125_446, refund=25_089), 0.015, 126_527, [CAP, 129_773, 127_609, 126_527]),
+        ("geth", Needs(125_446, refund=25_089), 126_095, [CAP, 129_773, 115_064, 122_418, 126_095, 124_256]),
+        ("besu", Needs(125_446, refund=25_089), 126_527, [CAP, 129_773, 127_609, 126_527]),
     ],
 )
-def test_the_steps_are_the_nodes(rules, needs, tolerance, limit, tried):
-    needs.tried.clear()
-
-    assert searched(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit == limit
+def test_the_steps_are_the_nodes(rules, needs, limit, tried):
+    """Of the search that the native engine's is compared with."""
+    assert found_by(search_message, needs, rules=rules, tolerance=0.015).gas_limit == limit
     assert needs.tried == tried
 
 
-@given(
-    least=st.integers(21_000, CAP),
-    spare=st.floats(0, 0.9),
-    refund=st.floats(0, 0.2),
-    rules=st.sampled_from(["geth", "besu"]),
-)
-def test_tolerance_zero_finds_the_least_limit(least, spare, refund, rules):
-    used = max(int(least * (1 - spare)), 1)
-    needs = Needs(least, used, int(used * refund))
-
-    assert searched(needs, upper=CAP, rules=rules, tolerance=0).gas_limit == least
-
-
-@given(
-    least=st.integers(21_000, CAP),
-    spare=st.floats(0, 0.9),
-    tolerance=st.floats(0.001, 0.5),
-    rules=st.sampled_from(["geth", "besu"]),
-)
-def test_the_answer_suffices_and_is_within_the_tolerance(least, spare, tolerance, rules):
+@given(least=st.integers(21_000, CAP), spare=st.floats(0, 0.9), tolerance=st.just(0.0) | st.floats(0.001, 0.5))
+def test_the_reference_engine_finds_a_limit_that_suffices_within_the_tolerance(least, spare, tolerance):
     needs = Needs(least, max(int(least * (1 - spare)), 1))
-    found = searched(needs, upper=CAP, rules=rules, tolerance=tolerance).gas_limit
+    found = found_by(bisected, needs, tolerance=tolerance).gas_limit
 
     assert least <= found
     assert found == least or (found - least) / found < tolerance
 
 
-def test_a_plain_transfer_is_executed_once():
-    needs = Needs(21_000)
+def test_a_plain_transfer_is_executed_once_if_that_suffices():
+    plain, more = Needs(21_000), Needs(23_000)
 
-    assert searched(needs, upper=CAP, transfer=True).gas_limit == 21_000
-    assert needs.tried == [21_000]
-
-
-def test_a_transfer_that_needs_more_is_searched():
-    needs = Needs(23_000)
-
-    assert searched(needs, upper=CAP, transfer=True, tolerance=0).gas_limit == 23_000
-    assert needs.tried[:2] == [21_000, CAP]
+    assert found_by(bisected, plain, transfer=True).gas_limit == 21_000
+    assert plain.tried == [21_000]
+    assert found_by(bisected, more, transfer=True, tolerance=0).gas_limit == 23_000
+    assert more.tried[:2] == [21_000, CAP]
 
 
 def test_what_fails_at_the_upper_bound_is_handed_back():
-    found = searched(Needs(50_000), upper=40_000)
-
-    assert found.status is Status.OUT_OF_GAS
+    assert found_by(bisected, Needs(50_000), upper=40_000).status is Status.OUT_OF_GAS
 
 
-def test_geth_takes_no_optimistic_limit_above_the_upper_bound_and_besu_does():
-    geth, besu = Needs(50_000), Needs(50_000)
-    searched(geth, upper=50_500, rules="geth")
-    searched(besu, upper=50_500, rules="besu")
-
-    assert max(geth.tried) == 50_500
-    assert max(besu.tried) == 53_130
-
-
-def test_geth_looks_close_to_what_was_used_first():
-    # The optimistic limit fails: half the way would be nine million gas.
-    geth, besu = Needs(5_000_000, used=100_000), Needs(5_000_000, used=100_000)
-    searched(geth, upper=CAP, rules="geth")
-    searched(besu, upper=CAP, rules="besu")
-
-    assert geth.tried[2] == 2 * geth.tried[1]
-    assert besu.tried[2] == (besu.tried[1] + CAP) // 2
-
-
-def test_geth_starts_from_the_floor_where_execution_used_less():
-    needs = Needs(30_000, used=22_000, floor=30_000)
-
-    assert searched(needs, upper=CAP, rules="geth", tolerance=0).gas_limit == 30_000
-    assert min(needs.tried) == 30_000
+@pytest.mark.parametrize("limits", [Limits(total_gas=50_000), Limits(seconds=0)])
+def test_a_search_stops_at_its_limits(limits):
+    """A call that needs 30,000 gas is executed at the upper bound only."""
+    with pytest.raises(LimitExceeded, match="the executions of one estimate took more than"):
+        found_by(bisected, Needs(30_000, used=60_000), limits=limits)
 
 
 def ended(action):
@@ -174,14 +132,6 @@ def test_the_search_in_rust_answers_as_the_one_that_executes_every_limit(seed):
         assert (found.gas_limit, found.gas_used) == (expected.gas_limit, expected.gas_used)
         assert found.executions <= expected.executions + 1  # one more may prove the rest
     assert min(ends.values()) > 10
-
-
-@pytest.mark.parametrize("limits", [Limits(total_gas=50_000), Limits(seconds=0)])
-def test_a_search_stops_at_its_limits(limits):
-    """A call that needs 30,000 gas is executed at the upper bound only."""
-    needs = Needs(30_000, used=60_000)
-    with pytest.raises(LimitExceeded, match="the executions of one estimate took more than"):
-        searched(needs, limits=limits)
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)

@@ -14,7 +14,7 @@ from feemodel.execution._message import Message
 from feemodel.execution._state import Account, CallState
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.gas_families import BALANCE, FAMILIES, family_calls, with_fork
-from tests.helpers.searches import Asked, compared, generated
+from tests.helpers.searches import Asked, compared
 
 pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
@@ -96,13 +96,3 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
     ).outcome.succeeded
     assert estimate.gas_limit < 0.95 * found.minimum
     assert compared(iter([asked]))[0] == []
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_search_with_proven_limits_answers_as_the_one_that_executes_all(family):
-    """`tests/system` compares real calls too."""
-    calls = (asked for asked in generated(11, len(FAMILIES) * 6) if asked.name == family)
-    differences, counts = compared(calls)
-
-    assert differences == []
-    assert sum(counts.values()) > 0
