@@ -23,7 +23,6 @@ class Fork:
     name: str  #: name of the fork's package in `ethereum.forks`
     max_init_code: int | None = MAX_INIT_CODE  #: EIP-3860 [byte]
     max_transaction_gas: int | None = None  #: EIP-7825
-    keeps_self_destructed: bool = False  #: EIP-6780: SELFDESTRUCT removes only what the same transaction created
     authorizations: bool = False  #: EIP-7702
     #: EIP-4844: increase of the excess blob gas that multiplies the blob base fee by e [gas]
     blob_update_fraction: int | None = None
@@ -34,7 +33,7 @@ class Fork:
 
 _BLOB_FRACTIONS = {row.name.lower(): row.update_fraction for row in MAINNET.rows}
 _LONDON = Fork("london", max_init_code=None)
-_CANCUN = Fork("cancun", keeps_self_destructed=True, blob_update_fraction=_BLOB_FRACTIONS["cancun"])
+_CANCUN = Fork("cancun", blob_update_fraction=_BLOB_FRACTIONS["cancun"])
 _PRAGUE = replace(_CANCUN, name="prague", authorizations=True, blob_update_fraction=_BLOB_FRACTIONS["prague"])
 _OSAKA = replace(_PRAGUE, max_transaction_gas=MAX_TRANSACTION_GAS)
 FORKS = {

@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from feemodel.errors import InvalidInput, UnreadableFile
+from feemodel.estimates import Measuring
 from feemodel.estimates.codec_file import read_codec
 from feemodel.sizes._codecs import Zstd, get_codec
 
@@ -28,3 +29,9 @@ def test_a_codec_that_cannot_be_read_is_refused_by_name(tmp_path):
     for name in ("zstd", "lzss"):
         with pytest.raises(UnreadableFile, match=r"none\.bin: no such file"):
             read_codec(name, tmp_path / "none.bin")
+
+
+@pytest.mark.parametrize("settings", [{"codec": "lz4"}, {"form": "raw"}, {"packed": "yes"}])
+def test_how_a_transaction_is_measured_is_checked(settings):
+    with pytest.raises(InvalidInput):
+        Measuring(**settings)

@@ -2,31 +2,26 @@
 
 import gzip
 import json
-from functools import partial
 
 import coincurve
 import pytest
 from ethereum_rlp import rlp
 
 import feemodel
-from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.estimates import Gas, Measuring
 from feemodel.ethereum import parse_call
 from feemodel.ethereum._hashes import keccak256
 from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
-from feemodel.execution._outcome import Outcome, Status
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
 from tests.helpers.captures import parse_replay, read_replay
-from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.inputs import SMALL
 from tests.helpers.replay import main
-from tests.helpers.replay_comparison import compare_transactions, reproducing_forks
-from tests.helpers.replays import execute_again, is_reproduced, state_before, steps
-from tests.helpers.searches import search_message
+from tests.helpers.replay_comparison import compare_transactions
+from tests.helpers.replays import execute_again, is_reproduced, steps
 
 SENDER, TARGET = address(0x5E17DE5), address(0x7A67)
 RECORD = PricingRecord(30_000_000, 1_000_000_000, 41_904_000).to_bytes()
@@ -96,7 +91,7 @@ def test_every_transaction_runs_on_what_the_ones_before_it_left():
 
     assert [row.reproduced for row in found] == [True, True]
     assert [row.outcome.gas_used for row in found] == [26_026, 26_026]
-    assert [state_before(replay, (10, index)).account(TARGET).storage[0] for index in (0, 1)] == [6, 7]
+    assert [step.call_state.account(TARGET).storage[0] for step in steps(replay)] == [6, 7]
 
 
 def test_what_is_not_as_recorded_is_said():
@@ -112,7 +107,7 @@ def test_a_created_contract_is_there_for_the_next_transaction():
     """The capture has its code as the output of the creation only."""
     creation = transaction(to={}, payload="0x60fe60005360016000f3", outcome={"gasUsed": 0, "output": "0xfe"})
     replay = parsed(creation, transaction(nonce=1))
-    call_state = state_before(replay, (10, 1))
+    _, call_state = (step.call_state for step in steps(replay))
     (created,) = call_state.accounts.keys() - {SENDER, TARGET}
 
     assert call_state.account(created) == Account(nonce=1, code=b"\xfe")
@@ -129,20 +124,6 @@ def test_a_comparison_has_the_estimate_the_fee_and_the_rule():
     assert [(verdict.check.gas, verdict.accepted) for verdict in row.stages] == [
         ("limit", True), ("limit", True), ("used", True),
     ]  # fmt: skip
-
-
-def test_an_estimate_that_fails_is_part_of_the_answer():
-    halts = [account(SENDER, balance=10**18), account(TARGET, nonce=1, code="fe")]
-    failed = transaction(outcome={"status": False, "gasUsed": 100_000})
-    (row,) = compare_transactions(parsed(failed, accounts=halts), codec="zstd")
-
-    assert row.reproduced
-    assert (row.estimate, row.wallet, row.failure) == (None, None, "invalid opcode: INVALID")
-
-
-def test_a_transaction_that_is_not_there_is_refused():
-    with pytest.raises(InvalidInput, match="before: expected the number of a captured block, and the index"):
-        state_before(parsed(transaction()), (10, 1))
 
 
 LISTED = {"accessList": {"value": [{"address": f"0x{TARGET.hex()}", "storageKeys": [word(0)]}]}}
@@ -207,102 +188,6 @@ def test_a_delegation_is_there_for_the_next_transaction():
 
     delegated = Account(nonce=1, code=bytes.fromhex("ef0100") + TARGET)
     assert [call_state.account(authority) for call_state in call_states] == [Account(), delegated, delegated]
-
-
-#: Sends what it has to the address in its calldata, and destroys itself.
-DESTROYS = account(TARGET, nonce=1, balance=5, code="600035ff")
-HEIR = address(0x4E12)
-DESTROYED = {
-    "gasUsed": 21_000 + 4 * 30 + 16 * 2 + 3 + 3 + 5_000 + 2_600 + 25_000,
-    "accounts": [account(TARGET, nonce=1, code="600035ff"), account(HEIR, balance=5)],
-    "selfDestructs": [f"0x{TARGET.hex()}"],
-}
-
-
-@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
-@pytest.mark.parametrize(("fork", "stays"), [("london", False), ("shanghai", False), ("cancun", True), ("osaka", True)])
-def test_what_destroyed_itself_is_gone_for_the_next_transaction(fork, stays):
-    """Since EIP-6780 only if the same transaction created it; what it held has moved in either case."""
-    destroys = transaction(payload=word(0x4E12), outcome=DESTROYED)
-    replay = parsed(
-        destroys, transaction(nonce=1, payload=word(0x4E12)), accounts=[account(SENDER, balance=10**18), DESTROYS]
-    )
-    first, second = steps(replay, fork=fork)
-    left = second.call_state.account(TARGET)
-
-    assert is_reproduced(first, execute_again(first, engine_named("auto"))[0])
-    assert second.call_state.account(HEIR).balance == 5
-    assert left == (Account(nonce=1, code=b"\x60\x00\x35\xff", storage={0: 6}) if stays else Account())
-
-
-def test_what_destroys_itself_while_it_is_created_is_gone_under_all_rules():
-    created = creation_address(SENDER, 0)
-    creation = transaction(to={}, payload="0x5fff", outcome={"selfDestructs": [f"0x{created.hex()}"]})
-    for fork in ("london", "osaka"):
-        _, after = steps(parsed(creation, transaction(nonce=1)), fork=fork)
-        assert after.call_state.account(created) == Account()
-
-
-@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
-def test_the_rules_of_the_capture_can_be_replaced():
-    """PUSH0 came with Shanghai."""
-    replay = parsed(transaction(outcome=COUNTED))
-    (row,) = compare_transactions(replay, codec="zstd", fork="london")
-
-    assert row.outcome.halt == "invalid opcode: opcode 0x5f not defined"
-    assert reproducing_forks(replay, [row], fork="london") == ("shanghai", "cancun", "prague", "osaka")
-    assert state_before(replay, (10, 0), fork="london").fork.name == "london"
-    with pytest.raises(InvalidInput, match="fork: expected one of london"):
-        next(compare_transactions(replay, codec="zstd", fork="jovian"))
-
-
-@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
-def test_a_block_without_a_pricing_record_has_gas_and_sizes_and_no_fee():
-    document = capture(transaction(outcome=COUNTED))
-    (priced,) = compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd")
-    document["blocks"][0]["header"]["extraData"] = "0x" + "00" * 97  # as until the summer of 2024
-    (row,) = compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd")
-
-    assert row.reproduced
-    assert (row.gas.gas_limit, row.size) == (26_368, priced.size)
-    assert priced.estimate is not None
-    assert (row.estimate, row.wallet, row.stages) == (None, None, ())
-
-
-class Slow:
-    """An engine on which one transaction takes too long and another one cannot be executed."""
-
-    name = "slow"
-
-    def execute(self, call_state, message, gas_limit):
-        if message.data == b"\x01":
-            raise LimitExceeded("too long")
-        return Outcome(Status.SUCCESS, 26_026, output=bytes(31) + b"\x07")
-
-    def search(self, call_state, message, search):
-        return search_message(partial(self.execute, call_state), message, search)
-
-
-def test_what_fails_of_one_transaction_is_said_of_it_and_the_others_are_compared():
-    replay = parsed(
-        transaction(outcome=COUNTED), transaction(nonce=1, payload="0x01"), transaction(nonce=2, outcome=COUNTED)
-    )
-    found = list(compare_transactions(replay, codec="zstd", engine=Slow()))
-
-    assert [row.reproduced for row in found] == [True, False, True]
-    assert [(row.refusal, row.failure) for row in found] == [(None, None), ("too long", "too long"), (None, None)]
-
-
-def test_a_missing_block_hash_fails_one_transaction():
-    """BLOCKHASH(NUMBER − 1), of which the capture has nothing."""
-    accounts = [account(SENDER, balance=10**18), account(TARGET, nonce=1, code="600143034050")]
-    transfer = transaction(nonce=1, to={"value": f"0x{'11' * 20}"})
-    document = capture(transaction(), transfer, accounts=accounts)
-    del document["blockHashes"]
-    found = list(compare_transactions(parse_replay(json.dumps(document).encode()), codec="zstd"))
-
-    assert [row.reproduced for row in found] == [False, True]
-    assert "block.hashes: expected the hash of this block, which BLOCKHASH requests" in found[0].refusal
 
 
 #: 1,000 as Java writes it
@@ -370,15 +255,6 @@ def test_the_command_says_by_which_rules_a_capture_is_reproduced(tmp_path, capsy
     assert said() == (0, "osaka", "default", None)
     path.write_text(json.dumps(capture(transaction(outcome=COUNTED | {"gasUsed": 1}))))
     assert said()[3] == []
-
-
-def test_an_unknown_fork_of_a_file_is_refused(tmp_path, capsys):
-    path = tmp_path / "capture.json"
-    path.write_text(json.dumps(capture(transaction(outcome=COUNTED)) | {"fork": "AMSTERDAM"}))
-
-    assert main([str(path)]) == 2
-    assert "fork: expected one of london" in capsys.readouterr().err
-    assert main([str(path), "--fork", "osaka"]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -459,13 +335,3 @@ def test_estimate_and_fee_are_those_that_stand_on_the_chain(full_inputs, recent)
         expected = (vector["gasEstimate"], vector["compressedTxSize"], vector["priorityFeePerGas"])
         assert (found.gas_limit, found.compressed_size, found.priority_fee) == expected, vector["block"]
     assert len(vectors) == 15
-
-
-def test_a_real_transfer_is_estimated_without_any_file():
-    """Linea mainnet block 28,279,187, transaction 0, its balance as captured."""
-    sender = "0x87d93fb637181954db31ae1fc4856d1e408ad8b9"
-    call = {"from": sender, "to": "0x88eb991bc0457440c0059d19461a50329b8034a7", "value": "0xb0b37a14311ae5"}
-    call_state = state_before(parsed(transaction()), (10, 0))
-    found = estimate_gas(call, call_state, overrides={sender: {"balance": 10**18, "nonce": 20}})
-
-    assert (found.gas_limit, found.executions) == (21_000, 1)

@@ -16,7 +16,7 @@ from feemodel.ethereum._transaction import BLOB, SET_CODE, Transaction, rlp_enco
 from feemodel.ethereum.fee_market import excess_behind
 from feemodel.execution._clients import message_of
 from feemodel.execution._engines import Engine
-from feemodel.execution._forks import Fork, fork_named
+from feemodel.execution._forks import FORKS, Fork, fork_named
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._state import EMPTY, Account, Block, CallState
@@ -27,6 +27,7 @@ from tests.helpers.development import creation_address
 Accounts = Mapping[bytes, Account]
 
 SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+BEFORE_CANCUN = [*FORKS][: [*FORKS].index("cancun")]
 _DELEGATION = bytes.fromhex("ef0100")  # prefix of the address in the code of a delegated account, EIP-7702
 
 
@@ -51,31 +52,6 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
     for block, index, call_state in _call_states(replay, fork):
         if index < len(block.transactions):
             yield Step(block, index, block.transactions[index], call_state)
-
-
-def state_before(replay: Replay, before: tuple[int, int], *, fork: str | None = None) -> CallState:
-    """Return the state just before a captured transaction.
-
-    Parameters
-    ----------
-    replay : the captured blocks, see `tests.helpers.captures.read_replay`.
-    before : the transaction: its block number, and its index in the block.
-    fork : name of the rules, such as "london"; `None` for the rules of the capture.
-
-    Returns
-    -------
-    CallState : block, and state before the transaction, with only the accounts and slots of the capture.
-
-    Raises
-    ------
-    InvalidInput : the block or the index is not in the capture, or the fork is unknown.
-    """
-    for step in steps(replay, fork=fork):
-        if (step.block.number, step.index) == tuple(before):
-            return step.call_state
-    raise InvalidInput(
-        "before", "expected the number of a captured block, and the index of a transaction in this block", before
-    )
 
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
@@ -148,7 +124,7 @@ def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, cha
     after = dict(with_recorded(after, transaction.state))
     for address in transaction.self_destructs:
         before = accounts.get(address, EMPTY)
-        if fork.keeps_self_destructed and (before.nonce or before.code):
+        if fork.name not in BEFORE_CANCUN and (before.nonce or before.code):
             continue  # EIP-6780: only contracts created by this transaction are removed
         after.pop(address, None)
     return after

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -10,19 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uvicorn import Config, Server
-
 from feemodel.estimates.chain import ChainState
 from feemodel.server.app import Service, application
 from feemodel.server.dispatch import Method
 from feemodel.server.settings import Settings
-from feemodel.server.workers import Loaded, listening, load
+from feemodel.server.workers import Loaded, load
 from feemodel.sizes._codecs import Zstd
 from tests.helpers import node_server
 
 JSON = {"content-type": "application/json", "host": "localhost"}
 PATIENCE = 30  # seconds, on a busy machine
-ANY_AGE = 1e12  # seconds: of a node whose newest block is a genesis
 
 
 def head_block(age: float = 0.0, **fields: Any) -> dict[str, Any]:
@@ -170,23 +166,3 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
                 loop.run(lifespan.__aexit__(None, None, None))
             else:
                 loop.run(service.close())
-
-
-@contextmanager
-def behind(settings: Settings, *, store: Path | None = None) -> Iterator[str]:
-    """A server of these settings, in a thread, to be the node of another one; gives its address."""
-    loaded = load(settings, store)
-    with listening("127.0.0.1", 0) as listener:
-        server = Server(
-            Config(lambda: application(Service(loaded)), factory=True, ws="none", lifespan="on", log_config=None)
-        )
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
-            while not server.started and thread.is_alive():
-                time.sleep(0.01)
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
