@@ -20,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
 from feemodel.errors import FeeModelError
@@ -27,7 +29,7 @@ from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, encoded
 from tests.system import nginx
-from tests.system.client import Connection, Latencies, http, port_of, post, rpc, run, table, timed
+from tests.system.client import Connection, http, port_of, post, rpc, run, table, timed
 from tests.system.processes import serving_time
 from tests.system.start import serving
 
@@ -160,7 +162,7 @@ def proxied(node: anvil.Node) -> Iterator[int]:
 
 def beside(request: Callable[[int], bytes], ports: dict[str, int], connections: int, pid: int) -> list[str]:
     """Measure calls per second of all three in turn; add ratios, 99th percentiles and processor time per call."""
-    found: dict[str, list[Latencies]] = {who: [] for who in ports}
+    found: dict[str, list[list[float]]] = {who: [] for who in ports}
     spent, passed = 0.0, 0
     for number in range(ROUNDS + 1):
         for who, port in ports.items():
@@ -169,18 +171,18 @@ def beside(request: Callable[[int], bytes], ports: dict[str, int], connections: 
             if number:  # the first round is a warm-up
                 found[who].append(times)
                 if who == SERVER:
-                    spent, passed = spent + serving_time(pid) - before, passed + times.count
-    seconds = {who: [1 / times.count for times in each] for who, each in found.items()}
-    rates = [f"{statistics.median(times.count for times in each) / SECONDS:,.0f}" for each in found.values()]
+                    spent, passed = spent + serving_time(pid) - before, passed + len(times)
+    seconds = {who: [1 / len(times) for times in each] for who, each in found.items()}
+    rates = [f"{statistics.median(len(times) for times in each) / SECONDS:,.0f}" for each in found.values()]
     pairs = ((DIRECT, PROXY), (DIRECT, SERVER), (PROXY, SERVER))
     ratios = [ratio(seconds, first, second) for first, second in pairs]
-    late = [f"{1e3 * statistics.median(times.quantile(0.99) for times in each):.2f}" for each in found.values()]
+    late = [f"{1e3 * statistics.median(np.quantile(times, 0.99) for times in each):.2f}" for each in found.values()]
     return [*rates, *ratios, *late, f"{1e6 * spent / passed:.0f}"]
 
 
-async def load(port: int, request: Callable[[int], bytes], connections: int, seconds: float) -> Latencies:
+async def load(port: int, request: Callable[[int], bytes], connections: int, seconds: float) -> list[float]:
     """Measure latencies of clients that each send one call at a time; raises `AssertionError` for an error."""
-    times, end = Latencies(), time.perf_counter() + seconds
+    times, end = list[float](), time.perf_counter() + seconds
 
     async def client(number: int) -> None:
         connection = Connection(port)
@@ -189,7 +191,7 @@ async def load(port: int, request: Callable[[int], bytes], connections: int, sec
             outcome, taken, body = await timed(connection, request(number))
             if outcome != "ok":
                 raise AssertionError(outcome, body)
-            times.add(taken)
+            times.append(taken)
         connection.close()
 
     await asyncio.gather(*map(client, range(connections)))

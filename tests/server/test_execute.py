@@ -12,7 +12,6 @@ from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import GETH_NODE, message_of, node_named
 from feemodel.execution._state import Account, CallState
-from feemodel.execution.native import Native
 from feemodel.server import execute
 from feemodel.server.execute import Executor
 from feemodel.server.settings import Settings
@@ -154,7 +153,7 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
 
 @native_only
 @pytest.mark.parametrize(
-    ("call", "state", "expected"),
+    ("call", "state", "size"),
     [
         ({"to": BERT}, STATE, 0),
         ({"to": BERT, "data": "0x01"}, STATE, 1),
@@ -163,26 +162,15 @@ def test_a_call_whose_client_is_gone_does_not_wait_for_a_thread():
         ({"to": BERT, "accessList": [{"address": BERT, "storageKeys": ["0x" + "00" * 32]}]}, STATE, 64),
     ],
 )
-def test_the_size_of_a_call_is_all_that_it_brings(call, state, expected, monkeypatch):
-    """Calls of up to this size are first executed in the event loop."""
-
+def test_a_call_is_executed_in_the_event_loop_up_to_the_size_of_all_that_it_brings(call, state, size, monkeypatch):
     async def use(executor):
-        monkeypatch.setattr(executor, "engine", inline := Inline())
-        for size in (expected, expected - 1):
-            monkeypatch.setattr(execute, "INLINE_BYTES", size)
-            await executor.run("execute", state, message_of(parse_call(call)), 0)
-        return inline.runs
+        used = in_threads(executor, monkeypatch)
+        for most in (size, size - 1):
+            monkeypatch.setattr(execute, "INLINE_BYTES", most)
+            await executor.run("execute", state, message_of(parse_call(call)), 30_000)
+        return len(used)
 
     assert run(use) == 1
-
-
-class Inline(Native):
-    """A native engine that counts its executions with little gas."""
-
-    runs = 0
-
-    def execute(self, call_state, message, gas_limit, *, inline_gas=None, stop=None):
-        self.runs += inline_gas is not None
 
 
 def test_a_state_of_another_chain_is_loaded():

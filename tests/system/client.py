@@ -1,11 +1,9 @@
-"""An asyncio HTTP/1.1 client for load and attacks, and counters for what it sees."""
+"""An asyncio HTTP/1.1 client for load and attacks."""
 
 import asyncio
 import json
-import math
 import ssl
 import time
-from collections import Counter
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 Result = TypeVar("Result")
 
 PATIENCE = 60.0  # seconds until a request without an answer is given up
-FINEST, STEP = 1e-5, 1.02  # of the latency histogram: smallest bucket [s], ratio of two neighbours
 GONE = (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError)  # the other side has closed the connection
 
 
@@ -25,34 +22,25 @@ class Answer(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """Summary in one word: "ok", the code of a JSON-RPC error, or the HTTP status with the code in its body."""
+        """Summary in one word: "ok", the code of a JSON-RPC error, or the HTTP status with the code in its body.
+
+        >>> Answer(503, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"no"}}').outcome
+        'HTTP 503 -32005'
+        >>> Answer(200, b'[{"id":1,"result":1},{"id":2,"error":{"code":3}}]').outcome
+        'batch: 1 of 2 failed, [3]'
+        """
         if self.status == 200 and b'"error":{"code":' not in self.body:
             return "ok"
-        return outcome_of(self.status, self.body)
-
-
-def outcome_of(status: int, body: bytes) -> str:
-    """Return the summary of a response that has an error.
-
-    >>> outcome_of(200, b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"no"}}')
-    '-32005'
-    >>> outcome_of(503, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"no"}}')
-    'HTTP 503 -32005'
-    >>> outcome_of(413, b'{"error":"too long"}')
-    'HTTP 413'
-    >>> outcome_of(200, b'[{"id":1,"result":1},{"id":2,"error":{"code":3}}]')
-    'batch: 1 of 2 failed, [3]'
-    """
-    try:
-        content = json.loads(body or b"null")
-    except ValueError:
-        return f"HTTP {status}"
-    error = content.get("error") if isinstance(content, dict) else None
-    code = str(error["code"]) if isinstance(error, dict) and "code" in error else ""
-    if isinstance(content, list):
-        failed = [reply["error"]["code"] for reply in content if "error" in reply]
-        code = f"batch: {len(failed)} of {len(content)} failed, {sorted(set(failed))}"
-    return code if status == 200 and code else f"HTTP {status} {code}".strip()
+        try:
+            content = json.loads(self.body or b"null")
+        except ValueError:
+            return f"HTTP {self.status}"
+        error = content.get("error") if isinstance(content, dict) else None
+        code = str(error["code"]) if isinstance(error, dict) and "code" in error else ""
+        if isinstance(content, list):
+            failed = [reply["error"]["code"] for reply in content if "error" in reply]
+            code = f"batch: {len(failed)} of {len(content)} failed, {sorted(set(failed))}"
+        return code if self.status == 200 and code else f"HTTP {self.status} {code}".strip()
 
 
 def http(body: bytes, *, path: str = "/", more: bytes = b"") -> bytes:
@@ -184,56 +172,6 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
     return b"".join(chunks)
 
 
-class Latencies:
-    """Histogram of latencies, in buckets 2 % wide.
-
-    >>> some = Latencies()
-    >>> for milliseconds in range(1, 101):
-    ...     some.add(milliseconds / 1_000)
-    >>> round(some.quantile(0.5), 2), round(some.quantile(0.99), 2), some.longest
-    (0.05, 0.1, 0.1)
-    """
-
-    def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
-        self.count, self.longest = 0, 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count one latency [s]."""
-        self._buckets[int(math.log(max(seconds, FINEST) / FINEST) / math.log(STEP))] += 1
-        self.count += 1
-        self.longest = max(self.longest, seconds)
-
-    def quantile(self, share: float) -> float:
-        """Return the latency that this share of the requests did not exceed [s]; NaN if nothing was counted."""
-        seen = 0
-        for bucket, count in sorted(self._buckets.items()):
-            seen += count
-            if seen >= share * self.count:
-                return min(FINEST * STEP ** (bucket + 1), self.longest)
-        return math.nan
-
-
-class Tally:
-    """Latencies and outcomes of a number of requests."""
-
-    def __init__(self) -> None:
-        self.times = Latencies()
-        self.outcomes: Counter[str] = Counter()
-        self.unexpected: Counter[str] = Counter()
-
-    def add(self, kind: str, outcome: str, seconds: float, *, expected: bool = True) -> None:
-        """Count a request."""
-        self.times.add(seconds)
-        self.outcomes[outcome] += 1
-        if not expected:
-            self.unexpected[f"{kind}: {outcome}"] += 1
-
-    def failures(self) -> str:
-        """List the outcomes other than "ok", the most frequent first."""
-        return ", ".join(f"{count:,} × {name}" for name, count in self.outcomes.most_common() if name != "ok") or "none"
-
-
 async def timed(connection: Connection, request: bytes, *, patience: float = PATIENCE) -> tuple[str, float, bytes]:
     """Send a request and return its outcome, the seconds that it took and the body, also if no response comes."""
     began = time.perf_counter()
@@ -254,18 +192,6 @@ async def alone(port: int, request: bytes) -> tuple[str, float]:
     outcome, took, _ = await timed(connection, request)
     connection.close()
     return outcome, took
-
-
-def summed(counters: Iterable[Counter[str]]) -> Counter[str]:
-    """Return the sum of counters.
-
-    >>> sorted(summed([Counter(ok=2), Counter(ok=1, closed=1)]).items())
-    [('closed', 1), ('ok', 3)]
-    """
-    total = Counter[str]()
-    for counter in counters:
-        total.update(counter)
-    return total
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

@@ -9,7 +9,7 @@ from typing import Any
 from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import ALDER
 from tests.system.attack import Attack, Throw, ending
-from tests.system.client import GONE, Connection, Target, rpc, summed
+from tests.system.client import GONE, Connection, Target, rpc
 
 CONNECTIONS = 300  # of an attack that keeps them
 IDLE = 3_000  # connections that send nothing
@@ -54,7 +54,6 @@ def http_attacks() -> list[Attack]:
         Attack("3,000 idle connections", idling(lambda target: b""), idle),
         Attack("3,000 connections, each answered once", idling(call), idle | {"HTTP 503 -32005"}),
         Attack("connections opened and dropped", dropped_connections, frozenset({"dropped"})),
-        Attack("a thousand requests at once on a connection", pipelined, stuff),
         Attack("requests without Host, pipelined", stuffing(lambda target: b"GET /nothing HTTP/1.1\r\n\r\n"), BAD),
         Attack("calls pipelined on 60 connections", stuffing(call), stuff),
         Attack("13 MB responses that nobody reads", unread("rollup_getProof", WHOLE_PROOF), ENDS),
@@ -86,28 +85,6 @@ async def dropped_connections(target: Target, seconds: float) -> Counter[str]:
         return dropped
 
     return Counter(dropped=sum(await asyncio.gather(*(again() for _ in range(8)))))
-
-
-async def pipelined(target: Target, seconds: float) -> Counter[str]:
-    """Send a thousand requests before the first response is read, again and again, on four connections."""
-    until, requests = time.perf_counter() + seconds, target.http(CHAIN_ID) * 1_000
-
-    async def again() -> Counter[str]:
-        ends = Counter[str]()
-        while time.perf_counter() < until:
-            connection = target.connection()
-            try:
-                reader, writer = await connection.opened()
-                writer.write(requests)
-                for _ in range(1_000):
-                    ends[(await connection.answer(reader)).outcome] += 1
-            except GONE:
-                ends["closed"] += 1
-            finally:
-                connection.abort()
-        return ends
-
-    return summed(await asyncio.gather(*(again() for _ in range(4))))
 
 
 def unread(method: str, params: tuple[Any, ...], times: int = 1) -> Throw:
@@ -193,7 +170,7 @@ def flooding(first: Bytes, more: bytes) -> Throw:
 
     async def throw(target: Target, seconds: float) -> Counter[str]:
         until = time.perf_counter() + seconds
-        return summed(await asyncio.gather(*(again(target, until) for _ in range(4))))
+        return sum(await asyncio.gather(*(again(target, until) for _ in range(4))), Counter())
 
     return throw
 
@@ -250,6 +227,6 @@ def stuffing(request: Bytes) -> Throw:
 
     async def throw(target: Target, seconds: float) -> Counter[str]:
         until = time.perf_counter() + seconds
-        return summed(await asyncio.gather(*(one(target, until) for _ in range(STUFFED))))
+        return sum(await asyncio.gather(*(one(target, until) for _ in range(STUFFED))), Counter())
 
     return throw

@@ -1,22 +1,11 @@
-"""Memory, files and children of a server's processes."""
+"""Memory, time and children of a server's processes."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 MIB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Resources of all processes of a server together."""
-
-    memory: int  #: resident [byte]
-    largest: int  #: resident, of one process [byte]
-    processes: int
-    files: int  #: open, of the process that has most
 
 
 def tree(pid: int) -> list[psutil.Process]:
@@ -56,16 +45,6 @@ def unscheduled(pid: int) -> float:
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0
-
-
-def held(pid: int) -> Held:
-    """Return what the processes of a server hold now."""
-    sizes, files = [], 0
-    for process in tree(pid):
-        with suppress(psutil.NoSuchProcess):
-            sizes.append(process.memory_info().rss)
-            files = max(files, process.num_fds())
-    return Held(sum(sizes), max(sizes, default=0), len(sizes), files)
 
 
 def serving_time(pid: int) -> float:
