@@ -154,7 +154,7 @@ async def check(request: Callable[[int], bytes], ports: dict[str, int]) -> None:
 def proxied(node: anvil.Node) -> Iterator[int]:
     """Run nginx in front of a node; yields nginx's port."""
     with TemporaryDirectory(prefix="feemodel-nginx-") as folder:
-        port = nginx.free_port()
+        port = anvil.free_port()
         site = SITE.format(node=port_of(node.url), port=port)
         with nginx.running(Path(folder), port, site, workers=WORKERS):
             yield port

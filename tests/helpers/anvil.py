@@ -6,7 +6,7 @@ import platform
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,6 @@ import urllib3
 PEERS = Path(__file__).resolve().parents[1] / "peers"
 VERSION = "1.7.1"
 START, STOP = 20.0, 10.0  # seconds that it may take until it answers, until it has ended
-ATTEMPTS = 5  # at finding a port that nobody takes in between
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -53,66 +52,43 @@ def asking() -> urllib3.PoolManager:
     return urllib3.PoolManager(timeout=20, retries=False)
 
 
+def free_port() -> int:
+    """A TCP port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def running(genesis: Path | None, *, base_fee: int = 7, gas_limit: int = 30_000_000) -> Iterator[Node]:
     """anvil on a genesis, or on one of its own whose time is now, by the rules of Osaka, until the block ends."""
     with TemporaryDirectory(prefix="feemodel-anvil-") as home, asking() as pool:
-        options = ["--base-fee", str(base_fee), "--gas-limit", str(gas_limit)]
-        options += [] if genesis is None else ["--init", str(genesis)]
-        process, port = _started(options, home)
+        port = free_port()
+        command = [str(binary()), "--base-fee", str(base_fee), "--gas-limit", str(gas_limit), "--hardfork", "osaka"]
+        command += ["-q", "--host", "127.0.0.1", "--port", str(port)]
+        command += [] if genesis is None else ["--init", str(genesis)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": home}
+        )
         try:
             node = Node(f"http://127.0.0.1:{port}", pool)
             _wait_for(node, process)
             yield node
         finally:
-            _stop(process)
-
-
-def _started(options: Sequence[str], home: str) -> tuple[subprocess.Popen[bytes], int]:
-    for _ in range(ATTEMPTS):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [str(binary()), *options, "--hardfork", "osaka", "-q"]
-        process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": home},
-        )  # fmt: skip
-        if _listens(process, port):
-            return process, port
-    raise RuntimeError(
-        f"{binary()}: ended {ATTEMPTS} times before it listened, the last time with {process.returncode}"
-    )
-
-
-def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
-    """Whether it came to listening; `False` where it ended instead, for want of the port."""
-    end = time.monotonic() + START
-    while process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return True
-        except OSError:
-            if time.monotonic() > end:
-                process.kill()
-                process.wait()
-                raise TimeoutError(f"{binary()}: did not listen within {START:g} s") from None
-            time.sleep(0.02)
-    return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise
+            process.terminate()
+            process.wait(STOP)
 
 
 def _wait_for(node: Node, process: subprocess.Popen[bytes]) -> None:
     """Until it answers as itself, and not another server that took the port in between."""
-    version = node.ask("web3_clientVersion")["result"]
-    if process.poll() is not None or not version.startswith(f"anvil/v{VERSION}"):
+    end = time.monotonic() + START
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            version = node.ask("web3_clientVersion")["result"]
+        except urllib3.exceptions.HTTPError:
+            time.sleep(0.02)
+            continue
+        if version.startswith(f"anvil/v{VERSION}"):
+            return
         raise RuntimeError(f"{node.url}: expected anvil {VERSION}, got {version}")
+    raise RuntimeError(f"{binary()}: did not answer within {START:g} s, or ended with {process.poll()}")

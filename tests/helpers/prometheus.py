@@ -1,7 +1,6 @@
 """A real Prometheus on the shipped alert rules, asked for the dashboard's queries."""
 
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import urllib3
 
 from tests.conftest import ROOT
+from tests.helpers.anvil import free_port
 
 DEPLOY = ROOT / "deploy"
 PATIENCE = 180.0  # seconds for what must happen at last, on a busy machine
@@ -67,9 +67,7 @@ def running(folder: Path, target: str, rules: str, *, every: str = "500ms") -> I
     rules : text of the file of rules.
     every : between two scrapes and two evaluations.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     (folder / "alerts.yml").write_text(rules)
     (folder / "prometheus.yml").write_text(
         f"global: {{scrape_interval: {every}, scrape_timeout: {every}, evaluation_interval: {every}}}\n"

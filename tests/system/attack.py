@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.system.client import GONE, Target, run, timed
@@ -21,42 +20,21 @@ Throw = Callable[[Target, float], Awaitable[Counter[str]]]  # a target, seconds 
 
 
 class Attack(NamedTuple):
-    """One way to disturb a server.
-
-    Parameters
-    ----------
-    name : words that describe it.
-    throw : runs it for some seconds and counts the outcomes of its requests or connections.
-    outcomes : allowed outcomes.
-    """
+    """One way to disturb a server; `throw` counts the outcomes of its requests or connections."""
 
     name: str
     throw: Throw
-    outcomes: frozenset[str]
+    outcomes: frozenset[str]  #: that are allowed
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Effect of an attack.
+class Field(NamedTuple):
+    """A server under attack, and an innocent caller in a process of its own."""
 
-    Parameters
-    ----------
-    name : of the attack.
-    outcomes : of its requests or connections.
-    unexpected : outcomes that are not allowed.
-    others : what an innocent caller saw meanwhile.
-    growth : of the worker that grew most, at most [byte].
-    lost : workers that died.
-    """
+    pid: int  #: of the server's first process
+    target: Target  #: as the attacker sees it
+    prober: Probing
 
-    name: str
-    outcomes: Counter[str]
-    unexpected: list[str]
-    others: Seen
-    growth: int
-    lost: int
-
-    def failures(self, bound: float, refusals: frozenset[str] = frozenset()) -> list[str]:
+    def failures(self, attack: Attack, seconds: float, bound: float, refusals: frozenset[str]) -> list[str]:
         """List what did not hold.
 
         Parameters
@@ -64,69 +42,42 @@ class Damage:
         bound : on the innocent caller's wait [s]; the memory of a worker is judged where it is `WAIT`, the strict one.
         refusals : outcomes that a reverse proxy may have in addition.
         """
-        found = [f"not an allowed outcome: {name}" for name in self.unexpected if name not in refusals]
-        found += [f"an innocent caller got {count} × {name}" for name, count in self.others.failures.items()]
-        if self.others.waited > bound:
-            found.append(f"an innocent caller waited {self.others.waited:.2f} s (p99 {self.others.p99:.2f} s)")
-        if bound <= WAIT and self.growth > GROWTH:
-            found.append(f"a worker grew by {self.growth / MIB:.0f} MiB")
-        if self.lost:
-            found.append(f"{self.lost} workers died")
-        return found
-
-    def __str__(self) -> str:
-        common = ", ".join(f"{count:,} × {name}" for name, count in self.outcomes.most_common(4))
-        return (
-            f"{self.name}: waited {self.others.waited:.2f} s ({self.others.longest:.2f} s on this machine, "
-            f"p99 {self.others.p99:.2f} s, {self.others.calls} calls), grown by {self.growth / MIB:.0f} MiB, "
-            f"lost {self.lost}; {common}"
-        )
-
-
-class Field:
-    """A server under attack, and an innocent caller in a process of its own.
-
-    Parameters
-    ----------
-    pid : of the server's first process; `None` for a server whose processes are not on this machine.
-    target : as the attacker sees it.
-    prober : the innocent caller.
-    """
-
-    def __init__(self, pid: int | None, target: Target, prober: Probing) -> None:
-        self._pid, self._target, self._prober = pid, target, prober
-
-    def attack(self, attack: Attack, seconds: float, bound: float) -> Damage:
-        """Throw an attack, again if the innocent caller waits too long."""
         for _ in range(ROUNDS):
             time.sleep(QUIET)
-            self._prober.seen()
-            damage = run(self._attacked(attack, seconds))
-            if damage.others.waited <= bound and not damage.others.failures:
+            self.prober.seen()
+            before = self._memory()
+            outcomes, others, most = run(self._attacked(attack, seconds))
+            if others.waited <= bound and not others.failures:
                 break
-        return damage
+        lost = len(before.keys() - self._memory().keys())
+        growth = max(most.get(pid, 0) - size for pid, size in before.items())
+        print(f"{attack.name}: {others}, grown by {growth / MIB:.0f} MiB, lost {lost}; {outcomes.most_common(4)}")
+        found = [f"not an allowed outcome: {name}" for name in outcomes.keys() - attack.outcomes - refusals]
+        found += [f"an innocent caller got {count} × {name}" for name, count in others.failures.items()]
+        if others.waited > bound:
+            found.append(f"an innocent caller waited {others.waited:.2f} s (p99 {others.p99:.2f} s)")
+        if bound <= WAIT and growth > GROWTH:
+            found.append(f"a worker grew by {growth / MIB:.0f} MiB")
+        return found + [f"{lost} workers died"] * bool(lost)
 
-    async def _attacked(self, attack: Attack, seconds: float) -> Damage:
-        before = self._memory()
-        most = dict(before)
-        watching = asyncio.create_task(self._watch(most))
-        outcomes = await attack.throw(self._target, seconds)
-        others = await asyncio.to_thread(self._prober.seen)
+    async def _attacked(self, attack: Attack, seconds: float) -> tuple[Counter[str], Seen, dict[int, int]]:
+        most: dict[int, int] = {}
+
+        async def watch() -> None:
+            while True:
+                for pid, size in self._memory().items():
+                    most[pid] = max(most.get(pid, 0), size)
+                await asyncio.sleep(0.1)
+
+        watching = asyncio.create_task(watch())
+        outcomes = await attack.throw(self.target, seconds)
+        others = await asyncio.to_thread(self.prober.seen)
         watching.cancel()
-        left = self._memory()
-        growth = max((most.get(pid, 0) - size for pid, size in before.items()), default=0)
-        unexpected = sorted(outcomes.keys() - attack.outcomes)
-        return Damage(attack.name, outcomes, unexpected, others, growth, len(before.keys() - left.keys()))
+        return outcomes, others, most
 
     def _memory(self) -> dict[int, int]:
         """Return the resident memory of each worker by its process id [byte]."""
-        return {} if self._pid is None else {each.pid: memory(each) for each in workers(self._pid)}
-
-    async def _watch(self, most: dict[int, int]) -> None:
-        while True:
-            for pid, size in self._memory().items():
-                most[pid] = max(most.get(pid, 0), size)
-            await asyncio.sleep(0.1)
+        return {each.pid: memory(each) for each in workers(self.pid)}
 
 
 def repeated(requests: Callable[[Target], Iterator[bytes]], at_a_time: int = AT_A_TIME) -> Throw:

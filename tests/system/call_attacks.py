@@ -75,7 +75,6 @@ def executions() -> list[Attack]:
     )
     return [
         Attack("an infinite loop", repeated(running(programs.LOOP)), HALTED),
-        Attack("an infinite loop, reference engine", repeated(running(programs.CLZ_LOOP)), HALTED),
         Attack("memory expansion", repeated(running(programs.MEMORY_LOOP)), HALTED),
         Attack("megabytes returned", repeated(running(programs.LARGE_ANSWER, "eth_call")), ANY_END),
         Attack("deep recursion", repeated(running(programs.RECURSION)), ANY_END),

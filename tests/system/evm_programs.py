@@ -5,20 +5,11 @@ A loop runs until its gas is gone. `numbered` puts a number behind the code, whe
 
 import hashlib
 
-import coincurve
-
-from tests.helpers.engine_differences import in_memory, push
+from tests.helpers.engine_differences import BN_G1, BN_G2, NOTHING_COMMITTED, SIGNED, in_memory, push
 
 STATICCALL = 0xFA
 ECRECOVER, MODEXP, ECADD, ECMUL, PAIRING, BLAKE2F, POINT = 1, 5, 6, 7, 8, 9, 10
 ORDER = 2**256 - 1  # the largest scalar
-G1 = (1, 2)
-G2 = (  # the imaginary parts first, EIP-197
-    0x198E9393920D483A7260BFB731FB5D25F1AA493335A9E71297E485B7AEF312C2,
-    0x1800DEEF121F1E76426A00665E5C4479674322D4F75EDADD46DEBD5CD992F6ED,
-    0x090689D0585FF075EC9E99AD690C3395BC4B313370B38EF355ACDADCD122975B,
-    0x12C85EA5DB8C6DEB4AAB71808DCB408FE3D1E7690C43D37B4CE6CC0166FA7DAA,
-)
 
 
 def words(*values: int) -> bytes:
@@ -56,30 +47,21 @@ def _many_results() -> bytes:
 MANY_RESULTS = _many_results()
 
 
-def _signed() -> bytes:
-    """What ECRECOVER finds an address for."""
-    digest = hashlib.sha256(b"signed").digest()
-    signature = coincurve.PrivateKey(bytes(31) + b"\1").sign_recoverable(digest, hasher=None)
-    return digest + (27 + signature[64]).to_bytes(32) + signature[:64]
-
-
 def _proven() -> bytes:
     """A blob of zeros, whose commitment and proof are the point at infinity, at 5."""
-    infinity = b"\xc0" + bytes(47)
-    return b"\x01" + hashlib.sha256(infinity).digest()[1:] + words(5, 0) + infinity * 2
+    return b"\x01" + hashlib.sha256(NOTHING_COMMITTED).digest()[1:] + words(5, 0) + NOTHING_COMMITTED * 2
 
 
-PAIR = words(*G1, *G2)
+PAIR = BN_G1 + BN_G2
 MODEXP_DATA = words(256, 1, 256) + b"\xff" * 256 + b"\x03" + b"\xff" * 256
 
 LOOP = loop(b"")
-ECMUL_LOOP = precompile_loop(ECMUL, words(*G1, ORDER))
-ECADD_LOOP = precompile_loop(ECADD, words(*G1, *G1))
-ECRECOVER_LOOP = precompile_loop(ECRECOVER, _signed())
+ECMUL_LOOP = precompile_loop(ECMUL, BN_G1 + words(ORDER))
+ECADD_LOOP = precompile_loop(ECADD, BN_G1 * 2)
+ECRECOVER_LOOP = precompile_loop(ECRECOVER, SIGNED)
 POINT_LOOP = precompile_loop(POINT, _proven())
 MODEXP_LOOP = precompile_loop(MODEXP, MODEXP_DATA)
 KECCAK_LOOP = loop(push(100_000) + push(0) + b"\x20\x50")
-CLZ_LOOP = loop(push(5) + b"\x1e\x50")
 #: Reads a word ever farther away.
 MEMORY_LOOP = loop(push(65_536) + b"\x01\x80\x51\x50", push(0))
 #: Returns the most memory that 16 million gas pay for.

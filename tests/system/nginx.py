@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.helpers.anvil import free_port
 from tests.system.client import Target
-from tests.system.start import free_port
-
-__all__ = ["BINARY", "Shipped", "free_port", "running", "shipped"]
 
 BINARY = shutil.which("nginx")
 SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")

@@ -7,7 +7,6 @@ prints its address when it answers.
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -36,13 +35,6 @@ def command() -> tuple[str, ...]:
     """Return the command line of the server under test, without its flags."""
     named = os.environ.get("FEEMODEL_SERVER_COMMAND")
     return tuple(shlex.split(named)) if named else (sys.executable, "-m", "feemodel", "serve")
-
-
-def free_port() -> int:
-    """Return a TCP port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)

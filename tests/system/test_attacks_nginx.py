@@ -49,7 +49,4 @@ def field(tmp_path_factory):
     ids=lambda one: one.name,
 )
 def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):
-    damage = field.attack(attack, seconds, bound)
-
-    print(damage)
-    assert damage.failures(bound, REFUSALS) == []
+    assert field.failures(attack, seconds, bound, REFUSALS) == []

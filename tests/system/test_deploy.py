@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.deploy.test_deploy import instruction
-from tests.system.start import free_port
+from tests.helpers.anvil import free_port
 
 
 def test_the_health_check_sees_a_server_that_is_there_and_one_that_is_not(plain_server):

@@ -8,7 +8,6 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
 
 import distributed
 import pytest
@@ -50,28 +49,6 @@ def test_the_result_is_the_same_to_the_bit_on_processes_and_dask(client, process
 
     assert all(other.identical(one) for other in others)
     assert client.status == "running"  # left open
-
-
-def killed_once(folder, variable_cost, compressed_size, margin):
-    """Ends the process of one worker, the first time that a worker computes it."""
-    if 100 not in compressed_size or variable_cost.flat[0] == SAMPLES["variable_cost"].values[0]:
-        time.sleep(0.02)
-    else:
-        try:
-            (folder / "killed").touch(exist_ok=False)
-        except FileExistsError:
-            return variable_cost * compressed_size * margin
-        os.kill(os.getpid(), signal.SIGKILL)
-    return variable_cost * compressed_size * margin
-
-
-def test_a_killed_worker_of_dask_costs_time_and_not_the_result(client, tmp_path):
-    samples = {name: value for name, value in SAMPLES.items() if name != "gas"}
-    function = partial(killed_once, tmp_path)
-    found = sweep(function, samples, chunk=900, executor=client)
-
-    assert (tmp_path / "killed").exists()
-    assert found.identical(sweep(function, samples))
 
 
 def test_indices_and_a_calibration_are_the_same_on_processes(processes):

@@ -14,7 +14,8 @@ import urllib3
 from websockets.sync.client import connect
 from websockets.sync.server import serve
 
-from tests.system.nginx import BINARY, HOST, KEYS, Shipped, free_port, shipped
+from tests.helpers.anvil import free_port
+from tests.system.nginx import BINARY, HOST, KEYS, Shipped, shipped
 from tests.system.start import started
 
 needs_nginx = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
