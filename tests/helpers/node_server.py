@@ -159,12 +159,13 @@ def answered(handler: Handler, payload: Any) -> None:
 
 
 def results(**known: Any) -> Fault:
-    """These results by method, or what a function makes of the parameters; other methods do not exist."""
+    """These results or errors by method, or what a function makes of the parameters; other methods do not exist."""
 
     def answered_one(call: Any) -> Any:
         method, params = call["method"], call["params"]
-        result = known[method](params) if callable(known.get(method)) else known.get(method)
-        return {"jsonrpc": "2.0", "id": call["id"], **({"result": result} if method in known else answer("", []))}
+        found = known[method](params) if callable(known.get(method)) else known.get(method)
+        kind = "error" if isinstance(found, dict) and "code" in found else "result"
+        return {"jsonrpc": "2.0", "id": call["id"], **({kind: found} if method in known else answer("", []))}
 
     def send(handler: Handler, payload: Any) -> None:
         answers = [answered_one(call) for call in payload] if isinstance(payload, list) else answered_one(payload)

@@ -365,25 +365,9 @@ def test_a_node_without_batches_answers_estimates_and_its_refusal_is_nobody_else
         assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
-def replying(**answers):
-    """What a node does that answers each method so; an answer may be an error."""
-
-    def answer(handler, payload):
-        calls = payload if isinstance(payload, list) else [payload]
-        replies = [{"jsonrpc": "2.0", "id": call["id"]} | _reply(given[call["method"]]) for call in calls]
-        handler.send(200, json.dumps(replies if isinstance(payload, list) else replies[0]).encode())
-
-    given = {"eth_chainId": "0x539", "eth_getBlockByNumber": head_block(), "eth_feeHistory": None} | answers
-    return answer
-
-
-def _reply(answer):
-    return {"error": answer} if isinstance(answer, dict) and "code" in answer else {"result": answer}
-
-
 def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node):
     refusal = {"code": -32601, "message": "no counts"}
-    node.always = replying(eth_estimateGas="0x5208", eth_getTransactionCount=refusal)
+    answering(node, eth_getTransactionCount=refusal)
     with on(node) as client:
         expected = "the node: eth_getTransactionCount: no counts (code -32601)"
         assert {"code": -32002, "message": expected} == client.error("rollup_estimateGas", TRANSFER)
@@ -391,7 +375,7 @@ def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node)
 
 @pytest.mark.parametrize("gas", ["0x0", "0x", "21000", 21_000, None])
 def test_a_gas_limit_that_is_none_is_the_nodes_fault(node, gas):
-    node.always = replying(eth_estimateGas=gas, eth_getTransactionCount="0x0")
+    answering(node, eth_estimateGas=gas)
     with on(node) as client:
         error = client.error("rollup_estimateGas", TRANSFER)
         assert (error["code"], error["message"].startswith("the node: eth_estimateGas: expected")) == (-32002, True)

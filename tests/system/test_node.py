@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -31,45 +30,17 @@ SEND = post("eth_sendRawTransaction", "0x02")
 OWN = post("web3_clientVersion")
 
 
-def replies(payload: Any) -> Any:
-    """Return the answers of a sound node."""
-    if isinstance(payload, list):
-        return [replies(call) for call in payload]
-    results = {
-        "eth_blockNumber": hex(node_server.HEAD),
-        "eth_getBlockByNumber": head_block(),
-        "eth_estimateGas": "0x5208",
-        "eth_getTransactionCount": "0x7",
-        "eth_chainId": "0x539",
-        "eth_feeHistory": None,  # not every node has it
-        "eth_getLogs": [],
-    }
-    return {"jsonrpc": "2.0", "id": payload["id"], "result": results.get(payload["method"])}
+KNOWN = {
+    "eth_blockNumber": hex(node_server.HEAD), "eth_getBlockByNumber": lambda params: head_block(),
+    "eth_estimateGas": "0x5208", "eth_getTransactionCount": "0x7", "eth_chainId": "0x539", "eth_getLogs": [],
+    "eth_feeHistory": None,  # not every node has it
+}  # fmt: skip
+honest = node_server.results(**KNOWN)
 
 
-def honest(handler: Handler, payload: Any) -> None:
-    handler.send(200, json.dumps(replies(payload)).encode())
-
-
-def changed(**fields: Any) -> Fault:
-    """The right answers with other fields."""
-    return each(lambda call: replies(call) | fields)
-
-
-def each(change: Any) -> Fault:
-    """What a function makes of each call."""
-
-    def send(handler: Handler, payload: Any) -> None:
-        answer = [change(call) for call in payload] if isinstance(payload, list) else change(payload)
-        handler.send(200, json.dumps(answer).encode())
-
-    return send
-
-
-def cut_off(handler: Handler, payload: Any) -> None:
-    data = json.dumps(replies(payload)).encode()
-    handler.send(200, data[: len(data) // 2], content_length=str(len(data)))
-    handler.close_connection = True
+def lying(answers: Any) -> Any:
+    """Answers to calls that nobody made."""
+    return [lying(one) for one in answers] if isinstance(answers, list) else answers | {"id": 987_654}
 
 
 def late(handler: Handler, payload: Any) -> None:
@@ -99,27 +70,26 @@ def flood() -> bytes:
     return gzip.compress(b" " * (100 << 20), 1)
 
 
-ODD = {"code": 10**400, "message": "half \ud800"}
 FAULTS: dict[str, Fault] = {
     "slow": late,
     "silent": node_server.silent,
     "dripping a byte at a time": node_server.dripping,
     "dripping the head of an answer": node_server.dripping_head,
     "whose answer never ends": endless,
-    "cut off in the middle": cut_off,
+    "cut off in the middle": node_server.truncated,
     "tearing connections down": node_server.reset,
     "redirecting": redirects,
-    "lying about ids": each(lambda call: replies(call) | {"id": 987_654}),
-    "answering with another type": changed(result={"number": [1.5]}),
+    "lying about ids": node_server.edited(lying),
+    "answering with another type": node_server.results(**dict.fromkeys(KNOWN, "odd")),
     "answering with a web page": node_server.body(b"<html>no</html>"),
     "answering with status 500": node_server.status(500),
     "refusing with 429": node_server.status(429),
     "answering with nothing": node_server.body(b""),
     "answering with deep JSON": node_server.body(b"[" * 100_000 + b"]" * 100_000),
-    "answering with odd errors": each(lambda call: {"jsonrpc": "2.0", "id": call["id"], "error": ODD}),
+    "answering with odd errors": node_server.rpc_error(10**400, "half \ud800"),
     "answering with 33 MiB": lambda handler, payload: handler.send(200, b" " * (33 << 20)),
     "answering with a compressed flood": lambda handler, payload: handler.send(200, flood(), content_encoding="gzip"),
-    "of another chain": each(lambda call: replies(call) | ({"result": "0x1"} if "chainId" in call["method"] else {})),
+    "of another chain": node_server.results(**KNOWN | {"eth_chainId": "0x1"}),
 }
 #: Outcomes of what is forwarded: the node's own words may be passed on as they are.
 FORWARDED_OUTCOMES = frozenset({"-32002", "-32005", "ok"})
@@ -203,7 +173,7 @@ def test_a_misbehaving_node_is_an_error_in_time_and_asked_again_when_it_is_well(
 
 @pytest.mark.parametrize(
     "fault",
-    [node_server.reset, cut_off, late, node_server.status(503), redirects],
+    [node_server.reset, node_server.truncated, late, node_server.status(503), redirects],
     ids=["torn down", "cut off", "late", "503", "redirected"],
 )
 def test_a_transaction_is_never_sent_twice(fronted, node, fault: Fault):
