@@ -5,18 +5,17 @@ import json
 
 import coincurve
 import pytest
-from ethereum_rlp import rlp
 
 import feemodel
 from feemodel.estimates import Gas, Measuring
 from feemodel.ethereum import parse_call
-from feemodel.ethereum._hashes import keccak256
 from feemodel.execution import Account, estimate_gas
 from feemodel.execution._engines import engine_named
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._lzss import Lzss
 from tests.helpers.captures import parse_replay, read_replay
+from tests.helpers.development import account_of, consent
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
 from tests.helpers.inputs import SMALL
 from tests.helpers.replay import main
@@ -176,11 +175,10 @@ def test_a_transaction_without_the_list_of_its_type_is_not_executed_without_it(k
 def test_a_delegation_is_there_for_the_next_transaction():
     """The capture has no word of it: the authority was not touched."""
     key = coincurve.PrivateKey(bytes(31) + b"\x07")
-    authority = keccak256(key.public_key.format(compressed=False)[1:])[12:]
-    signed = key.sign_recoverable(keccak256(b"\x05" + rlp.encode([b"", TARGET, b""])), hasher=None)
+    authority, signed = account_of(key), consent(key, 0, TARGET, 0)
     entry = {
-        "chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": signed[64],
-        "r": f"0x{signed[:32].hex()}", "s": f"0x{signed[32:64].hex()}",
+        "chainId": word(0), "address": f"0x{TARGET.hex()}", "nonce": 0, "yParity": signed.y_parity,
+        "r": word(signed.r), "s": word(signed.s),
     }  # fmt: skip
     delegates = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES)
     late = transaction(type="DELEGATE_CODE", authorizationList=[entry], **PRICES, nonce=1)

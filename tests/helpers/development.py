@@ -2,10 +2,11 @@
 
 import json
 
+import coincurve
 from ethereum_rlp import rlp
 
 from feemodel.estimates.chain import genesis_chain
-from feemodel.ethereum._hashes import keccak256
+from feemodel.ethereum._hashes import Authorization, keccak256
 from feemodel.ethereum._quantities import from_hex
 from feemodel.execution import CallState
 from feemodel.ledger import parse_genesis
@@ -61,3 +62,16 @@ def creation_address(sender: bytes, nonce: int) -> bytes:
 def minimal(number: int) -> bytes:
     """A number as RLP has it."""
     return number.to_bytes((number.bit_length() + 7) // 8)
+
+
+def account_of(key: coincurve.PrivateKey) -> bytes:
+    """The address of a key."""
+    return keccak256(key.public_key.format(compressed=False)[1:])[12:]
+
+
+def consent(key: coincurve.PrivateKey, chain_id: int, target: bytes, nonce: int) -> Authorization:
+    """The authorization of a key's account to run the code of another one."""
+    digest = keccak256(b"\x05" + rlp.encode([minimal(chain_id), target, minimal(nonce)]))
+    signature = key.sign_recoverable(digest, hasher=None)
+    r, s = int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])
+    return Authorization(chain_id=chain_id, address=target, nonce=nonce, y_parity=signature[64], r=r, s=s)

@@ -17,7 +17,6 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import coincurve
-from ethereum_rlp import rlp
 
 from feemodel.errors import FeeModelError
 from feemodel.ethereum._hashes import Authorization, keccak256
@@ -26,6 +25,7 @@ from feemodel.execution._forks import FORKS, Fork
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._state import Account, Block, CallState
+from tests.helpers.development import account_of, consent, creation_address
 from tests.helpers.execution_engines import address
 
 #: Where the calls run: the reference engine has the rules since Prague.
@@ -35,7 +35,7 @@ ORDER = {name: place for place, name in enumerate(FORKS)}
 CONTRACTS = [address(0xC0DE00 + place) for place in range(6)]
 SENDER, POOR, COINBASE, STRANGER = address(0x5E17DE5), address(0x900), address(0xC01), address(0x57A4)
 KEYS = [coincurve.PrivateKey(number.to_bytes(32)) for number in (1, 2, 3)]
-CONSENTING = [keccak256(key.public_key.format(compressed=False)[1:])[12:] for key in KEYS]
+CONSENTING = [*map(account_of, KEYS)]
 PEOPLE = [SENDER, POOR, COINBASE, STRANGER, *CONSENTING]
 EVERYBODY = [*CONTRACTS, *PEOPLE]
 CALLS_A_WORLD = 25
@@ -275,7 +275,7 @@ def call_state(rng: random.Random, fork: Fork) -> CallState:
             code = rng.choice([b"", b"\xef\x01\x00" + rng.choice([*CONTRACTS, address(4), person]), b"\xef\x01\x00"])
             people[person] = Account(balance=rng.choice([0, 1, 10**17]), nonce=rng.randrange(2), code=code)
     if rng.random() < 0.1:  # where a creation would be: storage, or an account, in its way
-        people[_created(people[SENDER].nonce)] = rng.choice(
+        people[creation_address(SENDER, people[SENDER].nonce)] = rng.choice(
             [Account(storage={1: 1}), Account(nonce=1), Account(balance=5)]
         )
     if rng.random() < 0.1:
@@ -291,10 +291,6 @@ def call_state(rng: random.Random, fork: Fork) -> CallState:
 @cache
 def _hashes() -> dict[int, bytes]:
     return {number: keccak256(word(number)) for number in range(BLOCK_NUMBER - 256, BLOCK_NUMBER)}
-
-
-def _created(nonce: int) -> bytes:
-    return keccak256(rlp.encode([SENDER, nonce.to_bytes((nonce.bit_length() + 7) // 8)]))[12:]
 
 
 def message(rng: random.Random, base: CallState) -> Message:
@@ -328,19 +324,12 @@ def _consent(rng: random.Random, base: CallState) -> Authorization:
     chain = rng.choice([0, base.chain_id, base.chain_id, 5])
     target = rng.choice([*CONTRACTS, *CONTRACTS, address(4), bytes(20), *CONSENTING])
     nonce = base.account(CONSENTING[place]).nonce + rng.choice([0, 0, 0, 0, 1])
-    digest = keccak256(b"\x05" + rlp.encode([_minimal(chain), target, _minimal(nonce)]))
-    signature = KEYS[place].sign_recoverable(digest, hasher=None)
-    r, s, parity = int.from_bytes(signature[:32]), int.from_bytes(signature[32:64]), signature[64]
+    entry = consent(KEYS[place], chain, target, nonce)
     if rng.random() < 0.1:
         order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-        r, s, parity = rng.choice(
-            [(r, order - s, 1 - parity), (0, s, parity), (r, 0, parity), (r, s, 27), (order, s, 0)]
-        )
-    return Authorization(chain_id=chain, address=target, nonce=nonce, y_parity=parity, r=r, s=s)
-
-
-def _minimal(number: int) -> bytes:
-    return number.to_bytes((number.bit_length() + 7) // 8)
+        high = {"s": order - entry.s, "y_parity": 1 - entry.y_parity}
+        return entry._replace(**rng.choice([high, {"r": 0}, {"s": 0}, {"y_parity": 27}, {"r": order, "y_parity": 0}]))
+    return entry
 
 
 def override(rng: random.Random, fork: Fork) -> dict[Any, Any]:

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import coincurve
-from ethereum_rlp import rlp
 
-from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import from_hex, to_hex
 from tests.helpers.development import (
     ALDER,
@@ -28,14 +26,16 @@ from tests.helpers.development import (
     POOL,
     RECORDS,
     UNIT,
+    account_of,
+    consent,
     creation_address,
     development_state,
     encoded,
     mapped,
-    minimal,
     token_creation,
     words,
 )
+from tests.helpers.engine_differences import push
 
 
 class Generated(NamedTuple):
@@ -299,20 +299,12 @@ def override_state(rng: random.Random) -> Parts:
 def delegation(rng: random.Random) -> Parts:
     """An account that runs the records' code for one call, by its own consent; some consents do not hold."""
     key = coincurve.PrivateKey((1 + amount(rng, 2**250)).to_bytes(32))
-    account = keccak256(key.public_key.format(compressed=False)[1:])[12:]
-    chain_id, nonce = rng.choice([0, CHAIN_ID, CHAIN_ID, 5]), rng.choice([0, 0, 0, 1])
-    digest = keccak256(b"\x05" + rlp.encode([minimal(chain_id), RECORDS, minimal(nonce)]))
-    signature = key.sign_recoverable(digest, hasher=None)
-    consent = {
-        "chainId": hex(chain_id),
-        "address": to_hex(RECORDS),
-        "nonce": hex(nonce),
-        "yParity": hex(signature[64]),
-        "r": hex(int.from_bytes(signature[:32])),
-        "s": hex(int.from_bytes(signature[32:64])),
-    }
+    account = account_of(key)
+    entry = consent(key, rng.choice([0, CHAIN_ID, CHAIN_ID, 5]), RECORDS, rng.choice([0, 0, 0, 1]))
+    numbers = {"chainId": entry.chain_id, "nonce": entry.nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
+    listed = [{name: hex(number) for name, number in numbers.items()} | {"address": to_hex(RECORDS)}]
     data = encoded("fill(uint256,uint256)", rng.randrange(1, 6), amount(rng, MAX_WORD))
-    call = asked(rng.choice(HOLDERS), account, data) | {"authorizationList": [consent]}
+    call = asked(rng.choice(HOLDERS), account, data) | {"authorizationList": listed}
     return call, rng.choice([None, {to_hex(account): {"balance": "0x1"}}])
 
 
@@ -333,20 +325,15 @@ def program(rng: random.Random) -> bytes:
     return b"".join(rng.choice(_STEPS)(rng) for _ in range(rng.randrange(1, 12)))
 
 
-def _push(value: int) -> bytes:
-    size = (value.bit_length() + 7) // 8
-    return bytes([0x5F + size]) + value.to_bytes(size)
-
-
 def _store(rng: random.Random) -> bytes:
-    return _push(rng.choice([0, 0, 1, 2, MAX_WORD])) + _push(rng.randrange(4)) + b"\x55"
+    return push(rng.choice([0, 0, 1, 2, MAX_WORD])) + push(rng.randrange(4)) + b"\x55"
 
 
 def _inner_transfer(rng: random.Random) -> bytes:
     """Has a token move nothing to somebody, and goes on after a success only."""
     data = encoded("transfer(address,uint256)", stranger(rng), 0).ljust(96, b"\0")
-    steps = [_push(int.from_bytes(data[at : at + 32])) + _push(0x40 + at) + b"\x52" for at in (0, 32, 64)]  # MSTORE
-    steps += [b"\x5f\x5f" + _push(68) + _push(0x40) + b"\x5f\x73" + rng.choice([ALDER, BIRCH]) + b"\x5a\xf1"]  # CALL
+    steps = [push(int.from_bytes(data[at : at + 32])) + push(0x40 + at) + b"\x52" for at in (0, 32, 64)]  # MSTORE
+    steps += [b"\x5f\x5f" + push(68) + push(0x40) + b"\x5f\x73" + rng.choice([ALDER, BIRCH]) + b"\x5a\xf1"]  # CALL
     return b"".join(steps) + from_hex("0x58600801575f5ffd5b")  # to the JUMPDEST at the end, or else REVERT
 
 
@@ -354,12 +341,12 @@ _STEPS: list[Callable[[random.Random], bytes]] = [
     _store,
     _store,
     _store,
-    lambda rng: _push(rng.randrange(4)) + b"\x54\x50",  # SLOAD
-    lambda rng: _push(rng.randrange(1, 9)) + _push(rng.randrange(3)) + b"\x5d",  # TSTORE
-    lambda rng: _push(rng.randrange(3_000)) + _push(rng.randrange(300)) + b"\x20\x50",  # KECCAK256
-    lambda rng: _push(amount(rng, MAX_WORD)) + _push(rng.randrange(9_000)) + b"\x52",  # MSTORE
-    lambda rng: _push(amount(rng, 2**64)) + _push(rng.randrange(90)) + _push(rng.randrange(9)) + b"\xa1",  # LOG1
-    lambda rng: _push(amount(rng, MAX_WORD)) + _push(3) + b"\x0a\x50",  # EXP
+    lambda rng: push(rng.randrange(4)) + b"\x54\x50",  # SLOAD
+    lambda rng: push(rng.randrange(1, 9)) + push(rng.randrange(3)) + b"\x5d",  # TSTORE
+    lambda rng: push(rng.randrange(3_000)) + push(rng.randrange(300)) + b"\x20\x50",  # KECCAK256
+    lambda rng: push(amount(rng, MAX_WORD)) + push(rng.randrange(9_000)) + b"\x52",  # MSTORE
+    lambda rng: push(amount(rng, 2**64)) + push(rng.randrange(90)) + push(rng.randrange(9)) + b"\xa1",  # LOG1
+    lambda rng: push(amount(rng, MAX_WORD)) + push(3) + b"\x0a\x50",  # EXP
     lambda rng: b"\x73" + someone(rng) + rng.choice([b"\x31", b"\x3b", b"\x3f"]) + b"\x50",  # BALANCE, EXTCODESIZE, …
     lambda rng: b"\x36\x50\x34\x50\x33\x50\x46\x50",  # CALLDATASIZE, CALLVALUE, CALLER, CHAINID
     _inner_transfer,
