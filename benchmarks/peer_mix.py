@@ -20,10 +20,11 @@ from typing import Any
 
 from benchmarks.peer_anvil import PEER, SETTLE, Run, check_tools, run_wrk, served
 from feemodel.errors import FeeModelError
+from feemodel.ethereum import Transaction
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution._state import CallState
 from tests.helpers import anvil
-from tests.helpers.captures import ReplayTransaction, read_replay
+from tests.helpers.captures import read_replay
 from tests.helpers.replays import steps
 
 CAPTURES = "data/replays/*.mainnet.json.gz"
@@ -48,21 +49,21 @@ def captures(folder: Path) -> list[Capture]:
     found: list[Capture] = []
     for file in sorted(folder.glob(CAPTURES)):
         captured = list(steps(read_replay(file)))
-        calls = [call_object(step.transaction) for step in captured]
+        calls = [call_object(step.transaction.sent) for step in captured]
         found.append(Capture(file.name.partition(".")[0], genesis(captured[0].call_state), calls))
     if not found:
         raise FeeModelError(f"{folder / CAPTURES}: no captures there; FEEMODEL_SHARED names the folder")
     return found
 
 
-def call_object(transaction: ReplayTransaction) -> dict[str, Any]:
+def call_object(transaction: Transaction) -> dict[str, Any]:
     """Return the call as JSON-RPC parameters, without gas and price."""
     listed = [
         {"address": to_hex(address), "storageKeys": [to_hex(key) for key in keys]}
         for address, keys in transaction.access_list or ()
     ]
     return {
-        "from": to_hex(transaction.sender),
+        "from": to_hex(transaction.from_address),
         **({} if transaction.to is None else {"to": to_hex(transaction.to)}),
         "value": hex(transaction.value),
         "data": to_hex(transaction.data),

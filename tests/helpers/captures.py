@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
+from feemodel.ethereum._transaction import Transaction
 from feemodel.io.files import PathLike, contents, reading
 
 #: An account is (address, balance, nonce, code). A storage slot is (address, slot, value).
@@ -24,7 +25,7 @@ StoredAccount: TypeAlias = tuple[bytes, int, int, bytes]
 StoredSlot: TypeAlias = tuple[bytes, int, int]
 
 _TYPES = {"FRONTIER": 0, "ACCESS_LIST": 1, "EIP1559": 2, "BLOB": 3, "DELEGATE_CODE": 4, "SET_CODE": 4}
-_DYNAMIC_FEE = 2
+_DYNAMIC_FEE, _DYNAMIC_FEES = 2, {"max_fee": "maxFeePerGas", "max_priority_fee": "maxPriorityFeePerGas"}
 _AUTHORIZATIONS = ("authorizationList", "codeDelegations", "codeDelegationList")
 _BLOB_HASHES = ("blobVersionedHashes", "versionedHashes")
 _PROTECTED_V = 35  # EIP-155: if v is below 35, a legacy signature has no chain id, even if `chainId` is set
@@ -47,21 +48,7 @@ class ReplayState:
 class ReplayTransaction:
     """Transaction of a captured block, with its outcome."""
 
-    type: int  #: 0 to 4
-    sender: bytes
-    to: bytes | None
-    nonce: int
-    value: int  #: [wei]
-    data: bytes
-    gas_limit: int
-    gas_price: int | None  #: [wei / gas]; `None` in a dynamic-fee transaction
-    max_fee: int | None
-    max_priority_fee: int | None
-    max_fee_per_blob_gas: int | None  #: [wei / blob gas]
-    access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] | None
-    authorizations: tuple[Authorization, ...]
-    blob_hashes: tuple[bytes, ...]
-    signature: Signature
+    sent: Transaction  #: with its type in `sent_type`
     succeeded: bool
     gas_used: int  #: gas used before refunds; some recorders include the calldata floor of EIP-7623 [gas]
     output: bytes
@@ -256,24 +243,18 @@ def _block(entry: dict[str, Any], blob_base_fees: dict[str, Any]) -> ReplayBlock
 
 def _transaction(entry: dict[str, Any]) -> ReplayTransaction:
     outcome, kind, to = entry["outcome"], _type(entry), _get(entry, "to")
-    priced = ("gasPrice",) if kind < _DYNAMIC_FEE else ("maxFeePerGas", "maxPriorityFeePerGas")
-    prices = {name: _number(_get(entry, name)) for name in priced}
-    return ReplayTransaction(
-        type=kind,
-        sender=java_bytes(entry["sender"]),
-        to=None if to is None else java_bytes(to),
-        nonce=_number(_get(entry, "nonce")),
-        value=_number(_get(entry, "value")),
-        data=java_bytes(entry["payload"]),
-        gas_limit=_number(_get(entry, "gasLimit")),
-        gas_price=prices.get("gasPrice"),
-        max_fee=prices.get("maxFeePerGas"),
-        max_priority_fee=prices.get("maxPriorityFeePerGas"),
-        max_fee_per_blob_gas=_optional(entry, "maxFeePerBlobGas"),
-        access_list=None if _get(entry, "accessList") is None else tuple(_access_list(entry)),
+    priced = {"gas_price": "gasPrice"} if kind < _DYNAMIC_FEE else _DYNAMIC_FEES
+    sent = Transaction(
+        type=None, sent_type=kind, from_address=java_bytes(entry["sender"]), to=None if to is None else java_bytes(to),
+        nonce=_number(_get(entry, "nonce")), value=_number(_get(entry, "value")), data=java_bytes(entry["payload"]),
+        gas_limit=_number(_get(entry, "gasLimit")), access_list=tuple(_access_list(entry)) or None,
         authorizations=tuple(_authorizations(entry)),
         blob_hashes=tuple(java_bytes(one) for name in _BLOB_HASHES for one in _list(entry, name)),
         signature=Signature(v=_hex(entry["v"]), r=_hex(entry["r"]), s=_hex(entry["s"])),
+        **{name: _number(_get(entry, written)) for name, written in priced.items()},
+    )  # fmt: skip
+    return ReplayTransaction(
+        sent=sent,
         succeeded=outcome["status"],
         gas_used=_number(outcome["gasUsed"]),
         output=java_bytes(outcome["output"]),

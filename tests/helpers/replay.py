@@ -78,10 +78,10 @@ def _summary(found: Sequence[Comparison]) -> dict[str, int]:
     return {
         "transactions": len(found),
         "gas and outcome reproduced": sum(row.reproduced for row in found),
-        "reproduced contract creations": sum(row.reproduced and row.step.transaction.to is None for row in found),
+        "reproduced contract creations": sum(row.reproduced and row.step.transaction.sent.to is None for row in found),
         "estimate at or above the recorded gas": sum(limit >= recorded.gas_used for recorded, limit in estimated),
         "estimate equal to the gas limit on the chain": sum(
-            limit == recorded.gas_limit for recorded, limit in estimated
+            limit == recorded.sent.gas_limit for recorded, limit in estimated
         ),
         "without a fee, because the block has no pricing record": sum(
             pricing_form(row.step.block) is None for row in found
@@ -109,11 +109,11 @@ def _object(row: Comparison) -> dict[str, Any]:
     return {
         "block": row.step.block.number,
         "index": row.step.index,
-        "type": recorded.type,
-        "creates": recorded.to is None,
+        "type": recorded.sent.sent_type,
+        "creates": recorded.sent.to is None,
         "engine": row.engine,
         "gas": {
-            "limit": recorded.gas_limit,
+            "limit": recorded.sent.gas_limit,
             "recorded": recorded.gas_used,
             "used": used,
             "estimated": None if row.gas is None else row.gas.gas_limit,

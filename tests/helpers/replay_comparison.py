@@ -1,13 +1,13 @@
 """Execute and estimate captured transactions again, and compare the results with the recorded results."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from feemodel.errors import FeeModelError, InvalidInput
 from feemodel.estimates.rollup import Gas, Measuring, RollupEstimate
-from feemodel.ethereum._transaction import DYNAMIC_FEE, Transaction, fill
+from feemodel.ethereum._transaction import DYNAMIC_FEE, fill
 from feemodel.execution import GasEstimate
 from feemodel.execution._clients import NodeClient, node_named
 from feemodel.execution._engines import Engine, engine_of
@@ -25,7 +25,6 @@ from feemodel.sizes._lzss import packed_size
 from tests.helpers.captures import Replay, ReplayBlock, ReplayTransaction
 from tests.helpers.replays import (
     Step,
-    call_of,
     estimate_call,
     execute_again,
     is_reproduced,
@@ -136,19 +135,19 @@ def compare_transactions(
         outcome, name = executed or (None, None)
         gas, failure = _tried(partial(_estimated, step, node, checked, runner))
         size = None
-        if transaction.type <= DYNAMIC_FEE:
-            signed = replace(_signed(replay, transaction), from_address=transaction.sender).measured(measuring.form)
-            size = measuring.codec.size(signed)
+        if transaction.sent.sent_type <= DYNAMIC_FEE:
+            signed = fill(transaction.sent, gas=transaction.sent.gas_limit, chain_id=replay.chain_id)
+            size = measuring.codec.size(signed.measured(measuring.form))
             size = packed_size(size) if measuring.packed else size
         estimate = None
         if gas is not None and form is not None and size is not None:
             estimate = measuring.priced(
-                call_of(transaction), Gas(gas.gas_limit, transaction.nonce, replay.chain_id), form=form,
+                estimate_call(transaction), Gas(gas.gas_limit, transaction.sent.nonce, replay.chain_id), form=form,
                 margin=margins.estimate_margin,
             )  # fmt: skip
         stages: tuple[Verdict, ...] = ()
         if outcome is not None and form is not None and size is not None:
-            used = {"limit": transaction.gas_limit, "used": outcome.charged}
+            used = {"limit": transaction.sent.gas_limit, "used": outcome.charged}
             stages = verdicts(offered(step), size, used, form=form, checks=node_checks(margins))
         wallet = None if estimate is None else _wallet(transaction, estimate)
         yield Comparison(step, outcome, name, refusal, gas, failure, estimate, size, wallet, stages)
@@ -177,16 +176,8 @@ def pricing_form(block: ReplayBlock) -> CostPerByte | None:
     return CostPerByte(int(record.variable_cost), int(record.fixed_cost), block.base_fee)
 
 
-def _signed(replay: Replay, transaction: ReplayTransaction) -> Transaction:
-    call = replace(
-        call_of(transaction), sent_type=transaction.type, signature=transaction.signature,
-        gas_price=transaction.gas_price, max_fee=transaction.max_fee, max_priority_fee=transaction.max_priority_fee,
-    )  # fmt: skip
-    return fill(call, gas=transaction.gas_limit, chain_id=replay.chain_id)
-
-
 def _wallet(transaction: ReplayTransaction, estimate: RollupEstimate) -> str | None:
-    paid = (transaction.max_priority_fee, transaction.max_fee)
+    paid = (transaction.sent.max_priority_fee, transaction.sent.max_fee)
     for wallet in WALLETS:
         if wallet.fees(int(estimate.priority_fee), estimate.base_fee) == paid:
             return wallet.name

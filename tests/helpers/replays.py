@@ -56,7 +56,7 @@ def steps(replay: Replay, *, fork: str | None = None) -> Iterator[Step]:
 
 def execute_again(step: Step, engine: Engine) -> tuple[Outcome, str]:
     """Execute a transaction again; return the outcome and the name of the engine that was used."""
-    message, gas_limit = _message(step), step.transaction.gas_limit
+    message, gas_limit = _message(step), step.transaction.sent.gas_limit
     return engine.execute(step.call_state, message, gas_limit), engine.name
 
 
@@ -74,9 +74,9 @@ def offered(step: Step) -> int:
     transaction = step.transaction
     return int(
         offered_price(
-            gas_price=transaction.gas_price,
-            max_fee=transaction.max_fee,
-            max_priority_fee=transaction.max_priority_fee,
+            gas_price=transaction.sent.gas_price,
+            max_fee=transaction.sent.max_fee,
+            max_priority_fee=transaction.sent.max_priority_fee,
             base_fee=step.block.base_fee,
         )
     )
@@ -117,9 +117,9 @@ def with_recorded(accounts: Accounts, state: ReplayState) -> Accounts:
 def after_transaction(accounts: Accounts, transaction: ReplayTransaction, *, chain_id: int, fork: Fork) -> Accounts:
     """Return the accounts after a transaction, with the recorded effects of the transaction."""
     after = _with_delegations(accounts, transaction, chain_id)
-    if transaction.to is None and transaction.succeeded:
-        created = creation_address(transaction.sender, transaction.nonce)
-        balance = after.get(created, EMPTY).balance + transaction.value
+    if transaction.sent.to is None and transaction.succeeded:
+        created = creation_address(transaction.sent.from_address, transaction.sent.nonce)
+        balance = after.get(created, EMPTY).balance + transaction.sent.value
         after = {**after, created: Account(balance=balance, nonce=1, code=transaction.output)}
     after = dict(with_recorded(after, transaction.state))
     for address in transaction.self_destructs:
@@ -144,13 +144,15 @@ def authority_of(authorization: Authorization) -> bytes | None:
 
 def _with_delegations(accounts: Accounts, transaction: ReplayTransaction, chain_id: int) -> Accounts:
     """Return the accounts after the delegations of a transaction; a delegation persists if the transaction reverts."""
-    if not transaction.authorizations:
+    if not transaction.sent.authorizations:
         return accounts
     after = {
         **accounts,
-        transaction.sender: replace(accounts.get(transaction.sender, EMPTY), nonce=transaction.nonce + 1),
+        transaction.sent.from_address: replace(
+            accounts.get(transaction.sent.from_address, EMPTY), nonce=transaction.sent.nonce + 1
+        ),
     }
-    for authorization in transaction.authorizations:
+    for authorization in transaction.sent.authorizations:
         authority, nonce, address = authority_of(authorization), authorization.nonce, authorization.address
         if authority is None or authorization.chain_id not in (0, chain_id):
             continue
@@ -182,28 +184,15 @@ def estimate_call(transaction: ReplayTransaction) -> Transaction:
 
     Raises `InvalidInput` for a blob or set-code transaction whose hashes or authorizations are not in the capture.
     """
-    if transaction.type == BLOB and not transaction.blob_hashes:
+    sent = transaction.sent
+    if sent.sent_type == BLOB and not sent.blob_hashes:
         raise InvalidInput("blobVersionedHashes", "expected at least one hash in a transaction of type BLOB", [])
-    if transaction.type == SET_CODE and not transaction.authorizations:
+    if sent.sent_type == SET_CODE and not sent.authorizations:
         raise InvalidInput(
             "authorizationList", "expected at least one authorization in a transaction of type DELEGATE_CODE", []
         )
-    return call_of(transaction)
-
-
-def call_of(transaction: ReplayTransaction) -> Transaction:
-    """Return the call of a transaction, without gas and gas prices."""
-    return Transaction(
-        type=None,
-        from_address=transaction.sender,
-        to=transaction.to,
-        value=transaction.value,
-        data=transaction.data,
-        nonce=transaction.nonce,
-        access_list=transaction.access_list or None,
-        authorizations=transaction.authorizations,
-        blob_hashes=transaction.blob_hashes,
-    )
+    unpriced = dict.fromkeys(("sent_type", "gas_limit", "gas_price", "max_fee", "max_priority_fee", "signature"))
+    return replace(sent, **unpriced)
 
 
 def _message(step: Step) -> Message:
