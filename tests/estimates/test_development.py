@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from feemodel.errors import ExecutionFailed
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
 from feemodel.execution import Limits, estimate_gas, execute_call
@@ -132,13 +131,6 @@ def test_the_accounts_allow_the_pool_and_their_neighbour(call_state, token):
         assert [500_000 * UNIT if place % 2 else ENDLESS, 1_000 * UNIT, 0] == allowed
 
 
-def test_the_tokens_have_names(call_state):
-    for token, name, symbol in ((ALDER, b"Alder", b"ALD"), (BIRCH, b"Birch", b"BIR")):
-        for function, text in (("name()", name), ("symbol()", symbol)):
-            answer = execute_call({"to": token, "data": encoded(function)}, call_state)
-            assert words(32, len(text)) + text.ljust(32, b"\0") == answer
-
-
 def test_the_records_are_those_that_filling_stores(call_state):
     values = [int.from_bytes(keccak256(words(0, index))) >> 64 | 1 for index in range(200)]
 
@@ -196,56 +188,6 @@ def test_both_engines_find_the_smallest_gas_limit(call_state, name, engine):
 
     assert (gas_limit, charged) == (estimate.gas_limit, estimate.gas_used)
     assert estimate.engine == engine
-
-
-def custom(signature, *arguments):
-    return "execution reverted", encoded(signature, *arguments)
-
-
-def text(reason):
-    data = words(32, len(reason)) + reason.encode().ljust(-(-len(reason) // 32) * 32, b"\0")
-    return f"execution reverted: {reason}", encoded("Error(string)") + data
-
-
-def panic(code, reason):
-    return f"execution reverted: {reason}", encoded("Panic(uint256)", code)
-
-
-OUT = swapped(UNIT, 5_000_000 * UNIT, 10_000_000 * UNIT)
-REVERTS = {
-    "a text": (
-        ALDER, encoded("transfer(address,uint256)", STRANGER, 10**25), text("ERC20: transfer amount exceeds balance"),
-    ),
-    "a text through the pool": (
-        POOL, swap(ALDER, 2_000_000 * UNIT, 0, STRANGER), text("ERC20: transfer amount exceeds balance"),
-    ),
-    "nobody": (ALDER, encoded("transfer(address,uint256)", 0, 1), text("ERC20: transfer to the zero address")),
-    "allowance": (
-        ALDER, encoded("transferFrom(address,address,uint256)", HOLDERS[5], STRANGER, 7),
-        custom("InsufficientAllowance(address,uint256,uint256)", HOLDERS[0], 0, 7),
-    ),
-    "overflow": (
-        ALDER, encoded("increaseAllowance(address,uint256)", POOL, 1), panic(0x11, "arithmetic underflow or overflow"),
-    ),
-    "index": (
-        RECORDS, encoded("valueAt(uint256)", 200), panic(0x32, "out-of-bounds access of an array or bytesN"),
-    ),
-    "slippage": (POOL, swap(ALDER, UNIT, OUT + 1, STRANGER), custom("Slippage(uint256,uint256)", OUT, OUT + 1)),
-    "unknown token": (POOL, swap(RECORDS, UNIT, 0, STRANGER), custom("UnknownToken(address)", RECORDS)),
-    "too few": (RECORDS, encoded("clear(uint256)", 201), custom("TooFew(uint256,uint256)", 201, 200)),
-    "no such function": (RECORDS, encoded("refill()"), ("execution reverted", b"")),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", REVERTS)
-def test_what_reverts_says_why(call_state, name, engine):
-    to, data, (message, output) = REVERTS[name]
-
-    with pytest.raises(ExecutionFailed) as failed:
-        estimate_gas({"from": HOLDERS[0], "to": to, "data": data}, call_state, engine=engine)
-
-    assert (message, 3, to_hex(output)) == (failed.value.message, failed.value.code, failed.value.data)
 
 
 def test_an_estimate_does_what_the_created_code_says(call_state):

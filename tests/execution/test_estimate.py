@@ -388,35 +388,6 @@ def test_executions_together_have_a_budget(engine):
         estimate_gas(call(data="0x00"), call_state("5a5060015f55"), limits=Limits(total_gas=50_000), engine=engine)
 
 
-LIBRARY = address(0x11B)
-DELEGATES = f"365f5f375f5f365f73{LIBRARY.hex()}5af400"
-#: What can tell the sender's balance, of which the gas limit has been paid: the target, its code, and what reads.
-READS = {
-    "SELFBALANCE of a sender that calls itself": (RICH, None, "47"),
-    "SELFBALANCE in a library of a sender that calls itself": (RICH, DELEGATES, "47"),
-    "BALANCE of the origin": (TARGET, None, "3231"),
-    "BALANCE of the caller": (TARGET, None, "3331"),
-    "BALANCE of the origin in a library": (TARGET, DELEGATES, "3231"),
-}
-
-
-@pytest.mark.parametrize("reads", READS)
-@pytest.mark.parametrize("search", ["geth", "besu"])
-@pytest.mark.parametrize("tolerance", [0, 0.015])
-def test_code_that_reads_the_balance_that_pays_gets_the_gas_it_needs(engine, reads, search, tolerance):
-    """More work where the balance exceeds a figure: with a small limit more of it is left than with the upper bound."""
-    target, code, read = READS[reads]
-    figure = 10**18 - 60_000 * 10**9
-    works = f"{read}67{figure:016x}1060{len(read) // 2 + 14:02x}57005b61ffff5f20505b00"
-    state = {f"0x{LIBRARY.hex()}": {"code": "0x" + works}, RICH_TEXT: {"balance": 10**18}}
-    state |= {f"0x{target.hex()}": {"balance": 10**18, "code": "0x" + (code or works)}}
-    asked = {"from": RICH_TEXT, "to": f"0x{target.hex()}", "gasPrice": 10**9, "data": "0x00"}
-    found = estimate_gas(
-        asked, CallState(accounts={}), overrides=state, search=search, tolerance=tolerance, engine=engine
-    )
-    execute_call(asked | {"gas": found.gas_limit}, CallState(accounts={}), overrides=state, engine=engine)
-
-
 @native_only
 def test_one_execution_proves_the_others():
     """Where it is oblivious: of a call into nothing below the limit, of a single frame on both sides of it."""

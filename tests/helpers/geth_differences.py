@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -182,18 +181,6 @@ def comparable(answer: Any) -> Any:
     return BEYOND.sub("", answer) if isinstance(answer, str) else answer
 
 
-def differing(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The places where two answers differ, and what is there."""
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        for name in theirs | ours:
-            yield from differing(f"{path}.{name}", theirs.get(name, "nothing"), ours.get(name, "nothing"))
-    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
-        for place, both in enumerate(zip(theirs, ours, strict=True)):
-            yield from differing(f"{path}[{place}]", *both)
-    elif theirs != ours:
-        yield path, theirs, ours
-
-
 def in_other_words(theirs: Any, ours: Any) -> bool:
     """Whether both answers are errors of one code, for a halt of `OTHER_WORDS`."""
     errors = [answer.get("error", {}) for answer in (theirs, ours)]
@@ -243,8 +230,7 @@ def main() -> bool:
             elif comparable(ours) != comparable(theirs):
                 kinds["DIFFERENT"] += 1
                 print(json.dumps([method, params])[:2_000])
-                for path, *both in differing("", comparable(theirs), comparable(ours)):
-                    print(f"   {path}: geth {both[0]!s:.300}, ours {both[1]!s:.300}")
+                print(f"    geth {comparable(theirs)!s:.600}\n    ours {comparable(ours)!s:.600}")
     for name, times in kinds.most_common():
         print(f"{times:>9,} {times / given.count:6.1%}  {name}")
     print(f"{given.count:,} requests of seed {given.seed}, geth {GETH_VERSION}, {kinds['DIFFERENT']:,} differences")

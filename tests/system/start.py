@@ -1,16 +1,11 @@
-"""Start a server in processes of its own, wait until it answers, and end whatever is left of it.
-
-`FEEMODEL_SERVER_COMMAND` names another command line than `python -m feemodel serve`; it gets the same flags, and
-prints its address when it answers.
-"""
+"""Start a server in processes of its own, wait until it answers, and end whatever is left of it."""
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +24,6 @@ ANNOUNCED = re.compile(r"http://127\.0\.0\.1:(\d+)")  # on standard output, when
 STOP = 40.0  # seconds that a server may take to end
 ANSWER = 120.0  # seconds of a call, which may compile first
 VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
-
-
-def command() -> tuple[str, ...]:
-    """Return the command line of the server under test, without its flags."""
-    named = os.environ.get("FEEMODEL_SERVER_COMMAND")
-    return tuple(shlex.split(named)) if named else (sys.executable, "-m", "feemodel", "serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +72,14 @@ class Started:
 
 
 @contextmanager
-def started(
-    *flags: str, environment: Mapping[str, str] | None = None, before: Sequence[str] = (), port: int | None = None
-) -> Iterator[Started]:
-    """Run a server with these flags; all its processes are ended with the block.
-
-    Parameters
-    ----------
-    port : to listen on, any that is free by default.
-    environment : variables in addition to those of this process.
-    before : words in front of the command line, such as `prlimit`.
-    """
+def started(*flags: str, port: int = 0) -> Iterator[Started]:
+    """Run a server with these flags on a port, any that is free by default; its processes are ended with the block."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES)}
     with TemporaryDirectory(prefix="feemodel-system-") as name:
         folder, output, errors = (Path(name) / part for part in ("temporary", "output", "errors"))
         folder.mkdir()
-        variables = clean | {"TMPDIR": str(folder)} | dict(environment or {})
-        line = [*before, *command(), "--port", str(port or 0), *flags]
+        variables = clean | {"TMPDIR": str(folder)}
+        line = [sys.executable, "-m", "feemodel", "serve", "--port", str(port), *flags]
         with (
             output.open("wb") as out,
             errors.open("wb") as err,
@@ -120,7 +100,7 @@ def started(
 
 
 @contextmanager
-def serving(*flags: str, port: int | None = None) -> Iterator[Started]:
+def serving(*flags: str, port: int = 0) -> Iterator[Started]:
     """Run a server that must end with exit code 0, no error in its log, and no worker that had to be killed."""
     with started(*flags, port=port) as server:
         yield server

@@ -89,36 +89,23 @@ def front(server, node, tmp_path_factory):
         yield front
 
 
-def check_wallet(steps):
+@pytest.mark.parametrize("way", ["server", "gateway with a key", "gateway to the node's WebSocket"])
+@pytest.mark.parametrize("client", ["viem", "ethers"])
+def test_a_wallet_deploys_writes_and_watches(server, front, contract, client, way):
+    gateway, key = f"https://localhost:{front.port}", nginx.KEYS["wallet"]
+    address = {"server": server.address, "gateway with a key": f"{gateway}/v3/{key}"}.get(way, f"{gateway}/ws/{key}")
+    subscribes = way.endswith("WebSocket")
+    steps = told(
+        ["node", script("sending.mjs")], address, f"{client}{'WebSocket' * subscribes}", trusted=front.certificate,
+        contract=contract, chainId=CHAIN_ID,
+    )  # fmt: skip
     assert value(steps, "deployed") in ("success", 1)
     assert value(steps, "written") in (["success", 1, 1], [1, 1, 1])
     assert value(steps, "watchedBlocks") is True
     assert value(steps, "watchedEvents") == 2
-
-
-@pytest.mark.parametrize("client", ["viem", "ethers"])
-def test_a_wallet_deploys_writes_and_watches(server, contract, client):
-    steps = told(["node", script("sending.mjs")], server.address, client, contract=contract, chainId=CHAIN_ID)
-    check_wallet(steps)
-    assert value(steps, "prices")["pricing"] == "cost-per-byte"
-    assert value(steps, "accounts") == []
-
-
-@pytest.mark.parametrize("client", ["viem", "ethers"])
-def test_a_wallet_does_so_through_the_gateway_with_a_key(front, contract, client):
-    address = f"https://localhost:{front.port}/v3/{nginx.KEYS['wallet']}"
-    steps = told(["node", script("sending.mjs")], address, client, trusted=front.certificate, contract=contract,
-                 chainId=CHAIN_ID)  # fmt: skip
-    check_wallet(steps)
-    assert value(steps, "prices")["pricing"] == "cost-per-byte"
-
-
-@pytest.mark.parametrize("client", ["viemWebSocket", "ethersWebSocket"])
-def test_a_wallet_subscribes_through_the_gateway_to_the_node(front, contract, client):
-    address = f"https://localhost:{front.port}/ws/{nginx.KEYS['wallet']}"
-    steps = told(["node", script("sending.mjs")], address, client, trusted=front.certificate, contract=contract,
-                 chainId=CHAIN_ID)  # fmt: skip
-    check_wallet(steps)
+    if not subscribes:
+        assert value(steps, "prices")["pricing"] == "cost-per-byte"
+        assert value(steps, "accounts") == []
 
 
 def test_web3_deploys_writes_and_filters(server, contract):

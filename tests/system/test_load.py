@@ -1,18 +1,14 @@
 """Short form of `scripts/load`, and a server that gets more than it takes."""
 
-import asyncio
-import time
-from collections import Counter
-
 import pytest
 
 from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import HOLDERS
 from tests.system import evm_programs as programs
-from tests.system.calls import orders
-from tests.system.client import Target, alone, post, run, timed
+from tests.system.calls import Order, orders
+from tests.system.client import alone, post, run
 from tests.system.evm_programs import numbered
-from tests.system.load import saturate
+from tests.system.load import Load, saturate, send
 from tests.system.start import started, wait_until
 
 LOADED, CLIENTS = 5.0, 12
@@ -40,42 +36,25 @@ def small():
         yield server
 
 
-async def _crowd(target: Target, requests: list[bytes], seconds: float) -> Counter[str]:
-    """Send each request on a connection of its own, again and again."""
-    until, found = time.perf_counter() + seconds, Counter[str]()
-
-    async def client(request: bytes) -> None:
-        connection = target.connection()
-        while time.perf_counter() < until:
-            outcome, _, _ = await timed(connection, request, patience=20)
-            found[outcome] += 1
-            if outcome in REFUSALS:
-                connection.close()  # what was refused may not have been read to its end
-                await asyncio.sleep(0.02)
-        connection.close()
-
-    await asyncio.gather(*map(client, requests))
-    return found
-
-
-def busy() -> list[bytes]:
+def busy() -> list[Order]:
     """More requests than may be under way."""
-    return [order.request for order in orders(3, 100) if order.outcome == "ok"]
+    return orders(3, 100)
 
 
-def slow() -> list[bytes]:
+def slow() -> list[Order]:
     """More calls than may execute and wait, as long as they take."""
     codes = [to_hex(numbered(programs.ECADD_LOOP, number)) for number in range(20)]
     call = {"from": to_hex(HOLDERS[0]), "to": ADDRESS, "gas": hex(40_000_000)}
-    return [post("eth_call", call, "latest", {ADDRESS: {"code": code}}) for code in codes]
+    return [Order("slow", post("eth_call", call, "latest", {ADDRESS: {"code": code}})) for code in codes]
 
 
 @pytest.mark.parametrize("crowd", [busy, slow], ids=lambda crowd: crowd.__name__)
 def test_more_than_a_server_takes_is_refused_and_then_all_is_answered_again(small, crowd):
-    found = run(_crowd(small.target, crowd(), CROWDED))
-    print(dict(found))
+    found = Load()
+    run(send(small.port, CROWDED, 100, crowd(), found))
+    print(dict(found.outcomes))
 
-    assert found.keys() <= {*REFUSALS, "ok", "-32000", "3"}
+    assert found.outcomes.keys() <= {*REFUSALS, "ok", "-32000", "3"}
     wait_until(lambda: _answered(small.port), "everything is answered again", patience=RECOVERY)
 
 
