@@ -262,10 +262,3 @@ def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
         assert known == (client.http("GET", "/ready").status == 200)
         answering(l1, eth_feeHistory=FLAT)
         client.until(lambda: variable_cost_of(client) == hex(88_629_000), "not asked again")
-
-
-def test_a_history_of_no_block_is_no_price(l1):
-    answering(l1, eth_feeHistory={**FLAT, **NOTHING, "reward": []})
-    with opened(on_l1(l1)) as client:
-        expected = "L1 fees: not received yet, the fee history: expected at least one block, got 16"
-        assert client.error("feemodel_pricing")["message"] == expected

@@ -31,11 +31,8 @@ def ethers(plain_server):
 
 
 def methods(step):
-    """The methods of a step's exchanges in their order, those of a batch as a list."""
-    return [
-        [call["method"] for call in exchange] if isinstance(exchange, list) else exchange["method"]
-        for exchange in step["exchanges"]
-    ]
+    """The methods of a step's exchanges in their order."""
+    return [exchange["method"] for exchange in step["exchanges"]]
 
 
 def causes(step):
@@ -62,11 +59,15 @@ STEPS = [
     ("viem", {"call": {"data": f"0x{1:064x}"}, "callOverridden": {"data": f"0x{18:064x}"}, "simulated": True}),
     # 10⁷ · 997 / (5 · 10⁶ · 1000 + 997) BIR for an ALD
     ("viem", {"reads": ["Alder", "BIR", 18, 1_000_000 * UNIT],
-              "deployless": ["ALD", 10**7 * UNIT * 997 // (5 * 10**9 + 997), 200]}),
+              "deployless": ["ALD", 10**7 * UNIT * 997 // (5 * 10**9 + 997), 200],
+              "batch": [1337, 0, 10_000 * 10**18, "ALD", -32601], "ethOverridden": 21_000}),
+    ("viem", {"gasPrice": GAS_PRICE, "priorityFee": GAS_PRICE - 7, "legacyFees": {"gasPrice": GAS_PRICE * 12 // 10},
+              "fees": {"maxFeePerGas": GAS_PRICE - 7 + 8, "maxPriorityFeePerGas": GAS_PRICE - 7}}),
     ("ethers", {"chainId": 1337, "blockNumber": 0, "balance": 10_000 * 10**18, "nonce": 0, "noBlock": None}),
     ("ethers", {"rollup": TRANSFER_IN_HEX, "rollupOverridden": TRANSFER_IN_HEX, "estimate": 21_000}),
     ("ethers", {"feeData": {"gasPrice": GAS_PRICE, "maxFeePerGas": GAS_PRICE + 7,
                             "maxPriorityFeePerGas": GAS_PRICE - 7}}),
+    ("ethers", {"reads": ["Alder", "ALD", 18, 1_000_000 * UNIT, 0], "simulated": True}),
 ]  # fmt: skip
 
 
@@ -76,15 +77,13 @@ def test_a_client_reads_and_estimates(request, client, steps):
     assert {step: value(told, step) for step in steps} == steps
 
 
-def test_clients_read_the_code_of_the_genesis(viem, ethers):
-    assert ALDER.hex() in GENESIS.read_text()
-    code = value(viem, "code")
-    assert f'"{code}"' in GENESIS.read_text()
-    assert value(ethers, "code") == code
+@pytest.mark.parametrize("step", ["code", "contractGas"])
+def test_clients_read_the_same_code_and_estimate_the_same_gas(viem, ethers, step):
+    assert value(ethers, step) == value(viem, step)
 
 
-def test_clients_estimate_the_same_gas_of_a_contract(viem, ethers):
-    assert value(ethers, "contractGas") == value(viem, "contractGas")
+def test_a_client_reads_the_code_of_the_genesis(viem):
+    assert f'"{value(viem, "code")}"' in GENESIS.read_text()
 
 
 # viem
@@ -99,16 +98,6 @@ def test_viem_reads_the_same_block_by_any_name(viem):
     assert causes(viem["noBlock"]) == ["BlockNotFoundError"]
 
 
-def test_viem_reads_the_prices(viem):
-    assert value(viem, "gasPrice") == GAS_PRICE
-    assert value(viem, "priorityFee") == GAS_PRICE - 7
-    assert value(viem, "fees") == {"maxFeePerGas": GAS_PRICE - 7 + 8, "maxPriorityFeePerGas": GAS_PRICE - 7}
-    assert value(viem, "legacyFees") == {"gasPrice": GAS_PRICE * 12 // 10}  # viem's margin
-    history = value(viem, "feeHistory")
-    assert (history["oldestBlock"], history["baseFeePerGas"], history["gasUsedRatio"]) == (0, [7, 7], [0])
-    assert [len(rewards) for rewards in history["reward"]] == [2]
-
-
 @pytest.mark.parametrize("step", ["everyField", "token", "creation"])
 def test_viem_gets_the_estimate_that_anybody_gets(viem, plain_server, step):
     estimate = value(viem, step)
@@ -121,19 +110,12 @@ def test_viem_estimates_the_same_gas_by_all_methods(viem):
     gas = value(viem, "token")["gasLimit"]
     assert [value(viem, step) for step in ("ethEstimate", "contractGas")] == [gas, gas]
     assert int(value(viem, "requested")["gasLimit"], 16) == gas
-    assert value(viem, "ethOverridden") == 21_000
 
 
 def test_viem_estimates_a_delegation(viem):
     """A call with an authorization, 25,000 gas beside the 21,000; no fees but for the estimate."""
     assert 46_000 <= value(viem, "delegation") < 46_000 * 1.015
     assert len(viem["delegation"]["exchanges"][-1]["params"][0]["authorizationList"]) == 1
-
-
-def test_viem_sends_a_batch_as_one_request(viem):
-    assert value(viem, "batch") == [1337, 0, 10_000 * 10**18, "ALD", -32601]
-    [batch] = methods(viem["batch"])
-    assert sorted(batch) == ["eth_blockNumber", "eth_call", "eth_chainId", "eth_getBalance", "eth_nothing"]
 
 
 def test_viem_prepares_a_transaction(viem):
@@ -233,13 +215,6 @@ def test_ethers_reads_the_block_as_viem_does(ethers, viem):
         assert int(block[name]) == theirs[name], name
     assert value(ethers, "blockWithTransactions") == block
     assert value(ethers, "noBlock") is None
-
-
-def test_ethers_reads_contracts_in_a_batch(ethers):
-    assert value(ethers, "reads") == ["Alder", "ALD", 18, 1_000_000 * UNIT, 0]
-    batches = [batch for batch in methods(ethers["reads"]) if isinstance(batch, list)]
-    assert [batch.count("eth_call") for batch in batches] == [4]
-    assert value(ethers, "simulated") is True
 
 
 def test_ethers_populates_a_transaction_that_cannot_be_sent(ethers):
