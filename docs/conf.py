@@ -38,6 +38,7 @@ copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. |\$ ", True
 default_role = "literal"  # for single backticks, as in docstrings
 autodoc_typehints = "none"  # the signature has them
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # names of constants, not their values
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["paper"]
 suppress_warnings = ["config.cache"]  # the gallery's order is a class, which cannot be pickled
@@ -45,7 +46,7 @@ html_theme = "furo"
 html_title = "feemodel"
 html_use_index = False
 html_static_path, html_css_files = ["static"], ["style.css"]
-myst_enable_extensions = ["deflist", "dollarmath"]
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 
 
@@ -64,7 +65,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
-    "min_reported_time": 3600,
+    "write_computation_times": False,
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "image_scrapers": (figures_in_colours_that_differ,),
@@ -135,17 +136,33 @@ def write_in_pages(folder: Path, text: str) -> None:
 STYLE = re.compile(r"<style scoped>.*?</style>\n", re.DOTALL)  # of a pandas table; the theme has its own
 
 
+TAGS = ("result", "figure")  # of the cells that come first on a page
+
+
+def fence_printed(notebook: nbformat.NotebookNode) -> None:
+    """Make blocks of what cells printed, which would otherwise continue a list above them."""
+    for cell in notebook.cells:
+        for index, output in enumerate(cell.get("outputs", ())):
+            if output.output_type == "stream":
+                data = {"text/markdown": f"```text\n{output.text.strip()}\n```"}
+                cell.outputs[index] = nbformat.v4.new_output("display_data", data)
+
+
 def write_notebook_pages(folder: Path) -> None:
     """A page for each notebook, with its stored outputs: the result and the key figure first, and no code."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((HERE.parent / "notebooks").glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         title, *cells = notebook.cells
-        first = [cell for tag in ("result", "figure") for cell in cells if tag in cell.metadata.get("tags", ())]
-        notebook.cells = [*first, title, *(cell for cell in cells if cell not in first)]
+        result, figure = (next(cell for cell in cells if tag in cell.metadata.get("tags", ())) for tag in TAGS)
+        above = nbformat.v4.new_markdown_cell("*The figure is above.*")
+        rest = (above if cell is figure else cell for cell in cells if cell is not result)
+        notebook.cells = [result, figure, title, *rest]
+        fence_printed(notebook)
         head, _, title.source = title.source.partition("\n")
         exporter = MarkdownExporter(exclude_input=True)
         text, resources = exporter.from_notebook_node(notebook, {"output_files_dir": path.stem})
+        text = text.replace("## What follows\n", "", 1)  # the heading of the result
         text = re.sub("^%", r"\\%", text, flags=re.MULTILINE)  # which MyST takes for a comment
         (folder / path.stem).mkdir(exist_ok=True)
         for name, picture in resources["outputs"].items():
@@ -157,11 +174,13 @@ def write_notebook_pages(folder: Path) -> None:
 def write_api_pages(folder: Path) -> None:
     """A page for each room, and a page for each public name, once: under `feemodel` if it is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown: set[int] = set()
+    shown: dict[int, str] = {}  # the page of each value
     for room in ROOMS:
         module = import_module(room)
         names = [name for name in sorted(module.__all__, key=str.casefold) if id(getattr(module, name)) not in shown]
-        shown |= {id(getattr(module, name)) for name in names}
+        other = [name for name in sorted(module.__all__, key=str.casefold) if name not in names]
+        also = ", ".join(f"[{name}]({shown[id(getattr(module, name))]}.rst)" for name in other)
+        shown |= {id(getattr(module, name)): f"{room}.{name}" for name in names}
         for name in names:
             value = getattr(module, name)
             kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
@@ -170,7 +189,9 @@ def write_api_pages(folder: Path) -> None:
                 f":orphan:\n\n{name}\n{'=' * len(name)}\n\n.. auto{kind}:: {room}.{name}\n{members}"
             )
         sentences = [f"- [{name}]({room}.{name}.rst): {first_sentence(getattr(module, name))}" for name in names]
-        text = "\n".join([f"# {room}", "", inspect.getdoc(module) or "", "", *sentences, ""])
+        blocks = (inspect.getdoc(module) or "").split("\n\n")
+        words = [block for block in blocks if not ENTRY.match(block) and not block.startswith(">>>")]
+        text = "\n\n".join([f"# {room}", *words, "\n".join(sentences), f"Also: {also}." if also else ""])
         (folder / f"{room}.md").write_text(text, encoding="utf-8")
 
 
@@ -193,8 +214,14 @@ def as_restructured_text(_app: Sphinx, _what: str, _name: str, value: Any, _opti
 
 
 def block_as_restructured_text(block: str) -> str:
-    if block.startswith(("    ", "|")):  # a formula, a table
-        return "::\n\n" + textwrap.indent(block, "    ")
+    if block.startswith("    * "):  # a list inside an entry
+        return textwrap.dedent(block)
+    if block.startswith("    "):  # a formula
+        return ".. code-block:: text\n\n" + textwrap.indent(block, "    ")
+    if block.startswith("|"):
+        rows = [line.strip("| ").split(" | ") for line in block.splitlines() if not line.startswith("|-")]
+        cells = (f"{'     ' if at else '   * '}- {cell}" for row in rows for at, cell in enumerate(row))
+        return "\n".join([".. list-table::", "   :header-rows: 1", "", *cells])
     if block.startswith(">>>"):
         return block
     block = MARKUP.sub(lambda found: found[1] or "\\" + found[2], block)
@@ -219,6 +246,12 @@ def write_generated(_: Sphinx) -> None:
     write_notebook_pages(BUILT / "notebooks")
 
 
+def without_blank_last_lines(_app: Sphinx, _name: str, source: list[str]) -> None:
+    """Remove the blank line that ends a doctest before its fence."""
+    source[0] = re.sub("\n\n+```$", "\n```", source[0], flags=re.MULTILINE)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", without_blank_last_lines)
     app.connect("builder-inited", write_generated, priority=1)
     app.connect("autodoc-process-docstring", as_restructured_text)
