@@ -25,12 +25,8 @@ gas = table["gas_used"].to_numpy(np.int64)
 
 fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 ax.hist(gas, bins=np.geomspace(21_000, gas.max(), 50))
-ax.set(
-    xscale="log",
-    xlabel="gas used",
-    ylabel="transactions",
-    title=f"The gas of {len(table):,} transactions of Linea, 2023-07 to 2026-01",
-)
+ax.set(xscale="log", xlabel="gas used", ylabel="transactions")
+ax.set_title(f"The gas of {len(table):,} transactions of Linea, 2023-07 to 2026-01")
 
 # %%
 # 2. Measure the compressed sizes
@@ -45,12 +41,8 @@ fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 for codec in ("zstd", "lzss"):
     ordered = np.sort(table[codec].to_numpy(np.int64))
     ax.plot(ordered, np.linspace(0, 1, len(ordered)), label=codec)
-ax.set(
-    xscale="log",
-    xlabel="compressed size [byte]",
-    ylabel="share of transactions",
-    title="LZSS compresses most transactions further",
-)
+ax.set(xscale="log", xlabel="compressed size [byte]", ylabel="share of transactions")
+ax.set_title("LZSS compresses most transactions further")
 assert (table["lzss"] < table["zstd"]).mean() > 0.5
 ax.legend()
 
@@ -146,9 +138,8 @@ ax.plot(margins, 100 * np.array(recovery), marker="o")
 ax.axhline(5, color="grey", linewidth=1)
 ax.axvspan(found.low, found.high, alpha=0.2, label="95 % interval")
 ax.axvline(found.margin, color="black", linewidth=1, label=f"margin {found.margin:.2f}")
-ax.set(
-    xlabel="margin", ylabel="days at a loss [%]", title=f"A margin of {found.margin:.2f} holds losses to 5 % of days"
-)
+ax.set(xlabel="margin", ylabel="days at a loss [%]")
+ax.set_title(f"A margin of {found.margin:.2f} holds losses to 5 % of days")
 ax.legend()
 print(f"margin {found.margin:.3f} ({found.low:.3f} to {found.high:.3f})")
 
