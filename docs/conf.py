@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "min_reported_time": 3600,
     "write_computation_times": False,
     "abort_on_example_error": True,
     "remove_config_comments": True,
