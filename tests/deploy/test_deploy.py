@@ -17,6 +17,7 @@ from feemodel.server.settings import DEFAULTS, ENVIRONMENT_PREFIX, Settings, loa
 from feemodel.server.workers import IDLE_SECONDS, STOP_SECONDS
 from tests.conftest import ROOT
 from tests.server.parts import opened
+from tests.server.test_settings import BESIDE
 
 DEPLOY = ROOT / "deploy"
 FILE = (DEPLOY / "feemodel.toml").read_text(encoding="utf-8")
@@ -67,12 +68,9 @@ def test_what_is_set_has_a_default_that_no_machine_changes():
 
 
 def test_what_is_only_shown_would_be_taken():
-    needs = {"l1_node": {"costs": "l1"}}
-    other_form = ("min_gas_price", "verification_gas_cost", "verification_capacity", "gas_price_ratio")
-    needs |= {name: {"pricing": "verification-cost"} for name in other_form}
     for name, value, is_only_shown in entries():
         if is_only_shown:
-            assert getattr(load_settings(flags={name: str(value), **needs.get(name, {})}), name) == value
+            assert getattr(load_settings(flags={name: str(value), **BESIDE.get(name, {})}), name) == value
 
 
 @pytest.mark.parametrize("command", unit_commands(), ids=" ".join)
