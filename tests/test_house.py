@@ -59,7 +59,7 @@ CEILINGS = {
     "sizes": 792,
     "top level": 1_540,
     "package": 29_725,
-    "tests": 33_145,
+    "tests": 33_117,
     "Rust": 2_630,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 189,

@@ -92,6 +92,8 @@ def test_fields_that_contradict_each_other_are_refused(fields, name):
         ),
         ({"blobVersionedHashes": [BLOB, "0x02" + "00" * 31]}, "call.blobVersionedHashes[1]", "0x02" + "00" * 31),
         ({"to": BERT, "strict": "yes"}, "call.strict", "yes"),
+        ({"to": BERT, "authorizationList": {}}, "call.authorizationList", {}),
+        ({"to": BERT, "blobVersionedHashes": "0x01"}, "call.blobVersionedHashes", "0x01"),
         ("0x", "call", "0x"),
     ],
 )
