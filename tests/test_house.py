@@ -60,7 +60,7 @@ CEILINGS = {
     "top level": 1_540,
     "package": 29_725,
     "tests": 33_117,
-    "Rust": 2_630,
+    "Rust": 2_624,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 189,
     "exported names": 181,

@@ -12,8 +12,7 @@ use revm::primitives::Address;
 
 use crate::frames::difference;
 use crate::machine::{self, Ending, Executed, Failure, Task};
-use crate::message::{Block, Message};
-use crate::state::State;
+use crate::message::Execution;
 
 const TRANSACTION_GAS: u64 = 21_000;
 const CALL_STIPEND: u64 = 2_300;
@@ -131,28 +130,21 @@ pub enum Unfound {
     Unproven,
 }
 
-impl From<Failure> for Unfound {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
 /// Execute a message with a gas limit, or with `inline_gas` in place of more where that proves how more ends.
 pub fn execute(
-    state: &State,
-    block: &Block,
-    message: &Message,
+    execution: Execution<'_>,
     gas_limit: u64,
     inline_gas: Option<u64>,
     task: &Task,
 ) -> Result<Executed, Unfound> {
+    let Execution { state, message, .. } = execution;
     let given = inline_gas.map_or(gas_limit, |left| left.min(gas_limit));
     // Code of the sender may spend what a larger limit would leave it less of.
     let may_spend = message.pays && message.transaction.gas_price > 0 && state.0.has_code(&message.transaction.caller);
     if given < gas_limit && may_spend {
         return Err(Unfound::Unproven);
     }
-    let outcome = machine::execute(state, block, message, given, task)?;
+    let outcome = machine::execute(execution, given, task).map_err(Unfound::Failed)?;
     let is_told = outcome.least <= outcome.most && outcome.most == u64::MAX;
     if given < gas_limit && !(is_told && matches!(outcome.ending, Ending::Success | Ending::Revert)) {
         return Err(Unfound::Unproven);
@@ -162,21 +154,10 @@ pub fn execute(
 
 /// Search the gas limit of a message.
 #[allow(clippy::cast_precision_loss)]
-pub fn search(state: &State, block: &Block, message: &Message, search: &Search) -> Result<Found, Unfound> {
+pub fn search(execution: Execution<'_>, search: &Search) -> Result<Found, Unfound> {
     let (inline, found) = (search.inline_gas, Found::default());
-    let mut probes = Probes {
-        state,
-        block,
-        message,
-        search,
-        least: 1,
-        most: 0,
-        fails_from: u64::MAX,
-        inline,
-        spent: 0,
-        traced: 0,
-        found,
-    };
+    let mut probes =
+        Probes { execution, search, least: 1, most: 0, fails_from: u64::MAX, inline, spent: 0, traced: 0, found };
     let rules = search.rules;
     if search.transfer
         && rules != Rules::Intact
@@ -209,9 +190,7 @@ pub fn search(state: &State, block: &Block, message: &Message, search: &Search) 
 
 /// Gas limits tried: proven by what other limits showed, or executed.
 struct Probes<'a> {
-    state: &'a State,
-    block: &'a Block,
-    message: &'a Message,
+    execution: Execution<'a>,
     search: &'a Search,
     /// Limits from here on succeed, up to `most`.
     least: u64,
@@ -238,7 +217,7 @@ impl Probes<'_> {
         if search.begins_until.is_some_and(|until| Instant::now() > until) || search.task.is_late() {
             return Err(Unfound::Time);
         }
-        let outcome = execute(self.state, self.block, self.message, gas_limit, self.inline, &search.task)?;
+        let outcome = execute(self.execution, gas_limit, self.inline, &search.task)?;
         self.inline = self.inline.map(|left| left.saturating_sub(outcome.gas_used));
         self.spent += outcome.gas_used;
         self.found.executed += 1;
@@ -326,12 +305,10 @@ impl Probes<'_> {
                 next = u64::midpoint(low, high).min(2 * low);
             }
         }
-        let status = if is_proven {
-            "proven"
-        } else if loses_output {
-            "not possible"
-        } else {
-            "searched"
+        let status = match (is_proven, loses_output) {
+            (true, _) => "proven",
+            (false, true) => "not possible",
+            (false, false) => "searched",
         };
         let intact = Intact { status, place };
         Ok(Found { intact: Some(intact), ..self.found(Some(high), Some(whole)) })

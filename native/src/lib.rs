@@ -37,7 +37,7 @@ use gas_search::{Search, Unfound};
 use hashing::Hash;
 use lzss::Lzss;
 use machine::{Executed, Failure, Task};
-use message::{Block, Message};
+use message::{Block, Execution, Message};
 use state::{Code, State};
 
 create_exception!(
@@ -73,8 +73,9 @@ fn trace<'py>(
     stop: Option<&Stop>,
 ) -> PyResult<(Outcome<'py>, u64, u64, bool, Vec<GivenFrame>)> {
     let gas_limit = fields::gas_limit(gas_limit)?;
-    let task = Task { until: fields::deadline(seconds)?, stop: stop.map(|stop| stop.0.clone()), frames };
-    let executed = caught(py, || gas_search::execute(state, block, message, gas_limit, inline_gas, &task))?;
+    let (until, stop) = (fields::deadline(seconds)?, stop.map(|stop| stop.0.clone()));
+    let (execution, task) = (Execution { state, block, message }, Task { until, stop, frames, ..Task::default() });
+    let executed = caught(py, || gas_search::execute(execution, gas_limit, inline_gas, &task))?;
     let executed = executed.map_err(error)?;
     let ends = executed.frames.iter();
     let ends = ends.map(|end| (end.depth, end.address.0.0, end.status.name(), end.output.0, end.reads)).collect();
@@ -130,6 +131,7 @@ fn search<'py>(
     let Some(rules) = gas_search::Rules::named(rules) else {
         return Err(PyValueError::new_err(format!("rules: expected geth, besu or intact, got {rules}")));
     };
+    let (until, stop) = (fields::deadline(left)?, stop.map(|stop| stop.0.clone()));
     let asked = Search {
         rules,
         upper: fields::gas_limit(upper)?,
@@ -138,14 +140,10 @@ fn search<'py>(
         transfer,
         total_gas,
         begins_until: fields::deadline(seconds)?,
-        task: Task {
-            until: fields::deadline(left)?,
-            stop: stop.map(|stop| stop.0.clone()),
-            frames: rules == gas_search::Rules::Intact,
-        },
+        task: Task { until, stop, frames: rules == gas_search::Rules::Intact, ..Task::default() },
         inline_gas,
     };
-    let found = caught(py, || gas_search::search(state, block, message, &asked))?;
+    let found = caught(py, || gas_search::search(Execution { state, block, message }, &asked))?;
     let found = found.map_err(error)?;
     let outcome = found.outcome.as_ref().map(|executed| outcome(py, executed));
     let intact = found

@@ -4,8 +4,9 @@
 //! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::cmp::max;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use revm::bytecode::opcode::{self, OpCode};
@@ -17,22 +18,24 @@ use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::evm::{ContextDbError, FrameInitResult};
 use revm::handler::instructions::EthInstructions;
 use revm::handler::{
-    EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, pre_execution,
+    EthFrame, EthPrecompiles, EvmTr, FrameInitOrResult, FrameResult, Handler, ItemOrResult, PrecompileProvider,
+    pre_execution, precompile_output_to_interpreter_result,
 };
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode};
 use revm::interpreter::{
-    FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
-    InstructionResult, instructions,
+    CallInputs, FrameInput, GasTracker, InitialAndFloorGas, Instruction, InstructionContext, InstructionExecResult,
+    InstructionResult, InterpreterResult, instructions,
 };
+use revm::precompile::PrecompileOutput;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address, Bytes, KECCAK_EMPTY, U256};
+use revm::primitives::{Address, AddressSet, Bytes, HashMap, KECCAK_EMPTY, U256};
 
 use crate::frames::{self, Frames};
 use crate::least_gas::{End, Recorder};
-use crate::message::{Block, Message};
-use crate::state::{Missing, Reader, State};
+use crate::message::Execution;
+use crate::state::{Missing, Reader};
 
 type Ctx = Context<BlockEnv, TxEnv, CfgEnv, Reader, Journal<Reader>, Run>;
 type Frame = EthFrame<EthInterpreter>;
@@ -98,6 +101,8 @@ pub struct Task {
     pub stop: Option<Arc<AtomicBool>>,
     /// Whether to record how each frame ends.
     pub frames: bool,
+    /// What precompiles took and returned, by address and input.
+    pub known: Arc<Mutex<HashMap<(Address, Bytes), (u64, Bytes)>>>,
 }
 
 impl Task {
@@ -168,17 +173,12 @@ thread_local! {
 }
 
 /// Execute a message with a gas limit, on this thread.
-pub fn execute(
-    state: &State,
-    block: &Block,
-    message: &Message,
-    gas_limit: u64,
-    task: &Task,
-) -> Result<Executed, Failure> {
-    let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == block.spec);
-    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(block.spec)));
-    let executed = machine.execute(state, block, message, gas_limit, task);
-    if machine.memory() <= KEPT_MEMORY {
+pub fn execute(execution: Execution<'_>, gas_limit: u64, task: &Task) -> Result<Executed, Failure> {
+    let spec = execution.block.spec;
+    let kept = MACHINE.take().filter(|machine| machine.0.ctx.cfg.spec == spec);
+    let mut machine = kept.unwrap_or_else(|| Box::new(Machine::new(spec)));
+    let executed = machine.execute(execution, gas_limit, task);
+    if machine.0.ctx.local.shared_memory_buffer.borrow().capacity() <= KEPT_MEMORY {
         MACHINE.set(Some(machine));
     }
     executed
@@ -187,7 +187,7 @@ pub fn execute(
 type Table = EthInstructions<EthInterpreter, Ctx>;
 
 /// revm with the hooks of the recorder.
-struct Machine(Evm<Ctx, (), Table, EthPrecompiles, Frame>);
+struct Machine(Evm<Ctx, (), Table, Precompiles, Frame>);
 
 impl Machine {
     fn new(spec: SpecId) -> Self {
@@ -205,19 +205,13 @@ impl Machine {
             ctx: context,
             inspector: (),
             instruction: instructions,
-            precompiles: EthPrecompiles::new(spec),
+            precompiles: Precompiles(EthPrecompiles::new(spec)),
             frame_stack: FrameStack::new_prealloc(8),
         })
     }
 
-    fn execute(
-        &mut self,
-        state: &State,
-        block: &Block,
-        message: &Message,
-        gas_limit: u64,
-        task: &Task,
-    ) -> Result<Executed, Failure> {
+    fn execute(&mut self, execution: Execution<'_>, gas_limit: u64, task: &Task) -> Result<Executed, Failure> {
+        let Execution { state, block, message } = execution;
         let context = &mut self.0.ctx;
         let mut initial = message.initial_gas(&context.cfg.gas_params);
         if !block.spec.is_enabled_in(SpecId::PRAGUE) {
@@ -225,7 +219,7 @@ impl Machine {
         }
         let (intrinsic, floor) = (initial.initial_total_gas(), initial.floor_gas());
         if gas_limit < intrinsic.max(floor) {
-            return Ok(Executed::before_it_began(floor));
+            return Ok(Executed { floor, least: 1, ..Executed::default() });
         }
         let price = if message.pays { message.transaction.gas_price } else { 0 };
         let due = U256::from(gas_limit) * U256::from(price); // of 30 and 128 bits
@@ -262,18 +256,7 @@ impl Machine {
     }
 }
 
-impl Machine {
-    /// The memory of contracts that it keeps for its next execution.
-    fn memory(&self) -> usize {
-        self.0.ctx.local.shared_memory_buffer.borrow().capacity()
-    }
-}
-
 impl Executed {
-    fn before_it_began(floor: u64) -> Self {
-        Self { floor, least: 1, ..Self::default() }
-    }
-
     fn new(result: ExecutionResult, floor: u64, note: Option<String>) -> Self {
         let gas = *result.gas();
         let (ending, words) = match &result {
@@ -290,7 +273,8 @@ impl Executed {
             refund: gas.inner_refunded(),
             output: result.into_output().unwrap_or_default(),
             words,
-            ..Self::before_it_began(floor)
+            floor,
+            ..Self::default()
         }
     }
 }
@@ -310,6 +294,44 @@ fn halt(reason: &HaltReason) -> String {
         _ => "halted",
     };
     words.into()
+}
+
+/// revm's precompiles; a search computes each that takes long only once for an input.
+struct Precompiles(EthPrecompiles);
+
+/// An output is kept from this gas on, ECRECOVER's, and this gas for each byte of the input, which bounds the memory.
+const KEPT_GAS: (u64, u64) = (3_000, 16);
+
+impl PrecompileProvider<Ctx> for Precompiles {
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: SpecId) -> bool {
+        PrecompileProvider::<Ctx>::set_spec(&mut self.0, spec)
+    }
+
+    fn run(&mut self, context: &mut Ctx, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
+        if !self.0.contains(&inputs.bytecode_address) {
+            return Ok(None);
+        }
+        let (key, known) = ((inputs.bytecode_address, inputs.input.bytes(context)), context.chain.task.known.clone());
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((gas, output)) = known.get(&key) {
+            let output = PrecompileOutput::new(*gas, output.clone(), inputs.reservoir);
+            return Ok(Some(precompile_output_to_interpreter_result(output, inputs.gas_limit)));
+        }
+        let found = self.0.run(context, inputs)?;
+        if let Some(result) = found.as_ref().filter(|result| result.is_ok()) {
+            let gas = result.gas.total_gas_spent();
+            if gas >= max(KEPT_GAS.0, KEPT_GAS.1 * key.1.len() as u64) {
+                known.insert(key, (gas, result.output.clone()));
+            }
+        }
+        Ok(found)
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        self.0.warm_addresses()
+    }
 }
 
 /// The rules of a transaction without those that its caller has checked, and without what follows it.
@@ -369,14 +391,14 @@ impl Handler for Rules {
 impl EvmTr for Machine {
     type Context = Ctx;
     type Instructions = Table;
-    type Precompiles = EthPrecompiles;
+    type Precompiles = Precompiles;
     type Frame = Frame;
 
-    fn all(&self) -> (&Ctx, &Self::Instructions, &EthPrecompiles, &FrameStack<Frame>) {
+    fn all(&self) -> (&Ctx, &Self::Instructions, &Precompiles, &FrameStack<Frame>) {
         self.0.all()
     }
 
-    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut EthPrecompiles, &mut FrameStack<Frame>) {
+    fn all_mut(&mut self) -> (&mut Ctx, &mut Self::Instructions, &mut Precompiles, &mut FrameStack<Frame>) {
         self.0.all_mut()
     }
 

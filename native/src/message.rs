@@ -16,6 +16,7 @@ use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, B256, TxKind, U256};
 
 use crate::fields::{copied, spec_named};
+use crate::state::State;
 
 /// A block, and the rules that hold in it.
 #[pyclass(frozen, module = "feemodel_native")]
@@ -90,6 +91,14 @@ impl Message {
             None,
         )
     }
+}
+
+/// A message, its block, and the state on which it is executed.
+#[derive(Clone, Copy)]
+pub struct Execution<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) block: &'a Block,
+    pub(crate) message: &'a Message,
 }
 
 /// Chain id, address, nonce, parity, r, s.

@@ -3,7 +3,7 @@
 //! An override is a thin layer over them, made for one call and dropped after it. Because overrides stand in what revm
 //! takes for its database, an overridden slot is cold, and its original value is the overridden one, as in a node.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -107,10 +107,6 @@ impl Accounts {
         }
     }
 
-    fn hash(&self, number: u64) -> Option<B256> {
-        self.base.as_deref().unwrap_or(self).hashes.get(&number).copied()
-    }
-
     /// Whether it has code, which may act for it.
     pub fn has_code(&self, address: &Address) -> bool {
         self.account(address).is_some_and(|info| !info.is_empty_code_hash())
@@ -118,16 +114,8 @@ impl Accounts {
 }
 
 /// What revm reads the state through.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Reader(pub Arc<Accounts>);
-
-static NOTHING: LazyLock<Arc<Accounts>> = LazyLock::new(Arc::default);
-
-impl Default for Reader {
-    fn default() -> Self {
-        Self(NOTHING.clone())
-    }
-}
 
 /// BLOCKHASH asked for a block whose hash was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +146,7 @@ impl Database for Reader {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Missing> {
-        self.0.hash(number).ok_or(Missing(number))
+        self.0.base.as_ref().unwrap_or(&self.0).hashes.get(&number).copied().ok_or(Missing(number))
     }
 }
 

@@ -85,6 +85,14 @@ def test_halts_have_the_words_of_the_reference(code, words):
     assert (outcomes[0].halt, outcomes[0].gas_used) == (words, 50_000)
 
 
+def test_a_precompile_called_again_with_less_gas_runs_out_of_it():
+    """ECRECOVER costs 3,000 gas, also where its output for the input is known."""
+    call = "5f5f60805f600161"
+    code = f"{call}0bb8fa{call}0bb7fa5f5260205260405ff3"
+
+    assert run(call_state(code), Message(sender=SENDER, to=TARGET)).output == bytes(63) + b"\x01"
+
+
 def test_numbers_beyond_64_bits_reach_the_code():
     """GASPRICE, of which revm keeps 128 bits, and BASEFEE."""
     rich = CallState(
@@ -92,11 +100,8 @@ def test_numbers_beyond_64_bits_reach_the_code():
     )
     message = Message(sender=SENDER, to=TARGET, gas_price=2**127, base_fee=2**63)
 
-    assert (
-        (2**127 + 2**63).to_bytes(32)
-        == run(rich, message, 100_000).output
-        == run(rich, message, 100_000, Reference()).output
-    )
+    found = [run(rich, message, 100_000, engine).output for engine in (Native(), Reference())]
+    assert found == [(2**127 + 2**63).to_bytes(32)] * 2
 
 
 @pytest.mark.parametrize("engine", [Native, Reference])
@@ -105,9 +110,7 @@ def test_block_hashes_are_those_of_the_block_and_never_guessed(engine):
     known = call_state(code, block=Block(number=100, hashes={99: b"\x07" * 32}))
 
     assert run(known, message, engine=engine()).output == b"\x07" * 32
-    with pytest.raises(
-        InvalidInput, match=r"block.hashes: expected the hash of this block, which BLOCKHASH requests, got 99"
-    ):
+    with pytest.raises(InvalidInput, match=r"block.hashes: .* hash of this block, which BLOCKHASH requests, got 99"):
         run(call_state(code, block=Block(number=100)), message, engine=engine())
 
 
@@ -123,13 +126,10 @@ def test_a_balance_that_would_overflow_is_refused(code):
     accounts = {
         TARGET: Account(balance=5, nonce=1, code=bytes.fromhex(code)), SENDER: Account(balance=2**256 - 1),
     }  # fmt: skip
+    state = CallState(accounts=accounts, fork=fork_named("prague"))
     for engine in (Native(), Reference()):
         with pytest.raises(ExecutionFailed, match=r"an account would hold more than 2\*\*256 - 1 wei"):
-            run(
-                CallState(accounts=accounts, fork=fork_named("prague")),
-                Message(sender=SENDER, to=TARGET),
-                engine=engine,
-            )
+            run(state, Message(sender=SENDER, to=TARGET), engine=engine)
 
 
 def test_rules_without_authorizations_refuse_them():
