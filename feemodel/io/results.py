@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "experiment.json"
 SHOWN = 3  # maximum number of differences in an error message
-PART_FILE = re.compile(r"part-(\d{7,})\.npz")
+DIGEST = re.compile(r" [0-9a-f]{64}\Z")  # of an array or of source code
 DATASET_SUFFIXES: Final = (".nc", ".csv", ".parquet")
-ENGINE: Final = "h5netcdf"  # writes NetCDF 4, which has 64-bit integers, unlike the format that SciPy writes
 
 
 def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool = False) -> None:
@@ -51,7 +50,7 @@ def write_dataset(dataset: "xarray.Dataset", path: PathLike, *, overwrite: bool 
     with written_whole(path, overwrite=overwrite) as file:
         if table is None:
             # HDF5 also reads from the file while writing, but `file` is open only for writing, so pass the name.
-            dataset.to_netcdf(file.name, engine=ENGINE)
+            dataset.to_netcdf(file.name, engine="h5netcdf")  # NetCDF 4, which has 64-bit integers, unlike SciPy's
         elif suffix == ".csv":
             table.to_csv(file, index=False)
         else:
@@ -113,26 +112,27 @@ class FinishedFolder:
             return
         with reading(path):
             held, now = parse_json(path.read_bytes()), parse_json(experiment)
-        keys = [key for key in {**held, **now} if held.get(key) != now.get(key)]
-        if keys:
-            told = [f"{k} is {held.get(k, 'missing')} in the folder, {now.get(k, 'missing')} now" for k in keys[:SHOWN]]
-            raise InvalidInput("folder", f"expected a folder of this run: {'; '.join(told)}", str(self.folder))
+        told = []
+        for key in (key for key in {**held, **now} if held.get(key) != now.get(key)):
+            before, after = (DIGEST.sub("", one.get(key, "missing")) for one in (held, now))
+            differs = f"is {before} in the folder, {after} now" if before != after else f"has changed: {after}"
+            told.append(f"{key} {differs}")
+        if told:
+            raise InvalidInput("folder", f"expected a folder of this run: {'; '.join(told[:SHOWN])}", str(self.folder))
 
     def numbers(self) -> list[int]:
         """Return the numbers of the finished parts in ascending order."""
-        found = (PART_FILE.fullmatch(file.name) for file in self.folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        return sorted(int(file.stem.removeprefix("part-")) for file in self.folder.glob("part-*.npz"))
 
     def get(self, number: int) -> dict[str, NDArray[Any]]:
         """Return the arrays of a part by name."""
         with np.load(self._file(number)) as arrays:
             return dict(arrays)
 
-    def put(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def put(self, number: int, arrays: Mapping[str, Any]) -> None:
         """Write the arrays of a finished part."""
-        columns: dict[str, Any] = dict(arrays)
         with written_whole(self._file(number)) as file:
-            np.savez(file, **columns)
+            np.savez(file, **arrays)
 
     def _file(self, number: int) -> Path:
         return self.folder / f"part-{number:07d}.npz"
