@@ -200,17 +200,16 @@ class Parameters(Mapping[str, Any]):
         >>> chain("base").at().remarks("base_fee_scalar")
         ('older than denim: base_fee_scalar 2,269 since 2024-07-10, shown by sources until 2026-08-20',)
         """
-        assumed: list[str] = []
+        found = {name: self.entries[name] for name in names if name in self.entries}
+        assumed = [f"{name} {shown(one.value)}" for name, one in found.items() if one.status == "assumed"]
         carried: dict[str, list[str]] = {}
-        for name in names:
-            one = self.entries.get(name)
-            if one is not None and one.status == "assumed":
-                assumed.append(f"{name} {shown(one.value)}")
-            elif one is not None and one.status == "carried":
+        for name, one in found.items():
+            if one.status == "carried":
                 carried.setdefault(one.cause, []).append(
                     f"{name} {shown(one.value)} since {one.since}, shown by sources until {one.confirmed}"
                 )
-        said = [f"assumed: {', '.join(assumed)}"] if assumed else []
+        note = f" ({self.row.note})" if self.row.assumed and self.row.note else ""
+        said = [f"assumed: {', '.join(assumed)}{note}"] if assumed else []
         return (*said, *(f"older than {upgrade}: {'; '.join(texts)}" for upgrade, texts in carried.items()))
 
     def as_dict(self) -> dict[str, Any]:
