@@ -13,7 +13,6 @@ WEI_PER_GWEI = 1_000_000_000
 WEI_PER_ETH = 1_000_000_000_000_000_000
 
 _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
-
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
 _PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
@@ -149,20 +148,22 @@ def to_hex(data: bytes) -> str:
     return "0x" + data.hex()
 
 
-def as_bytes(name: str, value: Any, *, size: int | None = None) -> bytes:
-    """Return bytes from bytes or hexadecimal text, and check the size if a size is given."""
+def camel(name: str) -> str:
+    """Return a name's key in JSON, such as baseFee for base_fee."""
+    return re.sub("_(.)", lambda after: after[1].upper(), name)
+
+
+def as_bytes(name: str, value: Any, *, size: int | None = None, of: str = "") -> bytes:
+    """Return bytes from bytes or hexadecimal text, and check the size if a size is given; `of` is for the error."""
     data = from_hex(value, name) if not isinstance(value, (bytes, bytearray, memoryview)) else bytes(value)
     if size is not None and len(data) != size:
-        raise InvalidInput(name, f"expected {size} bytes, counted {len(data)}", value)
+        raise InvalidInput(name, f"expected {of}{size} bytes, counted {len(data)}", value)
     return data
 
 
 def address_bytes(address: str | bytes, name: str = "address") -> bytes:
     """Return an address of exactly 20 bytes, from bytes or hexadecimal text."""
-    data = as_bytes(name, address)
-    if len(data) != ADDRESS_SIZE:
-        raise InvalidInput(name, f"expected an address of {ADDRESS_SIZE} bytes, counted {len(data)}", address)
-    return data
+    return as_bytes(name, address, size=ADDRESS_SIZE, of="an address of ")
 
 
 def hash_bytes(value: str | bytes, name: str) -> bytes:
@@ -175,12 +176,9 @@ def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
     expected = "expected hexadecimal of 1 to 32 bytes"
     if isinstance(slot, int) and not isinstance(slot, bool) and 0 <= slot < 1 << 8 * WORD_SIZE:
         slot = to_quantity(slot)
-    if isinstance(slot, bytes):
-        data = slot
-    else:
-        if not isinstance(slot, str) or not slot.startswith("0x") or len(slot) == 2:
-            raise InvalidInput(name, expected, slot)
-        data = from_hex(slot if len(slot) % 2 == 0 else "0x0" + slot[2:], name)
+    if not isinstance(slot, bytes) and (not isinstance(slot, str) or not slot.startswith("0x") or len(slot) == 2):
+        raise InvalidInput(name, expected, slot)
+    data = slot if isinstance(slot, bytes) else from_hex(slot if len(slot) % 2 == 0 else "0x0" + slot[2:], name)
     if len(data) > WORD_SIZE:
         raise InvalidInput(name, expected, slot)
     return data.rjust(WORD_SIZE, b"\0")

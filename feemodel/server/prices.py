@@ -1,6 +1,5 @@
 """Prices for estimates: from the settings, from the pricing record of the newest block, or from L1 fees."""
 
-import re
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.estimates.chain import ChainState
 from feemodel.estimates.json_types import in_hex
 from feemodel.estimates.prices import Prices, prices_of, suggested_tip
-from feemodel.ethereum._quantities import to_quantity
+from feemodel.ethereum._quantities import camel, to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
 from feemodel.io.node import AsyncNode, Call
 from feemodel.io.polled import ChainId, Head, Polled
@@ -65,7 +64,7 @@ class CurrentPrices:
     def describe(self) -> dict[str, Any]:
         """Return the source, the age and the parameters of the prices, and the suggested gas price."""
         prices, polled = self.now, self.polled
-        costs = {re.sub("_(.)", lambda one: one[1].upper(), name): cost for name, cost in asdict(prices.form).items()}
+        costs = {camel(name): cost for name, cost in asdict(prices.form).items()}
         return {
             "source": self.settings.costs,
             "ageSeconds": None if polled is None else polled.age,
