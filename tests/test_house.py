@@ -44,25 +44,25 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_294,
+    "cli": 2_291,
     "estimates": 676,
-    "ethereum": 1_988,
+    "ethereum": 1_986,
     "execution": 1_692,
     "explorer": 768,
     "io": 2_421,
     "ledger": 2_995,
     "linea": 1_897,
     "plots": 591,
-    "rollups": 4_157,
-    "server": 1_498,
+    "rollups": 4_156,
+    "server": 1_497,
     "simulation": 6_416,
     "sizes": 792,
     "top level": 1_540,
-    "package": 29_725,
+    "package": 29_718,
     "tests": 33_117,
     "Rust": 2_624,
     "JavaScript, CSS and HTML": 1_098,
-    "modules": 189,
+    "modules": 186,
     "exported names": 181,
 }
 SLACK = 100  # a ceiling follows every reduction down

@@ -14,7 +14,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import feemodel
-from feemodel._extras import install_command
+from feemodel._extras import install_command, need
 from feemodel.errors import FeeModelError, InvalidInput, InvalidProof, UnknownParameter, UnreadableFile, UpstreamError
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ VERBS = {
 }
 #: Verb → module, where the module has several verbs.
 MODULES = {
-    "calibrate": "backtest", "check-proof": "ledger", "fetch": "earnings", "finalize": "ledger", "follow": "ledger",
-    "prove": "ledger", "recommend": "forecast", "report": "compare", "train": "sizes",
+    "calibrate": "backtest", "chains": "compare", "check-proof": "ledger", "fetch": "earnings", "finalize": "ledger",
+    "follow": "ledger", "max-send": "compare", "prove": "ledger", "recommend": "forecast", "report": "compare",
+    "simulate": "backtest", "train": "sizes",
 }  # fmt: skip
 EXIT_CODES = (
     "Exit codes: 0 success; 1 the answer is no, such as no margin, a fee above the limit, no valid proof; "
@@ -60,7 +61,7 @@ CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 OPTION_OF = {
     "base_fee": "l1_base_fee", "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
     "max_priority_fee": "priority_fee", "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only",
-    "storageKeys": "slot", "url": "node",
+    "storageKeys": "slot", "submission": "execution_gas", "url": "node",
 }  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line
@@ -85,8 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # report a full disk here, not at interpreter exit
             return code
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return 130
+            folder = parsed[0].arguments.get("resume") if parsed else None
+            kept = f"; {folder} keeps the finished parts, and the same command continues" if folder else ""
+            return _failed(130, f"interrupted{kept}")
         except FeeModelError as error:
             code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 2)
             return _failed(code, _naming_the_option(error, str(error), parsed))
@@ -136,6 +138,8 @@ def _command(words: list[str], parsed: list[inspect.BoundArguments]) -> int:
 
 def verb_of(name: str) -> "App":
     """Return the command with this name. Modules of other commands are not imported."""
+    if name == "serve":
+        need("serve", "uvicorn")  # the package that no other extra installs; the module imports others before
     module = import_module(f"feemodel.cli.{MODULES.get(name, name).replace('-', '_')}")
     return getattr(module, name.replace("-", "_") if name in MODULES else "command")  # type: ignore[no-any-return]
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from feemodel import plots
 from feemodel.cli.output import TABLES, Answer, Table
 from feemodel.cli.parameters import l1_sentence
 from feemodel.cli.subjects import shipped_workload
@@ -46,8 +47,6 @@ def command() -> Answer:
         import numpy as np
         import xarray
 
-        from feemodel.plots import plot_recovery
-
         margins = sorted({preset.pool_margin, preset.selection_margin, preset.estimate_margin})
         paid = xarray.DataArray([float(_paid(real, posting, one)) for one in margins], {"margin": margins})
         lowest = {"base_fee": 0.01, "blob_base_fee": 0.001}
@@ -55,7 +54,7 @@ def command() -> Answer:
         cost = submission.cost_per_byte(*(xarray.DataArray(values, {name: values}) for name, values in axes.items()))
         surface = (paid / (real.compressed_bytes * cost)).to_dataset(name="recovery")
         observed = (l1_fees["base_fee"].to_numpy(), l1_fees["blob_base_fee"].to_numpy())
-        plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
+        plots.plot_recovery(surface, figure.subplots(), margin=preset.estimate_margin, observed=observed)
         figure.suptitle(f"At the month's mean L1 fees, fees are {rows[0]['recovery']:.3g} times the cost of posting")
         figure.supxlabel(f"Costs: {preset.name}. L1 fees: Ethereum, {MONTH}", x=1, ha="right")
 

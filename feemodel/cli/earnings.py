@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel.cli.output import TABLES, Answer, Table, in_eth
-from feemodel.cli.parameters import FLAT, BlockRange, Sizing, real, text
-from feemodel.cli.parameters import Node as NodeUrl
+from feemodel.cli.parameters import FLAT, BlockRange, NodeUrl, Sizing, real, text
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import WEI_PER_GWEI, to_hex, to_quantity
@@ -18,6 +17,7 @@ from feemodel.io.polled import quantity_in
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.progress import reporting
 from feemodel.quantities import MEANINGS
+from feemodel.simulation.surfaces import Submission
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,6 +132,5 @@ def _shares(table: "pd.DataFrame", fees: "pd.DataFrame") -> Any:
     at = pd.merge_asof(times, fees, on="timestamp")
     if at.isna().to_numpy().any():
         raise UpstreamError("the L1 node: expected blocks from before the first transaction")
-    gas_price, blob_base_fee = at["base_fee_per_gas"] + at["tip"], at["blob_base_fee"]
-    cost = gas_price * COORDINATOR.execution_gas + blob_base_fee * COORDINATOR.blob_gas
+    cost = Submission().cost(at["base_fee_per_gas"], at["tip"], at["blob_base_fee"])
     return table["size"].to_numpy() * cost.to_numpy() / USABLE_BLOB_BYTES

@@ -3,10 +3,10 @@
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
+from feemodel import plots
 from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, History, LossProbability, Paths, Seed, default_of, one_of, real, text, whole
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.progress import reporting
 from feemodel.simulation.forecast.distribution import HORIZONS, forecast
@@ -53,10 +53,8 @@ def command(
     notes = ["Method: {method}. Newest row: {origin}. Assumed: {assumed}.".format(**found.attrs)]
 
     def draw(figure: "Figure") -> None:
-        from feemodel.plots import plot_fee_fan
-
         for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
-            plot_fee_fan(found, axes, fee=fee, history=history)
+            plots.plot_fee_fan(found, axes, fee=fee, history=history)
         low, high = found["base_fee"].isel(step=-1).quantile([0.05, 0.95]).to_numpy() / WEI_PER_GWEI
         figure.suptitle(f"In {ahead}, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
 
@@ -70,18 +68,17 @@ def recommend(
     *,
     loss_probability: LossProbability = default_of(recommendation, "loss_probability"),
     hold: Annotated[float, real("time until parameters are set again", "s", above=0)] = HOLD,
-    gas: Annotated[int | None, whole("L1 execution gas of a submission (default: the family's)", "gas")] = None,
+    execution_gas: Annotated[int | None, whole("L1 execution gas of a submission (default: its own)", "gas")] = None,
     l1: Annotated[History, FLAT] = History(),
     paths: Paths = default_of(recommendation, "paths"),
     seed: Seed = 1,
 ) -> Answer:  # fmt: skip
-    if gas is None and family not in SUBMISSIONS:
-        raise InvalidInput("--gas", f"expected a value, because no source gives that of {family}", gas)
+    own = SUBMISSIONS.get(family, Submission())
+    submission = None if execution_gas is None else replace(own, execution_gas=execution_gas)
     with reporting(True, None, "drawing paths"):
         found = recommendation(
-            l1.read(), family=family, loss_probability=loss_probability, hold=hold,
-            submission=None if gas is None else replace(SUBMISSIONS.get(family, Submission()), execution_gas=gas),
-            paths=paths, rng=seed,
+            l1.read(), family=family, loss_probability=loss_probability, hold=hold, submission=submission, paths=paths,
+            rng=seed,
         )  # fmt: skip
     rows = [
         {"parameter": name, "unit": one.unit, "value": one.value, "low": one.low, "high": one.high}

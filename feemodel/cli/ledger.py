@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 from feemodel import ledger
 from feemodel.cli import STDIN, UsageError
-from feemodel.cli.output import Answer, Table, print_json
-from feemodel.cli.parameters import Address, Genesis, Slots, Store, flag, one_of, real, text, whole
-from feemodel.cli.parameters import Node as NodeUrl
+from feemodel.cli.output import TABLES, Answer, Table, print_json
+from feemodel.cli.parameters import Address, Genesis, NodeUrl, Slots, Store, flag, one_of, real, text, whole
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UnreadableFile
 from feemodel.estimates.chain import build_ledger, read_genesis_document
@@ -61,14 +60,14 @@ def described(store: "ledger.Store", path: Path) -> Answer:
     if (head := store.head) is not None:
         answer |= {"head": head.number, "blockHash": head.hash and to_hex(head.hash), "stateRoot": to_hex(head.root)}
         answer["accounts"] = store.accounts(head.number).next_free - FIRST_FREE
-    return Answer(answer, [_listed("", "field", answer)])
+    return Answer(answer, [_listed("", "field", answer)], file=[answer])
 
 
 def _listed(title: str, head: str, values: dict[str, Any]) -> Table:
     return Table(title, [{head: name, "value": "none" if value is None else value} for name, value in values.items()])
 
 
-@verb()
+@verb(out=TABLES, what="the description")
 def follow(
     *,
     store: Store,
@@ -141,7 +140,7 @@ def prove(
     return Answer(data, notes=[said], file=json.dumps(proof, indent=2).encode())
 
 
-@verb()
+@verb(out=TABLES, what="what is proven")
 def check_proof(
     proof: Annotated[str, text("the result of rollup_getProof, or the whole JSON-RPC response", "FILE")],
     /,
@@ -159,7 +158,9 @@ def check_proof(
     storage = {name: hex(value) for name, value in proven.storage.items()}
     title = "The proof is valid." if account is not None else "The proof is valid. The account does not exist."
     tables = [_listed(title, "account", found or {}), _listed("", "slot", storage)]
-    return Answer({"holds": True, "account": found, "storage": storage}, tables[: 1 + bool(storage)])
+    one = {"address": address, **(found or {})}
+    rows = [one | {"slot": name, "value": storage[name]} for name in storage] or [one]
+    return Answer({"holds": True, "account": found, "storage": storage}, tables[: 1 + bool(storage)], file=rows)
 
 
 @verb()

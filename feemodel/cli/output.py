@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
+from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, camel
 
 if TYPE_CHECKING:
     import xarray
@@ -20,11 +20,6 @@ HOUR = 3_600  # seconds
 FIGURES = (".png", ".svg", ".pdf")
 TABLES = (".csv", ".parquet")
 DATASETS = (".nc", *TABLES)
-MEASURES = (
-    "recovery", "total_recovery", "under_recovery_days", "under_recovery_probability", "bytes_below_cost",
-    "volatility", "p99_over_median", "overcharge", "undercharge", "drawdown_days", "lost_demand", "break_even_level",
-    "mean_wait", "mean_price", "total_fees", "data_cost", "total_cost", "max_drawdown",
-)  # fmt: skip
 #: Unit of a result → unit in a table, size of that unit, and end of the JSON key.
 UNITS = {
     "wei": (" [ETH]", WEI_PER_ETH, "Wei"),
@@ -80,11 +75,19 @@ class Answer:
         return self.code
 
 
-def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: Any) -> Answer:
+def result(
+    found: "xarray.Dataset", title: str, data: dict[str, Any], draw: "Callable[[Figure], object]", **more: Any
+) -> Answer:
     """Return the measures of a result: each value, or the mean and quantiles over paths with a finite value."""
+
+    def titled(figure: "Figure") -> None:
+        draw(figure)
+        drawn = " (first path)" * (len(found.recovery) > 1)
+        figure.suptitle(f"Data fees are {found.recovery[0].item():.2f} times the cost of posting{drawn}")
+
     heads = ["mean", *LEVELS] if found.sizes["path"] > 1 else ["value"]
     values, rows = {}, []
-    for name in (name for name in MEASURES if name in found):
+    for name in (str(name) for name, column in found.items() if column.dims == ("path",)):
         finite = found[name].to_series().loc[lambda all: all.abs() < math.inf]
         numbers = [finite.mean(), *finite.quantile([*LEVELS.values()])]
         each = {head: float(number) if len(finite) else None for head, number in zip(heads, numbers, strict=False)}
@@ -94,7 +97,7 @@ def result(found: "xarray.Dataset", title: str, data: dict[str, Any], **more: An
             {"measure": name.replace("_", " ") + unit} | {head: value and value / size for head, value in each.items()}
         )
     notes = [f"{name.replace('_', ' ')}: {found.attrs[name]}" for name in NOTED if name in found.attrs]
-    return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, **more)
+    return Answer(data | values | {"assumed": found.attrs}, [Table(title, rows)], notes, figure=titled, **more)
 
 
 def new_file(option: str, text: str | None, suffixes: Sequence[str], *, overwrite: bool) -> Path | None:
@@ -187,9 +190,3 @@ def shown(value: Any) -> str:
 def in_eth(wei: float) -> str:
     """Format an amount of wei in ETH."""
     return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"
-
-
-def camel(name: str) -> str:
-    """Return a name's key in JSON."""
-    first, *others = name.split("_")
-    return first + "".join(word.capitalize() for word in others)

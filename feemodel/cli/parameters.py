@@ -122,7 +122,7 @@ ArrivalRate: TypeAlias = Annotated[float, real("transactions", "1 / s", above=0)
 LossProbability: TypeAlias = Annotated[float, real("maximum probability of a loss")]
 SpecFile: TypeAlias = Annotated[str, text("description of the experiment", "SPEC.toml")]
 Resume: TypeAlias = Annotated[str | None, text("folder of finished parts, which are not computed again", "FOLDER")]
-Node: TypeAlias = Annotated[str, text(MEANINGS["node"], "URL")]
+NodeUrl: TypeAlias = Annotated[str, text(MEANINGS["node"], "URL")]
 BlockRange: TypeAlias = Annotated[str, text("blocks from A to B, B not included", "A:B")]
 Genesis: TypeAlias = Annotated[str | None, text(MEANINGS["genesis"], "FILE")]
 Address: TypeAlias = Annotated[str, text("address of the account", "HEX")]
@@ -200,9 +200,8 @@ class L1Fees:
 
 def l1_sentence(base_fee: float, blob_base_fee: float, source: str) -> str:
     """Return the L1 fees of a result, and where they are from."""
-    return (
-        f"L1 base fee {base_fee / WEI_PER_GWEI:g} gwei, blob base fee {blob_base_fee / WEI_PER_GWEI:g} gwei. {source}"
-    )
+    base, blob = base_fee / WEI_PER_GWEI, blob_base_fee / WEI_PER_GWEI
+    return f"L1 base fee {base:g} gwei, blob base fee {blob:g} gwei. {source}"
 
 
 @dataclass(frozen=True)
@@ -234,9 +233,7 @@ class Scenario(History):
 
     paths: Annotated[int | None, whole("number of sample paths (default: 1)", minimum=1)] = None
     hours: Annotated[float | None, real("length of a path (default: of the history)", "h", above=0)] = None
-    block_hours: Annotated[float | None, real("mean length of the bootstrap's blocks (default: 24)", "h", above=0)] = (
-        None
-    )
+    block_hours: Annotated[float | None, real("mean length of a bootstrap block (default: 24)", "h", above=0)] = None
 
     def l1_fees(self, history: "xarray.Dataset", seed: int) -> "xarray.Dataset":
         """Return the history, or the paths that are drawn from it."""

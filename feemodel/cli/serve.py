@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from feemodel._extras import need
 from feemodel.cli.output import Answer, Table, print_json
 from feemodel.cli.parameters import flag, text
 from feemodel.cli.verb import verb
@@ -30,7 +29,6 @@ def serve(
     **settings: Any,
 ) -> Answer | int:
     """Settings can also be set in the file, or in the environment as FEEMODEL_NAME. Options take precedence."""
-    need("serve", "uvicorn")
     file = os.environ.get("FEEMODEL_CONFIG") if config is None else config
     if file == "":
         raise InvalidInput("FEEMODEL_CONFIG", "expected a file", file)

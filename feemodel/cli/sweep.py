@@ -68,6 +68,7 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
     quantile: list[float] = []
     above: list[float] = []
     transactions: str | None = None
+    columns: dict[str, str] = {}
     grid: dict[str, Any] = {}
     monte_carlo: Draws | None = None
     sobol: Draws | None = None
@@ -112,9 +113,13 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formul
         name: parse(f"grid.{name}", value, Axis).values(name) if isinstance(value, dict) else value
         for name, value in spec.grid.items()
     }
-    if spec.transactions is not None:
-        is_shipped, path = spec.transactions == "shipped", str(folder / spec.transactions)
-        axes["transactions"] = shipped_workload() if is_shipped else read_workload(path, Zstd())
+    if spec.columns and spec.transactions in (None, "shipped"):
+        raise InvalidInput("columns", "expected only with a file of transactions", spec.columns)
+    if spec.transactions == "shipped":
+        axes["transactions"] = shipped_workload()
+    elif spec.transactions is not None:
+        columns = [f"{field}={name}" for field, name in spec.columns.items()]
+        axes["transactions"] = read_workload(str(folder / spec.transactions), Zstd(), columns)
     parts = [grid(**axes)] if axes else []
     for draw, asked, listed in ((monte_carlo, spec.monte_carlo, list), (sobol, spec.sobol, tuple)):
         if asked is not None:  # in `sobol`, a list is a range
@@ -122,9 +127,8 @@ def parse_sweep_spec(document: Mapping[str, Any], folder: Path) -> "tuple[Formul
             parts.insert(0, draw(asked.count, rng=asked.rng, **inputs))
     if not parts:
         raise InvalidInput("the sweep file", "expected [grid], [monte_carlo] or [sobol]", sorted(document))
-    if not spec.over and (spec.quantile or spec.above):
-        raise InvalidInput("over", "expected the dimensions of quantile and above", spec.over)
-    reduce = over(*spec.over, quantile=spec.quantile, above=spec.above) if spec.over else None
+    is_reduced = spec.over or spec.quantile or spec.above
+    reduce = over(*spec.over, quantile=spec.quantile, above=spec.above) if is_reduced else None
     return FORMULAS[spec.formula], joined(*parts), reduce
 
 

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -26,20 +25,19 @@ def verb(
     function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such
     parameters. Its docstring follows the sentence of `VERBS` in the help.
     """
-    added: dict[str, Any] = {
-        "json": Annotated[bool, flag("print one JSON object")],
-        "debug": Annotated[bool, flag("show the traceback of an unexpected error")],
+    added: dict[str, tuple[Any, Any]] = {  # name → annotation and default
+        "json": (Annotated[bool, flag("print one JSON object")], False),
+        "debug": (Annotated[bool, flag("show the traceback of an unexpected error")], False),
     }
     if out is not None:
-        words = f"write {what}" + (f" to {' or '.join(out)}" if out else "")
-        added["out"] = Annotated[str if required else str | None, text(words, "FILE")]
+        words = text(f"write {what}" + (f" to {' or '.join(out)}" if out else ""), "FILE")
+        added["out"] = Annotated[str | None, words], inspect.Parameter.empty if required else None
     if figure:
-        added["figure"] = Annotated[str | None, text(f"draw a figure to {' or '.join(FIGURES)}", "FILE")]
+        added["figure"] = Annotated[str | None, text(f"draw a figure to {' or '.join(FIGURES)}", "FILE")], None
     if out is not None or figure:
-        added["overwrite"] = Annotated[bool, flag("replace an existing file")]
-    absent = {"out": inspect.Parameter.empty if required else None, "figure": None}
-    of_name = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
-    shared = [of_name(name, annotation=kind, default=absent.get(name, False)) for name, kind in added.items()]
+        added["overwrite"] = Annotated[bool, flag("replace an existing file")], False
+    option = inspect.Parameter.KEYWORD_ONLY
+    shared = [inspect.Parameter(name, option, annotation=a, default=d) for name, (a, d) in added.items()]
 
     def made(function: Callable[..., Answer | int]) -> App:
         names = inspect.signature(function).parameters

@@ -228,8 +228,12 @@ def test_max_send_says_what_is_held_back(capsys):
     assert (code, "the balance does not cover the fees" in capsys.readouterr().out) == (0, True)
 
 
-def test_compare_a_file_and_a_call(transactions, capsys):
-    two, one = (answer(capsys, "compare", subject, "--only", "taiko,linea") for subject in (transactions, RAW))
+def test_compare_a_file_and_a_call(transactions, tmp_path, capsys):
+    """`--out` has the fee of each transaction, whose sums are printed."""
+    out = ["--only", "taiko,linea", "--overwrite", "--out", str(tmp_path / "fees.csv")]
+    one, two = (answer(capsys, "compare", subject, *out) for subject in (RAW, transactions))
+    each = pd.read_csv(tmp_path / "fees.csv").groupby("chain")[["l1_fee", "l2_fee"]].sum()
+    assert each.loc["linea"].tolist() == [two["rules"][1][part] for part in ("l1_fee", "l2_fee")]
     call = answer(capsys, "compare", json.dumps(CALL), "--only", "linea,op-mainnet/regolith")
 
     assert two["rules"][0]["total"] == 2 * one["rules"][0]["total"]
@@ -248,12 +252,14 @@ def test_a_ledger_from_genesis_to_a_checked_proof(tmp_path, capsys, monkeypatch)
     grown = answer(capsys, "follow", "--store", store, "--blocks", str(blocks))
     marked = answer(capsys, "finalize", "--store", store, "--block", "1")
     written = answer(capsys, "prove", "--store", store, "--address", account, "--slot", slot, "--out", proof)
-    found = answer(capsys, "check-proof", proof, "--root", grown["stateRoot"], "--address", account, "--slot", slot)
+    words, out = ["check-proof", proof, "--root", grown["stateRoot"], "--address", account], f"{proof}.csv"
+    found = answer(capsys, *words, "--slot", slot, "--out", out)
 
     assert (started["head"], started["finalized"]) == (0, None)
     assert (grown["head"], grown["finalized"], marked["finalized"]) == (1, None, 1)
     assert (written["block"], written["stateRoot"]) == (1, grown["stateRoot"])
     assert (found["account"]["balance"], list(found["storage"].values())) == (5, ["0x8"])
+    assert pd.read_csv(out)[["address", "balance", "value"]].values.tolist() == [[account, 5, "0x8"]]
     monkeypatch.setenv("COLUMNS", "80")
     for words in (["check-proof", proof, "--root", grown["stateRoot"]], ["ledger", "info", "--store", store]):
         assert main(words) == 0
@@ -309,7 +315,9 @@ def test_fetch_writes_a_file_with_the_tips_at_a_percentile(tmp_path, capsys):
 
 
 def test_a_package_of_an_extra_that_is_not_installed_is_named(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    for name in ("uvicorn", "msgspec"):  # as with the extra `execution` alone
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "feemodel.cli.serve", raising=False)
     said = f"serve needs the package uvicorn: {install_command('uvicorn')}"
 
     assert complaint(capsys, "serve", "--port", "0") == (2, said)

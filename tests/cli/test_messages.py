@@ -98,7 +98,7 @@ sizes raw.txt --out there.csv
 compare raw.txt --at 2024-13-01
   2 --at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
 compare raw.txt --out c.xyz
-  2 --out: expected a file name that ends in .csv or .parquet, got 'c.xyz'
+  2 --out: expected a file name that ends in .nc or .csv or .parquet, got 'c.xyz'
 compare raw.txt --chains=
   2 --chains: expected a value, got '' (feemodel compare --help)
 backtest --hours 0

@@ -13,7 +13,7 @@ from feemodel.server.settings import DEFAULTS, HELP
 
 #: Names that mean several things, with the number of meanings. No name may be added.
 SEVERAL = {
-    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chains": 2, "gas": 3,
+    "base_fee": 2, "block": 2, "blocks": 2, "chain": 2, "chains": 2, "gas": 2,
     "margin": 2, "paths": 2, "pricing": 2, "size": 2, "transactions": 2,
     "workers": 2,
 }  # fmt: skip

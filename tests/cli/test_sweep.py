@@ -1,6 +1,8 @@
 """`feemodel sweep`: a TOML file says what the calls say; what is wrong with it is named."""
 
 import json
+import re
+from unittest.mock import Mock
 
 import pyarrow.parquet
 import pytest
@@ -29,12 +31,13 @@ def test_the_specs_that_ship_run(name):
 
 
 def test_a_spec_says_what_the_calls_say(tmp_path):
-    (tmp_path / "mine.txt").write_text(f"{RAW}\n{RAW}\n")
+    (tmp_path / "mine.csv").write_text(f"signed\n{RAW}\n{RAW}\n")
     _, samples, reduce = parse_sweep_spec(
         {
             "formula": "priority_fee_from_l1",
             "over": ["sample"],
-            "transactions": "mine.txt",
+            "transactions": "mine.csv",
+            "columns": {"raw": "signed"},
             "grid": {
                 "margin": {"from": 1.0, "to": 2.0, "count": 3},
                 "fixed_cost": {"from": 1, "to": 100, "count": 3, "spacing": "log"},
@@ -53,7 +56,7 @@ def test_a_spec_says_what_the_calls_say(tmp_path):
     assert [*samples] == ["base_fee", "blob_base_fee", "margin", "fixed_cost", "compressed_size", "gas"]
     assert samples["base_fee"].dims == ("sample",)
     assert samples["gas"].values.tolist() == [21_000] * 2
-    assert samples["compressed_size"].attrs["from"].startswith("2 mine.txt (zstd; assumed: ")
+    assert samples["compressed_size"].attrs["from"].startswith("2 mine.csv (zstd; assumed: ")
     assert samples["margin"].values.tolist() == [1.0, 1.5, 2.0]
     assert samples["fixed_cost"].values.tolist() == [1, 10, 100]
     assert reduce.dims == ("sample",)
@@ -79,7 +82,7 @@ def drawn(**shape):
             r"grid\.margin\.to: expected `int \| float`, got 'b'",
         ),
         (FEE | {"grid": 3}, "grid: expected `object`, got 3"),
-        (FEE | {"quantile": [0.5], "grid": {"gas": 1}}, "over: expected the dimensions of quantile and above"),
+        (FEE | {"quantile": [0.5], "grid": {"gas": 1}}, "over: expected at least one dimension"),
         (drawn(distribution="lognormal"), "did you mean lognorm"),
         (drawn(distribution="norm", q=1), "expected parameters of scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
@@ -98,6 +101,7 @@ def drawn(**shape):
         (FEE | {"sobol": {"count": 8, "inputs": {"gas": [1, 2, 3]}}}, "gas: expected a range"),
         (FEE | {"monte_carlo": {"count": 1e9, "inputs": {"gas": [1, 2]}}}, "count: expected `int`"),
         (FEE | {"transactions": 5}, "transactions: expected `str | null`, got 5"),
+        (GRID | {"columns": {"from": "who"}}, "columns: expected only with a file of transactions"),
     ],
 )
 def test_what_is_wrong_with_a_spec_is_named(spec, named, tmp_path):
@@ -149,12 +153,6 @@ def test_the_file_is_of_the_kind_that_its_name_says(tmp_path, capsys):
     assert json.loads(table.schema.metadata[b"feemodel"])["units"]["priority_fee"] == "wei / gas"
 
 
-@pytest.mark.parametrize("name", ["fees.xlsx", "fees", "fees.nc4", ".csv"])
-def test_a_file_of_an_unknown_kind_is_refused_before_any_work(tmp_path, name):
-    with pytest.raises(InvalidInput, match=r"--out: expected a file name that ends in .nc or .csv or .parquet"):
-        run_verb("no such spec", "--out", str(tmp_path / name))
-
-
 KEPT = """formula = "priority_fee"
 [grid]
 compressed_size = {from = 100, to = 200, count = 101}
@@ -164,7 +162,7 @@ margin = [1.0, MARGIN]
 """
 
 
-def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
+def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path, monkeypatch):
     (tmp_path / "spec.toml").write_text(KEPT.replace("MARGIN", "1.2"))
     (tmp_path / "kept").mkdir()
     arguments = ["sweep", str(tmp_path / "spec.toml"), "--resume", str(tmp_path / "kept"), "--json"]
@@ -181,3 +179,9 @@ def test_a_sweep_goes_on_from_the_blocks_that_are_kept(capsys, tmp_path):
     said = capsys.readouterr().err
     assert "expected a folder of this run: samples.margin.values is [1.0, 1.2] " in said
     assert " in the folder, [1.0, 1.3] " in said
+    assert not re.search("[0-9a-f]{64}", said)
+
+    monkeypatch.setattr("feemodel.simulation.sweep.sweep", Mock(side_effect=KeyboardInterrupt))
+    assert main(arguments) == 130
+    said = f"interrupted; {tmp_path / 'kept'} keeps the finished parts, and the same command continues"
+    assert capsys.readouterr().err == f"feemodel: {said}\n"

@@ -204,7 +204,7 @@ def test_linea_s_past_is_priced_with_what_blocks_recorded(day, price):
 
 
 def test_linea_s_bounds_are_said_to_be_assumed_in_every_result():
-    assert "lower_bound 90,000,001, upper_bound 1,000,000,001" in rollups.rule("linea").remarks[0]
+    assert "lower_bound 90,000,001, upper_bound 1,000,000,001 (" in rollups.rule("linea").remarks[0]
 
 
 def test_fraxtal_is_at_ecotone_and_granite_as_its_file_says():

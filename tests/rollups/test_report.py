@@ -100,7 +100,7 @@ def test_l1_fees_are_the_median_of_a_day_or_of_the_month(capsys):
     ("arguments", "code", "said"),
     [
         (("--max-wei", "-1"), 2, "--max-wei"),
-        (("--only", "starknet", "--set", "starknet.eth_to_fri_rate=20000"), 2, "--only"),
+        (("--only", "starknet", "--set", "starknet.eth_to_fri_rate=20000"), 2, "the rule needs"),
     ],
 )
 def test_options_that_are_wrong_are_named(arguments, code, said, capsys):

@@ -275,7 +275,7 @@ def test_the_verb_compares_it_where_it_is_carried(capsys, tmp_path):
     assert (code, answer["signedBytes"]) == (0, len(RAW))
     carried = [one.name for one in rules_at()[0] if one.no_set_code is None]
     assert sorted(row["rule"] for row in answer["rules"]) == sorted(carried)
-    assert answer["without"]["zksync-era"] == "its node refuses their encoding"
+    assert "(EIP-7702): its node refuses their encoding" in answer["without"]["zksync-era"]
     code, _, error = run(capsys, "compare", to_hex(RAW), "--only", "linea,taiko")
     assert (code, "linea has no fee rule for transactions of type 4" in error) == (2, True)
     path = tmp_path / "two.jsonl"
