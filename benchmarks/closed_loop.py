@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import xarray as xr
 
-from feemodel._processors import cores
+from feemodel.progress import cores
 from feemodel.simulation import Bootstrap, Demand, Fixed, LineaPricing, simulate
 from feemodel.simulation.scenarios import replay
 

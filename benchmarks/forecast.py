@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 from scoringrules import interval_score
 
-from feemodel.checks import RealArray, real_scalar
+from feemodel.checks import RealArray
 from feemodel.cli.output import new_file
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import MAINNET
 from feemodel.io import read_l1_fees
 from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.quantities import REAL
 from feemodel.simulation._l1_columns import FEES, l1_columns
 from feemodel.simulation.forecast.methods import BASELINES, METHODS, fees_of, pinball, rolling_quantiles
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
@@ -192,7 +193,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     if options.recovery is not None and options.blobs is None:
         parser().error("--recovery: expected only with --blobs")
     out = checked_outputs(options)
-    first = round(real_scalar("--first-day", options.first_day, unit="days") * DAY)
+    first = round(REAL.check_one("--first-day", options.first_day) * DAY)
     if options.l1 is not None:
         series = {options.l1.name: series_of(options.l1, options.fee)}
     else:

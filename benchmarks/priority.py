@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from benchmarks import interleaved, per_item, ratio
-from feemodel._processors import cores
 from feemodel.linea import priority
 from feemodel.linea.kernels import BLOCK
+from feemodel.progress import cores
 
 ELEMENTS = 100_000_000
 COSTS = {"variable_cost": 1_000_000_000, "fixed_cost": 30_000_000, "margin": 1.2}

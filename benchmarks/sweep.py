@@ -14,8 +14,8 @@ from scipy import stats
 
 import feemodel
 from benchmarks import interleaved, per_item, ratio
-from feemodel._processors import cores
 from feemodel.linea.from_l1 import priority_fee_from_l1
+from feemodel.progress import cores
 from feemodel.simulation.samples import DRAW_BLOCK, Samples, grid, monte_carlo
 from feemodel.simulation.statistics import over
 from feemodel.simulation.surfaces import Workload

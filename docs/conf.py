@@ -8,9 +8,11 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pydoc import locate
+from typing import Any, get_type_hints
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -21,6 +23,7 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 import feemodel
 from docs.colours import check_colours
 from feemodel.cli import VERBS, main
+from feemodel.quantities import quantity_of
 
 HERE = Path(__file__).parent
 BUILT = HERE / "built"  # generated, not in Git: pages of commands and names, the gallery
@@ -205,8 +208,18 @@ ENTRY = re.compile(r"(\S[^:`]*?) : ")
 MARKUP = re.compile(r"(`[^`]*`)|([*|]|_(?!\w))")  # code, and what only looks like markup
 
 
-def as_restructured_text(_app: Sphinx, _what: str, _name: str, value: Any, _options: Any, lines: list[str]) -> None:
+def unit_of_field(name: str) -> str:
+    """The unit in the annotation of a field of a dataclass, such as " [s]"."""
+    record, _, field = name.rpartition(".")
+    found = locate(record)
+    quantity = quantity_of(get_type_hints(found, include_extras=True).get(field)) if is_dataclass(found) else None
+    return f" [{quantity.unit}]" if quantity else ""
+
+
+def as_restructured_text(_app: Sphinx, what: str, name: str, value: Any, _options: Any, lines: list[str]) -> None:
     """The docstrings of this project, whose formulas are indented and whose parameters are `name : meaning [unit].`"""
+    if what == "attribute" and (text := " ".join(lines).strip()) and not text.endswith("]"):
+        lines[:] = [text.removesuffix(".") + unit_of_field(name)]
     if quantities := getattr(value, "quantities", None):
         lines += ["Parameters", "----------"]
         lines += [f"{name} : {one.words} [{one.unit}]" for name, one in quantities.items()] + [""]

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._extras import has_numba
+from feemodel.arguments import check_of
 from feemodel.checks import INT64_MAX, check_indexes
 from feemodel.errors import Int64Overflow, InvalidInput
 from feemodel.exact import INT64_MIN, NO_ROOM, Beyond, Exact, exact
@@ -62,7 +63,8 @@ class Formula(Protocol[P]):
 def formula(function: Callable[P, object]) -> Formula[P]:
     """Make a public formula of a function whose parameters are annotated with quantities.
 
-    Arguments are checked by their quantities and broadcast against each other. Python numbers give Python numbers.
+    Arguments are checked by their annotations, see `feemodel.arguments`; those with a quantity may be arrays, which are
+    broadcast against each other. Python numbers give Python numbers.
     Arrays give int64, float64 or bool arrays with the same values. Series must have equal indexes, DataArrays equal
     coordinates along shared dimensions; a result of the same shape has the type and the labels of these arguments.
 
@@ -78,14 +80,17 @@ def formula(function: Callable[P, object]) -> Formula[P]:
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     quantities = {name: found for name, one in parameters.items() if (found := quantity_of(one.annotation))}
+    kinds = {name: one.annotation for name, one in parameters.items() if one.annotation is not one.empty}
+    checks = {name: check_of(kind) for name, kind in kinds.items() if name not in quantities}
     defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
 
     def in_general(given: dict[str, Any]) -> Any:
         given = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
-        return computed(function, quantities, given)
+        return computed(function, quantities, given | {n: checks[n](n, given[n]) for n in checks if n in given})
 
     # Most calls have Python numbers within their bounds, which need only comparisons and conversions.
     scope = {f"default_{name}": value for name, value in defaults.items()}
+    scope |= {f"check_{name}": check for name, check in checks.items()}
     scope |= {"function": function, "in_general": in_general, "overflow": _overflow, "inf": math.inf}
     exec(_source(parameters, quantities), scope)
     made = cast("Formula[P]", wraps(function)(scope["public"]))
@@ -126,6 +131,9 @@ def _source(parameters: Mapping[str, inspect.Parameter], quantities: Mapping[str
             highest = highest if quantity.maximum is None else quantity.maximum
             below = "" if highest == math.inf else f" <= {highest!r}"
             tests.append(f"({same}{kind} and {lowest!r} <= {name}{below})")
+        elif one.annotation is not one.empty:
+            passed_on = f"{name} if {name} is default_{name} else " if has_default else ""
+            values[name] = f"{passed_on}check_{name}({name!r}, {name})"
     passed = ", ".join(
         f"{n}={values[n]}" if one.kind is one.KEYWORD_ONLY else values[n] for n, one in parameters.items()
     )

@@ -7,7 +7,10 @@ page "quantities" read the annotation; a unit is written nowhere else.
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, get_args
 
-from feemodel.checks import real, require, whole
+import numpy as np
+
+from feemodel.checks import numbers, require
+from feemodel.errors import InvalidInput
 
 #: A Python int, an array of integers, a Series or a DataArray. `Real`: the same for doubles.
 Whole: TypeAlias = Any
@@ -23,29 +26,21 @@ class Quantity:
     """Unit, meaning and bounds of a number.
 
     >>> Quantity("wei / gas", "price of gas")
-    Quantity('wei / gas', 'price of gas')
+    [wei / gas]
     """
 
     unit: str
     words: str = ""  #: what the number is, for help and the page "quantities"
     minimum: int | None = 0
-    maximum: int | None = None
+    maximum: float | None = None
     double: bool = False  #: whether the number is a double
     above_zero: bool = False  #: whether a double must be above 0
-    hint: str = ""  #: for the error: what a number above the maximum probably is
+    below: int | None = None  #: number that a double must be below
+    lowest: float = 0.0  #: lowest plausible number other than 0: a number below it is probably in another unit
+    hint: str = ""  #: for the error: the expected unit, with an example
 
     def __repr__(self) -> str:
-        return f"Quantity({self.unit!r}, {self.words!r})"
-
-    @property
-    def counted(self) -> str:
-        """The unit as errors name it: "wei" for a price in wei per gas.
-
-        >>> Quantity("byte").counted, Quantity("wei / gas").counted, Quantity("1").counted
-        ('bytes', 'wei', '')
-        """
-        unit = self.unit.partition(" / ")[0]
-        return COUNTED.get(unit, unit)
+        return f"[{self.unit}]"  # the signatures of functions show it
 
     def check(self, name: str, value: Any) -> Any:
         """Return a Python number for a scalar, an int64 or float64 array for anything array-like.
@@ -56,16 +51,42 @@ class Quantity:
         Traceback (most recent call last):
         feemodel.errors.InvalidInput: gas[1]: expected whole gas of at least 1, got 0
         """
-        if type(value) is int and not self.double and self.maximum is None and value >= (self.minimum or 0):
+        bounded = self.double or self.lowest or self.maximum is not None
+        if type(value) is int and not bounded and value >= (self.minimum or 0):
             return value
-        checked = (real if self.double else whole)(name, value, minimum=self.minimum, unit=self.counted)
+        unit = self.unit.partition(" / ")[0]  # "wei" for a price in wei per gas
+        unit = COUNTED.get(unit, unit)
+        kind = "a finite number" if self.double else "whole" if unit else "an integer"
+        expected = f"expected {kind}{' of' * bool(self.double and unit)} {unit}".rstrip()
+        checked = numbers(name, value, expected, np.float64 if self.double else np.int64)
+        hint = f" ({self.hint})" if self.hint else ""
+        if self.double:
+            require(name, expected, checked, np.isfinite(checked))
+        if self.minimum is not None:
+            joined = ", at" if self.double else " of at"
+            require(name, f"{expected}{joined} least {self.minimum:,}", checked, checked >= self.minimum)
         if self.above_zero:
-            require(name, "expected a number above 0", checked, checked > 0.0)
+            require(name, f"expected a number above 0{hint}", checked, checked > 0.0)
+        if self.below is not None:
+            require(name, f"expected a number below {self.below}{hint}", checked, checked < self.below)
+        if self.lowest:
+            plausible = (checked >= self.lowest) | (checked == 0)
+            require(name, f"expected at least {self.lowest:,.16g}{hint}", checked, plausible)
         if self.maximum is not None:
-            reason = f"expected at most {self.maximum:,}{f' ({self.hint})' if self.hint else ''}"
-            require(name, reason, checked, checked <= self.maximum)
+            require(name, f"expected at most {self.maximum:,}{hint}", checked, checked <= self.maximum)
         return checked
 
+    def check_one(self, name: str, value: Any) -> Any:
+        """Return a Python number, like `check`; an array is not valid."""
+        number = self.check(name, value)
+        if isinstance(number, np.ndarray):
+            raise InvalidInput(name, "expected one number, not an array", value)
+        return number
+
+
+WHOLE, ANY_WHOLE = Quantity("1", "number"), Quantity("1", "number, which may be negative", minimum=None)
+REAL = Quantity("1", "number", double=True)
+ANY_REAL = Quantity("1", "number, which may be negative", double=True, minimum=None)
 
 #: Meaning of each parameter that is no number, for commands and for settings of the server.
 MEANINGS = {
@@ -98,6 +119,7 @@ def quantity_of(annotation: Any) -> Quantity | None:
 Byte = Annotated[Whole, Quantity("byte", "bytes")]
 BytesAboveZero = Annotated[Whole, Quantity("byte", "bytes", minimum=1)]
 CompressedSize = Annotated[Whole, Quantity("byte", "compressed size of the transaction, as the chain measures it")]
+SizeAdjustment = Annotated[Whole, Quantity("byte", "bytes that are added to the size", minimum=-(2**63))]
 ZeroBytes = Annotated[Whole, Quantity("byte", "zero bytes of the calldata")]
 NonzeroBytes = Annotated[Whole, Quantity("byte", "other bytes of the calldata")]
 
@@ -122,13 +144,14 @@ VariableCost = Annotated[Whole, Quantity("wei / byte", "cost of one compressed b
 FixedCost = Annotated[Whole, Quantity("wei / gas", "cost of every unit of gas")]
 
 Timestamp = Annotated[Whole, Quantity("s", "time of the block", maximum=2**40, hint="in seconds, not in milliseconds")]
-WholeNumber = Annotated[Whole, Quantity("1", "number")]
+WholeNumber = Annotated[Whole, WHOLE]
 Seconds = Annotated[Whole, Quantity("s", "time")]
 Divisor = Annotated[Whole, Quantity("1", "divisor", minimum=1)]
 Millionths = Annotated[Whole, Quantity("1e-6", "factor in millionths")]
 
 Margin = Annotated[Real, Quantity("1", "safety factor", double=True)]
 Ratio = Annotated[Real, Quantity("1", "ratio", double=True)]
+Probability = Annotated[Real, Quantity("1", "probability", double=True, above_zero=True, below=1)]
 DivisorAboveZero = Annotated[Real, Quantity("1", "divisor", double=True, above_zero=True)]
 RealWei = Annotated[Real, Quantity("wei", "amount", double=True)]
 RealWeiPerGas = Annotated[Real, Quantity("wei / gas", "price of gas", double=True)]

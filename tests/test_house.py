@@ -14,7 +14,7 @@ from tests.helpers.house import sizes
 
 PACKAGE = ROOT / "feemodel"
 GROUND = {
-    "errors", "checks", "compiled", "exact", "formula", "extras", "lazy", "processors", "progress",
+    "arguments", "errors", "checks", "compiled", "exact", "formula", "extras", "lazy", "progress",
     "quantities",
 }  # fmt: skip
 MAY_IMPORT = {
@@ -22,12 +22,12 @@ MAY_IMPORT = {
     "compiled": {"extras"},
     "lazy": {"extras"},
     "extras": {"errors"},
-    "processors": set(),
     "progress": {"errors"},
     "checks": {"errors"},
     "exact": {"checks", "errors"},
-    "quantities": {"checks", "exact"},
-    "formula": {"checks", "errors", "exact", "extras", "quantities"},
+    "quantities": {"checks", "errors", "exact"},
+    "arguments": {"checks", "errors", "quantities"},
+    "formula": {"arguments", "checks", "errors", "exact", "extras", "quantities"},
     "ethereum": GROUND,
     "sizes": GROUND,
     "linea": GROUND | {"ethereum", "sizes"},
@@ -44,21 +44,21 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_291,
+    "cli": 2_290,
     "estimates": 676,
-    "ethereum": 1_986,
+    "ethereum": 1_980,
     "execution": 1_692,
     "explorer": 768,
-    "io": 2_421,
+    "io": 2_415,
     "ledger": 2_995,
-    "linea": 1_897,
+    "linea": 1_896,
     "plots": 591,
-    "rollups": 4_156,
+    "rollups": 4_155,
     "server": 1_497,
     "simulation": 6_416,
-    "sizes": 792,
-    "top level": 1_540,
-    "package": 29_718,
+    "sizes": 789,
+    "top level": 1_539,
+    "package": 29_699,
     "tests": 33_117,
     "Rust": 2_624,
     "JavaScript, CSS and HTML": 1_098,

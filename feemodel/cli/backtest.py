@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts.config import Dict
 
 from feemodel import plots
-from feemodel.checks import share
 from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table, result
 from feemodel.cli.parameters import (
     BLOCK_HOURS,
@@ -135,7 +134,7 @@ def calibrate(
     traffic: Annotated[Traffic, FLAT] = Traffic(),
 ) -> Answer:
     """By default, the number of paths is 10 / probability of a loss, and a path has 24 hours."""
-    paths = scenario.paths or math.ceil(LOSING_PATHS / share("loss_probability", loss_probability))
+    paths = scenario.paths or math.ceil(LOSING_PATHS / loss_probability)
     scenario = replace(scenario, paths=paths, hours=scenario.hours or HOURS)
     history, made = traffic.arguments(scenario)
     fees = scenario.l1_fees(history, traffic.seed)

@@ -1,12 +1,13 @@
 """Verbs of forecasts: `forecast` gives the distribution of L1 fees, `recommend` fee parameters for it."""
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from feemodel import plots
 from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table
 from feemodel.cli.parameters import FLAT, History, LossProbability, Paths, Seed, default_of, one_of, real, text, whole
 from feemodel.cli.verb import verb
+from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI
 from feemodel.progress import reporting
 from feemodel.simulation.forecast.distribution import HORIZONS, forecast
@@ -14,9 +15,6 @@ from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.recommend import HOLD, INTERVAL, SUBMISSIONS, Family
 from feemodel.simulation.forecast.recommend import recommend as recommendation
 from feemodel.simulation.surfaces import Submission
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Variable of the forecast → key in JSON, and name, unit and size of the unit in a table.
 VARIABLES = {
@@ -52,7 +50,7 @@ def command(
     data = {name: found.attrs[name] for name in ("origin", "method", "source", "assumed")} | {"horizons": horizons}
     notes = ["Method: {method}. Newest row: {origin}. Assumed: {assumed}.".format(**found.attrs)]
 
-    def draw(figure: "Figure") -> None:
+    def draw(figure: Any) -> None:
         for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
             plots.plot_fee_fan(found, axes, fee=fee, history=history)
         low, high = found["base_fee"].isel(step=-1).quantile([0.05, 0.95]).to_numpy() / WEI_PER_GWEI
@@ -73,6 +71,8 @@ def recommend(
     paths: Paths = default_of(recommendation, "paths"),
     seed: Seed = 1,
 ) -> Answer:  # fmt: skip
+    if execution_gas is None and family not in SUBMISSIONS:
+        raise InvalidInput("--execution-gas", f"expected a value, because no source gives that of {family}", None)
     own = SUBMISSIONS.get(family, Submission())
     submission = None if execution_gas is None else replace(own, execution_gas=execution_gas)
     with reporting(True, None, "drawing paths"):

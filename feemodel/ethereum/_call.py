@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields, sequence, whole_scalar
+from feemodel.arguments import NUMBERS
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
-from feemodel.ethereum._quantities import address_bytes, as_bytes, from_quantity, to_hex
+from feemodel.ethereum._quantities import address_bytes, as_bytes, from_quantity, known_fields, to_hex
 from feemodel.ethereum._transaction import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE, AccessList, Transaction
 from feemodel.ethereum._transaction_fields import (
     FIELD_OF,
@@ -249,7 +250,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
     """Read a Python integer or a hexadecimal quantity, from 0 to `maximum`, which is 2**n - 1."""
     if isinstance(value, (list, tuple, Mapping)):  # NumPy would make each item as large as the longest
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
-    number = from_quantity(value, name) if isinstance(value, str) else whole_scalar(name, value)
+    number = from_quantity(value, name) if isinstance(value, str) else NUMBERS[int].check_one(name, value)
     if maximum is not None and number > maximum:
         raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
     return number
@@ -262,8 +263,7 @@ def _target(value: Any) -> bytes | None:
 
 def read_access_list(name: str, entries: Any) -> AccessList:
     """Parse an access list of JSON-RPC objects or of pairs (address, storage keys)."""
-    entries = _listed(entries)
-    return tuple(_access(entry, f"{name}[{index}]") for index, entry in enumerate(sequence(name, entries)))
+    return tuple(_access(entry, f"{name}[{index}]") for index, entry in enumerate(_listed(name, entries)))
 
 
 def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
@@ -272,18 +272,17 @@ def _access(entry: Any, name: str) -> tuple[bytes, tuple[bytes, ...]]:
     if not isinstance(entry, Mapping) or "address" not in entry or not entry.keys() <= _ACCESS_ENTRY:
         raise InvalidInput(name, "expected an object with only address and storageKeys", entry)
     keys = entry.get("storageKeys", entry.get("storage_keys"))
-    keys = keys.tolist() if hasattr(keys, "tolist") else [] if keys is None else keys
-    listed = enumerate(sequence(f"{name}.storageKeys", keys))
+    listed = enumerate(_listed(f"{name}.storageKeys", [] if keys is None else keys))
     slots = tuple(as_bytes(f"{name}.storageKeys[{index}]", key, size=32) for index, key in listed)
     return address_bytes(entry["address"], f"{name}.address"), slots
 
 
 def read_authorizations(name: str, entries: Any) -> tuple[Authorization, ...]:
     """Parse an authorization list of JSON-RPC objects; `v` is used if there is no `yParity`."""
-    entries = _listed(entries)
-    if not isinstance(entries, (list, tuple)) or len(entries) > MAX_AUTHORIZATIONS:
-        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", entries)
-    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(entries))
+    listed = _listed(name, entries)
+    if len(listed) > MAX_AUTHORIZATIONS:
+        raise InvalidInput(name, f"expected a list of at most {MAX_AUTHORIZATIONS:,}", listed)
+    return tuple(_authorization(entry, f"{name}[{index}]") for index, entry in enumerate(listed))
 
 
 def _authorization(entry: Any, name: str) -> Authorization:
@@ -301,16 +300,15 @@ def _authorization(entry: Any, name: str) -> Authorization:
 
 def read_blob_hashes(name: str, hashes: Any) -> tuple[bytes, ...]:
     """Return versioned hashes of blobs, EIP-4844; raises `InvalidInput`, naming the index, if a hash is not valid."""
-    hashes = sequence(name, _listed(hashes))
-    found = tuple(as_bytes(f"{name}[{index}]", value, size=32) for index, value in enumerate(hashes))
+    found = tuple(as_bytes(f"{name}[{index}]", one, size=32) for index, one in enumerate(_listed(name, hashes)))
     for index, one in enumerate(found):
         if one[0] != BLOB_VERSION:
             raise InvalidInput(f"{name}[{index}]", "expected a versioned hash that starts with 0x01", to_hex(one))
     return found
 
 
-def _listed(entries: Any) -> Any:
-    return entries.tolist() if hasattr(entries, "tolist") else entries  # pandas reads lists of Parquet as arrays
+def _listed(name: str, entries: Any) -> tuple[Any, ...]:
+    return sequence(name, entries.tolist() if hasattr(entries, "tolist") else entries)  # arrays of lists in Parquet
 
 
 def _strict(value: Any) -> bool:

@@ -21,14 +21,6 @@ MAXIMUM = 1e16
 SCALES = {"wei": 1, "kwei": 10**3, "gwei": 10**9, "eth": 10**18}  #: [wei]
 
 
-#: Smallest plausible nonzero price [wei / gas], and a hint about the unit for error messages.
-MIN_PRICE = 1_000.0
-IN_WEI = "in wei; 0.1 gwei = 100,000,000"
-#: Smallest plausible nonzero amount [wei], and a hint about the unit for error messages.
-MIN_AMOUNT = 100_000.0
-IN_WEI_OF_ETH = "in wei; 1 ETH are 10**18"
-
-
 class Implausible(NamedTuple):
     """First implausible fee of a column, and a description of plausible fees."""
 

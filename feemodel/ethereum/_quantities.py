@@ -2,8 +2,10 @@
 
 import re
 from binascii import unhexlify
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from feemodel.checks import MAPPINGS
 from feemodel.errors import InvalidInput
 
 ADDRESS_SIZE = 20
@@ -182,3 +184,13 @@ def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
     if len(data) > WORD_SIZE:
         raise InvalidInput(name, expected, slot)
     return data.rjust(WORD_SIZE, b"\0")
+
+
+def known_fields(name: str, value: Any, known: Collection[str]) -> Mapping[str, Any]:
+    """Check and return a JSON object; all fields must have known names."""
+    if not isinstance(value, MAPPINGS):
+        raise InvalidInput(name, f"expected an object of {', '.join(known)}", value)
+    for field in value:
+        if field not in known:
+            raise InvalidInput(f"{name}.{field}", f"expected one of {', '.join(known)}", value[field])
+    return value

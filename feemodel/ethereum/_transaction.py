@@ -17,11 +17,13 @@ from typing import Any, Self, TypeAlias
 from ethereum_rlp import rlp
 from ethereum_rlp.exceptions import RLPException
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature, keccak256
 from feemodel.ethereum._quantities import address_bytes, as_bytes, to_hex
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, TRANSACTION_GAS, calldata_floor_gas, calldata_gas
+from feemodel.quantities import BaseFee, GasAboveZero, Quantity, WholeNumber
 
 AccessList: TypeAlias = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 
@@ -94,7 +96,7 @@ class Transaction:
             if number is None and name != "gas_limit":
                 object.__setattr__(self, name, None if name == "chain_id" else 0)
             elif type(number) is not int or not 0 <= number <= _MAXIMUM[name]:
-                object.__setattr__(self, name, whole_scalar(name, number, maximum=_MAXIMUM[name]))
+                object.__setattr__(self, name, Quantity("1", maximum=_MAXIMUM[name]).check_one(name, number))
         object.__setattr__(self, "data", as_bytes("data", self.data))
         if self.to is not None:
             object.__setattr__(self, "to", address_bytes(self.to, "to"))
@@ -115,7 +117,7 @@ class Transaction:
             for name, value in one._asdict().items():
                 label = f"authorizations[{index}].{name}"
                 if name != "address":
-                    whole_scalar(label, value, maximum=_MAXIMUM[name])
+                    Quantity("1", maximum=_MAXIMUM[name]).check_one(label, value)
                 elif not _is_bytes(value, 20):
                     raise InvalidInput(label, "expected an address of 20 bytes", value)
 
@@ -229,13 +231,14 @@ def rlp_encoded(item: Any) -> bytes:
     return (first + 55 + len(size)).to_bytes() + size + content
 
 
+@checked
 def fill(
     call: Transaction,
     *,
-    gas: int,
-    nonce: int = 0,
-    base_fee: int = LOWEST_BASE_FEE,
-    chain_id: int,
+    gas: GasAboveZero,
+    nonce: WholeNumber = 0,
+    base_fee: BaseFee = LOWEST_BASE_FEE,
+    chain_id: WholeNumber,
     set_code: bool = False,
 ) -> Transaction:
     """Turn a call into an unsigned transaction; a transaction that was sent keeps its signature.
@@ -265,8 +268,6 @@ def fill(
     >>> fill(Transaction(type=None, to=bytes(20), data=b"abc"), gas=21_048, chain_id=1).gas_price
     7
     """
-    gas, chain_id = whole_scalar("gas", gas, minimum=1, unit="gas"), whole_scalar("chain_id", chain_id)
-    nonce, base_fee = whole_scalar("nonce", nonce), whole_scalar("base_fee", base_fee)
     chain: int | None = chain_id if call.chain_id is None else call.chain_id
     kind, max_fee = call.sent_type, call.max_fee
     if kind is None and not (set_code and call.authorizations):

@@ -13,11 +13,12 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import UINT64_MAX, instance, require, sequence, whole_scalar
+from feemodel.arguments import check_fields, checked
+from feemodel.checks import UINT64_MAX, require
 from feemodel.errors import InvalidInput
 from feemodel.exact import Exact, exact, maximum, some, where
 from feemodel.formula import formula
@@ -31,6 +32,7 @@ from feemodel.quantities import (
     GasLimit,
     GasUsed,
     NonzeroBytes,
+    Quantity,
     Timestamp,
     Truth,
     WholeNumber,
@@ -52,6 +54,9 @@ NONZERO_BYTE_GAS = 16  # EIP-2028
 FLOOR_GAS_PER_TOKEN = 10  # EIP-7623; a zero byte is one token
 TOKENS_OF_NONZERO_BYTE = 4  # EIP-7623
 
+Blobs = Annotated[int, Quantity("blob", "blobs of a block", minimum=1, maximum=2**32)]
+UpdateFraction = Annotated[int, Quantity("gas", "excess blob gas that multiplies the fee by e", 1, UINT64_MAX)]
+
 LARGEST_EXPONENT = 178  # e**178 > 2**256: the fee would not fit a block header
 
 
@@ -69,18 +74,15 @@ class BlobRules:
     """The blob parameters of one upgrade."""
 
     name: str
-    timestamp: int  #: activation time of the upgrade, at most the time of its first block [s]
-    target: int  #: number of blobs in a block at which the blob base fee does not change
-    maximum: int  #: maximum number of blobs in a block
-    update_fraction: int  #: increase of excess blob gas that multiplies the fee by e [gas]
+    timestamp: Timestamp  #: activation time of the upgrade, at most the time of its first block [s]
+    target: Blobs  #: number of blobs in a block at which the blob base fee does not change
+    maximum: Blobs  #: maximum number of blobs in a block
+    update_fraction: UpdateFraction  #: increase of excess blob gas that multiplies the fee by e [gas]
     reserve: bool  #: whether EIP-7918 keeps the blob fee from falling far below the execution fee
     source: str
 
     def __post_init__(self) -> None:
-        instance("name", self.name, str)
-        instance("reserve", self.reserve, bool)
-        for field in ("timestamp", "target", "maximum", "update_fraction"):
-            whole_scalar(field, getattr(self, field), minimum=0 if field == "timestamp" else 1)
+        check_fields(self)
         if self.maximum < self.target:
             raise InvalidInput("maximum", f"expected at least the target of {self.target} blobs", self.maximum)
 
@@ -92,10 +94,9 @@ class Schedule:
     rows: tuple[BlobRules, ...]
 
     def __post_init__(self) -> None:
-        if not sequence("rows", self.rows):
+        check_fields(self)
+        if not self.rows:
             raise InvalidInput("rows", "expected at least one row of blob rules", self.rows)
-        for row in self.rows:
-            instance("rows", row, BlobRules)
         starts = [row.timestamp for row in self.rows]
         for i in range(1, len(starts)):
             if starts[i] <= starts[i - 1]:
@@ -104,15 +105,15 @@ class Schedule:
     def __repr__(self) -> str:  # short, because `help` shows the text in the signatures of functions
         return f"Schedule({', '.join(row.name for row in self.rows)})"
 
-    def at(self, timestamp: int) -> BlobRules:
+    @checked
+    def at(self, timestamp: Timestamp) -> BlobRules:
         """Return the rules at a time [s].
 
         >>> MAINNET.at(1_746_612_310).name, MAINNET.at(1_746_612_311).name
         ('Cancun', 'Prague')
         """
-        time = whole_scalar("timestamp", timestamp, unit="seconds")
-        self.parameters(time)
-        return self.rows[bisect_right(self.rows, time, key=attrgetter("timestamp")) - 1]
+        self.parameters(timestamp)
+        return self.rows[bisect_right(self.rows, timestamp, key=attrgetter("timestamp")) - 1]
 
     def parameters(self, timestamp: Any) -> BlobLimits:
         """Return the parameters in force at each time [s]; raises `InvalidInput` before the first row."""
@@ -173,9 +174,8 @@ def next_base_fee(
     1012500000
     """
     target = gas_limit // elasticity
-    require(
-        "gas_limit", "expected at least the elasticity, so that the gas target is at least 1", gas_limit, target > 0
-    )
+    reason = "expected at least the elasticity, so that the gas target is at least 1"
+    require("gas_limit", reason, gas_limit, target > 0)
     require("gas_used", "expected at most the gas limit", gas_used, gas_used <= gas_limit)
     return moved_base_fee.core(base_fee, gas_used, target, target, denominator)
 
@@ -214,7 +214,8 @@ def base_fee_bound(
     return fees[1:]
 
 
-def blob_update_fraction(maximum: int) -> int:
+@checked
+def blob_update_fraction(maximum: Blobs) -> int:
     """Return the update fraction for a maximum number of blobs per block: maximum · 131,072 / (2 · ln 1.125), rounded.
 
     A block full of blobs then raises the blob base fee by at most 12.5 % if the target is two thirds of the maximum.
@@ -225,8 +226,7 @@ def blob_update_fraction(maximum: int) -> int:
     >>> [blob_update_fraction(maximum) for maximum in (6, 9, 15, 21, 32)]
     [3338477, 5007716, 8346193, 11684671, 17805213]
     """
-    blobs = whole_scalar("maximum", maximum, minimum=1, maximum=2**32, unit="blobs")
-    return round(blobs * GAS_PER_BLOB / (2 * math.log(1.125)))
+    return round(maximum * GAS_PER_BLOB / (2 * math.log(1.125)))
 
 
 @formula
@@ -253,20 +253,20 @@ def fake_exponential(factor: WholeNumber, numerator: WholeNumber, denominator: D
     return total // denominator
 
 
-def excess_behind(blob_base_fee: int, update_fraction: int = MAINNET.rows[0].update_fraction) -> int:
+@checked
+def excess_behind(blob_base_fee: BlobBaseFee, update_fraction: UpdateFraction = MAINNET.rows[0].update_fraction) -> int:
     """Return the minimum excess blob gas at which the blob base fee is at least a given fee.
 
     >>> excess_behind(2), excess_behind(1)
     (2314058, 0)
     """
-    fee = whole_scalar("blob_base_fee", blob_base_fee, unit="wei")
-    fraction = whole_scalar("update_fraction", update_fraction, minimum=1, maximum=UINT64_MAX, unit="gas")
-    low, high = 0, LARGEST_EXPONENT * fraction
-    if fake_exponential.core(MIN_BLOB_BASE_FEE, high, fraction) < fee:
-        raise InvalidInput("blob_base_fee", "expected at most the largest price that a block header can have", fee)
+    low, high = 0, LARGEST_EXPONENT * update_fraction
+    reason = "expected at most the largest price that a block header can have"
+    largest = fake_exponential.core(MIN_BLOB_BASE_FEE, high, update_fraction)
+    require("blob_base_fee", reason, blob_base_fee, blob_base_fee <= largest)
     while low < high:
         middle = (low + high) // 2
-        enough = fake_exponential.core(MIN_BLOB_BASE_FEE, middle, fraction) >= fee
+        enough = fake_exponential.core(MIN_BLOB_BASE_FEE, middle, update_fraction) >= blob_base_fee
         low, high = (low, middle) if enough else (middle + 1, high)
     return low
 

@@ -1,13 +1,13 @@
 """Tables of L1 fees: one list of column names, for files and for tables in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import as_array, check_table
+from feemodel.checks import MAPPINGS, as_array, check_indexes
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 
@@ -26,6 +26,16 @@ _OTHER_NAMES = {  # in files and tables, of nodes, cryo, ethereum-etl, Dune and 
 }
 #: Column of a table of L1 fees → all its names.
 L1_NAMES = {name: (name, *others.split()) for name, others in _OTHER_NAMES.items()}
+
+
+def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
+    """Raise `InvalidInput` for a value that is not a table, or for a table that lacks one of `columns`."""
+    if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
+        raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
+    if missing := [column for column in columns if column not in value]:
+        raise InvalidInput(name, f"expected the columns {', '.join(missing)}", [*value])
+    if isinstance(value, MAPPINGS):
+        check_indexes(value)
 
 
 def l1_table(name: str, table: Any) -> dict[str, Any]:

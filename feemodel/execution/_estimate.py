@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from feemodel.checks import real_scalar
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction
@@ -16,6 +15,7 @@ from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import TOLERANCE, GasEstimate
 from feemodel.execution._state import CallState
+from feemodel.quantities import Quantity
 
 
 def estimate_gas(
@@ -136,6 +136,6 @@ def returned(message: Message, outcome: Outcome, gas: int, fork: Fork) -> bytes:
 def check_tolerance(tolerance: float) -> float:
     """Return the tolerance of a search; raises `InvalidInput` outside of 0 ≤ tolerance < 1."""
     is_fine = isinstance(tolerance, float) and 0 <= tolerance < 1
-    if not is_fine and not 0 <= real_scalar("tolerance", tolerance) < 1:
+    if not is_fine and not 0 <= Quantity("1", double=True).check_one("tolerance", tolerance) < 1:
         raise InvalidInput("tolerance", "expected a number of at least 0 and below 1", tolerance)
     return tolerance

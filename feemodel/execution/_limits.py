@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from feemodel.checks import UINT64_MAX, real_scalar, whole_scalar
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import UINT64_MAX
+from feemodel.errors import LimitExceeded
+from feemodel.quantities import Quantity
 
 #: Maximum of `gas_cap` [gas]. The first gas limit that Besu tries may be 1/63 above `gas_cap`, and engines must accept
 #: this gas limit.
@@ -24,10 +25,9 @@ class Limits:
     seconds: float = 10.0  #: after this time no further execution of an estimate starts [s]
 
     def __post_init__(self) -> None:
-        whole_scalar("limits.gas_cap", self.gas_cap, maximum=MAX_GAS_CAP)
-        whole_scalar("limits.total_gas", self.total_gas, maximum=UINT64_MAX)
-        if real_scalar("limits.seconds", self.seconds) > MAX_SECONDS:
-            raise InvalidInput("limits.seconds", f"expected at most {MAX_SECONDS:g} s", self.seconds)
+        Quantity("gas", maximum=MAX_GAS_CAP).check_one("limits.gas_cap", self.gas_cap)
+        Quantity("gas", maximum=UINT64_MAX).check_one("limits.total_gas", self.total_gas)
+        Quantity("s", double=True, maximum=MAX_SECONDS).check_one("limits.seconds", self.seconds)
 
 
 #: Default limits on the reference engine. On a busy processor, a million gas of opcodes takes 4 to 11 s, and of BN254

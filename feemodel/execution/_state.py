@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, known_fields
+from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import as_integer
-from feemodel.ethereum._quantities import address_bytes, as_bytes
+from feemodel.ethereum._quantities import address_bytes, as_bytes, known_fields
 from feemodel.ethereum.fee_market import LOWEST_BASE_FEE, MIN_BLOB_BASE_FEE, fake_exponential
 from feemodel.execution._fields import Address, Data, Uint64, Uint256, Word
 from feemodel.execution._forks import DEFAULT_FORK, FORKS, Fork

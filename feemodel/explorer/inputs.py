@@ -12,9 +12,10 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import numpy as np
 
-from feemodel.checks import INT64_MAX, choice, known_fields
+from feemodel.checks import INT64_MAX, choice
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import Uint64, parse
+from feemodel.ethereum._quantities import known_fields
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, USABLE_BLOB_BYTES
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR, NODE, VERIFICATION, LineaPreset
 from feemodel.linea.pricing_forms import CostPerByte, Form, VerificationCost, form_of
@@ -130,8 +131,7 @@ def read_point(
     known_fields(path, inputs, sorted({"pricing", *names_of(POINTS[pricing])}))
     required = {field.encode_name for field in msgspec.structs.fields(POINTS[pricing]) if field.required}
     defaults = {} if required <= {*inputs} else defaults_of(pricing, form(), preset)
-    point: Point = parse(path, {**defaults, **inputs}, POINTS[pricing])
-    return point
+    return parse(path, {**defaults, **inputs}, POINTS[pricing])  # type: ignore[no-any-return]
 
 
 def to_wire(name: str, value: Any) -> Any:

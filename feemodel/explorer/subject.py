@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from feemodel.checks import INT64_MAX, whole_scalar
+from feemodel.checks import INT64_MAX, require
 from feemodel.errors import InvalidInput, LimitExceeded, UnknownParameter, UpstreamError
 from feemodel.estimates.json_types import Uint64, parse
 from feemodel.estimates.rollup import NOTHING, GasSource, Measuring
@@ -94,7 +94,8 @@ class Subjects:
         read, used = await self._found(subject)
         gas = await self._gas(read, point.gas, "options")
         if options.get("gasUsed") is not None:
-            used = whole_scalar("options.gasUsed", parse("options.gasUsed", options["gasUsed"], Uint64), minimum=1)
+            used = parse("options.gasUsed", options["gasUsed"], Uint64)
+            require("options.gasUsed", "expected at least 1", used, used > 0)
         if used is not None:
             gas["used"] = used
         with naming("options"):
@@ -185,8 +186,7 @@ class Subjects:
                 estimated = intrinsic_gas(read)
             else:
                 raise InvalidInput(f"{path}.gas", "expected the gas of this call, which is not executed here", None)
-        if not 1 <= estimated <= INT64_MAX:
-            raise InvalidInput(f"{path}.gas", "expected 1 to 2**63 - 1", estimated)
+        require(f"{path}.gas", "expected 1 to 2**63 - 1", estimated, 1 <= estimated <= INT64_MAX)
         return {"estimated": estimated, "limit": estimated if limit is None else limit}
 
 

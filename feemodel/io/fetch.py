@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import partial
+from typing import Annotated
 
 import pandas as pd
 
-from feemodel._processors import map_in_order
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.arguments import checked
 from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.ethereum._quantities import to_quantity
 from feemodel.io.fee_history import FeeHistory, parse_fee_history
@@ -16,7 +16,8 @@ from feemodel.io.formats import table_of_objects
 from feemodel.io.node import Node, NodeError
 from feemodel.io.polled import quantity_in
 from feemodel.io.tables import BLOCKS
-from feemodel.progress import Progress, reporting
+from feemodel.progress import Progress, map_in_order, reporting
+from feemodel.quantities import Divisor, Quantity
 
 CALLS_PER_REQUEST = 20  # providers limit the size of batches; an L1 block with its transaction hashes has about 20 kB
 
@@ -167,10 +168,10 @@ def _with_fees(node: Node, table: pd.DataFrame, history: FeeHistory) -> pd.DataF
     )
 
 
-def _check(blocks: range, concurrency: int, calls_per_request: int, tip_percentile: float | None) -> None:
-    if not isinstance(blocks, range) or blocks.step != 1 or not blocks or blocks.start < 0:
+Percentile = Annotated[float, Quantity("1", "percentile of priority fees", double=True, maximum=100)]
+
+
+@checked
+def _check(blocks: range, concurrency: Divisor, calls_per_request: Divisor, tip_percentile: Percentile | None) -> None:
+    if blocks.step != 1 or not blocks or blocks.start < 0:
         raise InvalidInput("blocks", "expected a range of at least one block number, with step 1", blocks)
-    whole_scalar("concurrency", concurrency, minimum=1)
-    whole_scalar("calls_per_request", calls_per_request, minimum=1)
-    if tip_percentile is not None and real_scalar("tip_percentile", tip_percentile) > 100.0:
-        raise InvalidInput("tip_percentile", "expected a number from 0 to 100", tip_percentile)

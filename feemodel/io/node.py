@@ -19,9 +19,9 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 import msgspec
 
-from feemodel.checks import real_scalar, whole_scalar
 from feemodel.errors import LimitExceeded, UpstreamError
 from feemodel.io.address import HIDDEN, check_address, shown_address
+from feemodel.quantities import Quantity
 
 RECEIVE_BYTES = 1 << 16  # size of the receive buffer of a connection [byte]
 HELD_BYTES = 64 << 20  # maximum total size of the responses that are being read at the same time [byte]
@@ -363,17 +363,10 @@ class Node:
     InvalidInput : `url` is not an http:// or https:// address, or a limit is invalid.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        timeout: float = 10.0,
-        retries: int = 4,
-        backoff: float = 0.25,
-    ) -> None:
-        real_scalar("timeout", timeout, minimum=0.001, unit="seconds")
-        real_scalar("backoff", backoff, unit="seconds")
-        whole_scalar("retries", retries)
+    def __init__(self, url: str, *, timeout: float = 10.0, retries: int = 4, backoff: float = 0.25) -> None:
+        Quantity("s", double=True, above_zero=True).check_one("timeout", timeout)
+        Quantity("s", double=True).check_one("backoff", backoff)
+        Quantity("1").check_one("retries", retries)
         self._node = AsyncNode(
             url, timeout=timeout, retries=retries, backoff=backoff, max_bytes=MAX_RESPONSE,
             held_bytes=8 * MAX_RESPONSE, compressed=True,

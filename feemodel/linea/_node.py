@@ -9,13 +9,13 @@ from __future__ import annotations  # so that `help` shows the names of quantiti
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.arguments import checked
 from feemodel.errors import InvalidInput
 from feemodel.exact import minimum
 from feemodel.formula import formula
 from feemodel.linea.parameters import NODE, LineaPreset
 from feemodel.linea.pricing_forms import Form
-from feemodel.quantities import BaseFee, MaxFee, OfferedPrice, WeiPerGas
+from feemodel.quantities import BaseFee, CompressedSize, GasAboveZero, Margin, MaxFee, OfferedPrice, WeiPerGas
 
 
 class Check(NamedTuple):
@@ -23,7 +23,7 @@ class Check(NamedTuple):
 
     name: str
     gas: str  #: "estimated", "limit" or "used"
-    margin: float
+    margin: Margin
     refused: str  #: what happens to a transaction that offers less than the required price
 
 
@@ -98,10 +98,11 @@ def offered_price(
     return minimum(max_fee, base_fee + max_priority_fee)
 
 
+@checked
 def verdicts(
-    price: int,
-    compressed_size: int,
-    gas: Mapping[str, int],
+    price: OfferedPrice,
+    compressed_size: CompressedSize,
+    gas: Mapping[str, GasAboveZero],
     *,
     form: Form,
     checks: Sequence[Check],
@@ -132,12 +133,10 @@ def verdicts(
     >>> [(answer.required_price, answer.accepted) for answer in answers]
     [(43314292, False), (28876197, True), (36095245, False), (36095245, False)]
     """
-    size = whole_scalar("compressed_size", compressed_size, unit="bytes")
-    amounts = {name: whole_scalar("gas", amount, minimum=1, unit="gas") for name, amount in gas.items()}
     found = []
     for check in checks:
-        if check.gas in amounts:
-            fee = form.fee(size, amounts[check.gas], real_scalar("margin", check.margin))
+        if check.gas in gas:
+            fee = form.fee(compressed_size, gas[check.gas], check.margin)
             required = form.required_price(fee)
             found.append(Verdict(check, fee, required, price, price >= required))
     return tuple(found)

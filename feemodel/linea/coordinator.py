@@ -15,16 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feemodel.checks import above_zero, real, real_scalar, require, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import require
 from feemodel.errors import InvalidInput
 from feemodel.exact import double, maximum, minimum, truncated
 from feemodel.formula import formula
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.quantities import (
+    REAL,
     BaseFee,
     BlobFee,
     BlobGas,
     BlockCalldata,
+    Byte,
     Calldata,
     DivisorAboveZero,
     ExecutionGas,
@@ -123,11 +126,7 @@ def variable_cost(
 
 @formula
 def bounded(
-    fee: RealWei,
-    *,
-    fee_margin: RealWei = 0.0,
-    lower_bound: RealWei | None = None,
-    upper_bound: RealWei | None = None,
+    fee: RealWei, *, fee_margin: RealWei = 0.0, lower_bound: RealWei | None = None, upper_bound: RealWei | None = None
 ) -> RealWei:
     """Fee plus a margin, limited to a range: `min(max(fee + fee_margin, lower_bound), upper_bound)`.
 
@@ -163,6 +162,7 @@ def sample_gas_price(
     return multiplier * (variable_cost * compressed_size / gas + fixed_cost)
 
 
+@checked
 def usage_weighted_gas_price(
     base_fees: Sequence[float],
     priority_fees: Sequence[float],
@@ -170,12 +170,12 @@ def usage_weighted_gas_price(
     blob_base_fees: Sequence[float],
     blob_gas_used_ratios: Sequence[float],
     *,
-    base_fee_coefficient: float = 0.1,
-    priority_fee_coefficient: float = 1.0,
-    blob_base_fee_coefficient: float = 0.1,
-    execution_gas: float,
-    blob_gas: float,
-) -> float:
+    base_fee_coefficient: Ratio = 0.1,
+    priority_fee_coefficient: Ratio = 1.0,
+    blob_base_fee_coefficient: Ratio = 0.1,
+    execution_gas: RealGasAboveZero,
+    blob_gas: BlobGas,
+) -> RealWeiPerGas:
     """Gas price by the rule before September 2024: average of scaled L1 fees, weighted by the gas used ratio.
 
         Σ (base · c_base + priority · c_priority) · ratio / Σ ratio
@@ -210,18 +210,18 @@ def usage_weighted_gas_price(
     blob_ratios = _reals("blob_gas_used_ratios", blob_gas_used_ratios)
     bases, tips = _of_blocks("base_fees", base_fees, ratios), _of_blocks("priority_fees", priority_fees, ratios)
     blob_fees = _of_blocks("blob_base_fees", blob_base_fees, blob_ratios)
-    gas = above_zero("execution_gas", execution_gas, unit="gas")
     fees = [base * base_fee_coefficient + tip * priority_fee_coefficient for base, tip in zip(bases, tips, strict=True)]
-    price = _weighted(fees, ratios)
     fee_sum, weight = _weighted_sum(blob_fees, blob_ratios)
-    return price + fee_sum * blob_base_fee_coefficient * real_scalar("blob_gas", blob_gas, unit="gas") / (weight * gas)
+    blob_price = fee_sum * blob_base_fee_coefficient * blob_gas / (weight * execution_gas)
+    return _weighted(fees, ratios) + blob_price
 
 
+@checked
 def calldata_sum(
-    block_sizes: Sequence[int],
+    block_sizes: Sequence[Byte],
     *,
     block_count: int = COORDINATOR.calldata_blocks,
-    overhead: int = COORDINATOR.block_overhead,
+    overhead: Byte = COORDINATOR.block_overhead,
 ) -> int:
     """Calldata in the last `block_count` L2 blocks: `Σ max(0, size − overhead)`.
 
@@ -242,12 +242,9 @@ def calldata_sum(
     >>> calldata_sum([10_540] * 5)
     50000
     """
-    count = whole_scalar("block_count", block_count)
-    if len(block_sizes) < count:
+    if len(block_sizes) < block_count:
         return 0
-    non_calldata = whole_scalar("overhead", overhead, unit="bytes")
-    newest = [*block_sizes][len(block_sizes) - count :]
-    return sum(max(0, whole_scalar("block_sizes", size, unit="bytes") - non_calldata) for size in newest)
+    return sum(max(0, size - overhead) for size in block_sizes[len(block_sizes) - block_count :])
 
 
 @formula
@@ -267,7 +264,8 @@ def calldata_pressure(
     >>> calldata_pressure(408_750)
     0.5
     """
-    target = max_block_calldata * above_zero("block_count", block_count) / 2.0
+    require("block_count", "expected a number above 0", block_count, block_count > 0)
+    target = max_block_calldata * block_count / 2.0
     return maximum(minimum((calldata - target) / target, 1.0), -1.0)
 
 
@@ -298,14 +296,15 @@ def calldata_variable_cost(
     return maximum(variable_cost, latest_variable_cost * (1.0 + pressure / denominator))
 
 
+@checked
 def weighted_moving_average_fee(
     base_fees: Sequence[float],
     priority_fees: Sequence[float],
     gas_used_ratios: Sequence[float],
     *,
-    base_fee_coefficient: float,
-    priority_fee_coefficient: float,
-) -> float:
+    base_fee_coefficient: Ratio,
+    priority_fee_coefficient: Ratio,
+) -> RealWeiPerGas:
     """Fee that the coordinator offers for its own L1 transactions.
 
     The fee is the newest base fee plus an average of recent priority fees, in which later blocks have more weight:
@@ -339,13 +338,12 @@ def weighted_moving_average_fee(
     ratios, fees = _reals("gas_used_ratios", gas_used_ratios), _reals("base_fees", base_fees)
     if not fees:
         raise InvalidInput("base_fees", "expected at least one block", [])
-    newest = fees[-1]
     weights = [ratio * (i + 1) for i, ratio in enumerate(ratios)]
     offers = _of_blocks("priority_fees", priority_fees, ratios)
     tips = [weight * tip for weight, tip in zip(weights, offers, strict=True)]
     divisor = _ordered_sum(weights)
     tip = 0.0 if divisor == 0.0 else _ordered_sum(tips) * priority_fee_coefficient / divisor
-    return newest * base_fee_coefficient + tip
+    return fees[-1] * base_fee_coefficient + tip
 
 
 @formula
@@ -393,7 +391,7 @@ def dynamic_gas_price_cap(
 
 
 def _reals(name: str, values: Sequence[float]) -> list[float]:
-    array = real(name, values)
+    array = REAL.check(name, values)
     if not isinstance(array, np.ndarray) or array.ndim != 1:
         raise InvalidInput(name, "expected a sequence of numbers", values)
     return [float(value) for value in array]

@@ -16,12 +16,12 @@ from typing import Self
 
 import numpy as np
 
-from feemodel.checks import real_scalar, whole_scalar
+from feemodel.arguments import check_of
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_KWEI
 from feemodel.exact import minimum, truncated
 from feemodel.formula import formula
-from feemodel.quantities import RealWeiPerByte, WeiPerByte
+from feemodel.quantities import RealWei, RealWeiPerByte, Wei, WeiPerByte
 
 VERSION = 1
 LENGTH = 32  # bytes
@@ -51,8 +51,8 @@ class PricingRecord:
     def __post_init__(self) -> None:
         for name in ("fixed_cost", "variable_cost", "eth_gas_price"):
             value = getattr(self, name)
-            check = real_scalar if isinstance(value, (float, np.floating)) else whole_scalar
-            object.__setattr__(self, name, check(name, value, unit="wei"))
+            kind = RealWei if isinstance(value, (float, np.floating)) else Wei
+            object.__setattr__(self, name, check_of(kind)(name, value))
 
     def to_bytes(self) -> bytes:
         """Encode the record as 32 bytes; costs are truncated to whole kwei and limited to 2**32 - 1 kwei."""

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel._processors import cores
-from feemodel.checks import WholeArray, real
+from feemodel.checks import WholeArray
 from feemodel.ethereum._quantities import WEI_PER_KWEI
 from feemodel.linea.extra_data import HIGHEST_COST
 from feemodel.linea.parameters import COORDINATOR
+from feemodel.progress import cores
+from feemodel.quantities import REAL
 
 BLOCK = 1 << 18  # number of elements per task: 2 MiB per array, so that inputs and outputs fit in the cache
 SMALL = 8  # a step is computed separately if its inputs have at most 1/8 of the result's elements
@@ -191,7 +192,7 @@ def _fees_by_rows(size: WholeArray, gas: WholeArray, costs: list[NDArray[Any]], 
 
 def _scaled(before_margin: Any, margin: Any, out: WholeArray) -> bool:
     """Write `trunc(margin · before_margin)` to `out`; return whether all values are in the proven range."""
-    factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, real("margin", margin))]
+    factors = [_as_array(value, out.ndim, np.float64) for value in (before_margin, REAL.check("margin", margin))]
     if not (factors[0].max() < PROVEN and factors[0].max() * factors[1].max() < PROVEN):
         return False
     along, across = sorted(factors, key=lambda factor: -factor.shape[-1])

@@ -3,9 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from feemodel.checks import choice, whole
+from feemodel.checks import choice
 from feemodel.linea.parameters import NODE, VERIFICATION, LineaPreset
 from feemodel.linea.priority import Breakdown, breakdown, priority_fee, verification_priority_fee
+from feemodel.quantities import Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CostPerByte:
 
     def __post_init__(self) -> None:
         for name in ("fixed_cost", "variable_cost"):
-            object.__setattr__(self, name, whole(name, getattr(self, name), unit="wei"))  # an array for a curve
+            object.__setattr__(self, name, Quantity("wei").check(name, getattr(self, name)))  # an array for a curve
 
     def parts(self, compressed_size: Any, gas: Any, margin: Any) -> Breakdown:
         """Return the parts of the priority fee, see `feemodel.breakdown`."""

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import require, whole_scalar
+from feemodel.checks import require
 from feemodel.exact import double, long, maximum, truncated_decimal
 from feemodel.formula import compiled, formula
 from feemodel.linea.parameters import NODE, VERIFICATION
@@ -42,6 +42,7 @@ from feemodel.quantities import (
     OfferedPrice,
     PriorityFee,
     Ratio,
+    SizeAdjustment,
     Truth,
     VariableCost,
     VerificationGas,
@@ -180,7 +181,7 @@ def verification_margin(
     verification_gas_cost: VerificationGas = VERIFICATION.gas_cost,
     verification_capacity: VerifiedBytes = VERIFICATION.capacity,
     gas_price_ratio: GasPriceRatio = VERIFICATION.gas_price_ratio,
-    size_adjustment: int = 0,
+    size_adjustment: SizeAdjustment = 0,
 ) -> Ratio:
     """Ratio revenue / cost; block selection in the first published version (V0) required a minimum ratio.
 
@@ -194,8 +195,7 @@ def verification_margin(
     >>> verification_margin(9_900_000_000, 1000, 21_000, min_gas_price=1_000_000_000)
     1.0395
     """
-    adjustment = whole_scalar("size_adjustment", size_adjustment, minimum=-(2**63), unit="bytes")
-    adjusted = double(maximum(compressed_size + adjustment, 0))
+    adjusted = double(maximum(compressed_size + size_adjustment, 0))
     revenue = double(price) * double(gas)
     size_cost = adjusted / double(verification_capacity) * double(verification_gas_cost)
     cost = double(min_gas_price) * gas_price_ratio * size_cost

@@ -140,7 +140,7 @@ def axes_or_new(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
 
         return pyplot.subplots(layout="constrained")[1]
-    return instance("ax", ax, Axes)
+    return instance("ax", ax, Axes)  # type: ignore[no-any-return]
 
 
 def time_axis(ax: Axes, dated: bool) -> None:
@@ -148,9 +148,9 @@ def time_axis(ax: Axes, dated: bool) -> None:
     if not dated:
         ax.set_xlabel("days")
         return
-    low, high = ax.get_xlim()
+    form = "%d %b\n%Y" if np.ptp(ax.get_xlim()) > 4 else "%d %b\n%H:%M"
     ax.xaxis.set_major_locator(AutoDateLocator())  # type: ignore[no-untyped-call]
-    ax.xaxis.set_major_formatter(DateFormatter("%d %b\n%Y" if high - low > 4 else "%d %b\n%H:%M"))
+    ax.xaxis.set_major_formatter(DateFormatter(form))  # type: ignore[no-untyped-call]
 
 
 def finished(ax: Axes, *, grid: str = "both", **legend: Any) -> Axes:

@@ -28,8 +28,9 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any
 
-from feemodel.checks import choice, known_fields
+from feemodel.checks import choice
 from feemodel.errors import InvalidInput, UnreadableFile, unreadable
+from feemodel.ethereum._quantities import known_fields
 from feemodel.rollups.chains import Chain, Row, check_parameter, schema
 
 LISTS = ("assumed", "unknown", "keeps")

@@ -8,19 +8,33 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): arbos/l1pricing/l1pricing.go
 In place of `fees_available`, ArbOS 3 to 9 use the balance of the account L1PricerFundsPool.
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
-from feemodel.checks import INT64_MAX, UINT64_MAX, instance, whole_scalar
+from feemodel.arguments import check_fields, check_of, checked
+from feemodel.checks import INT64_MAX, UINT64_MAX
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB
 from feemodel.formula import formula
-from feemodel.quantities import BaseFee, BlobBaseFee, BytesAboveZero, Divisor, Gas, Wei, Whole, WholeNumber
+from feemodel.quantities import (
+    BaseFee,
+    BlobBaseFee,
+    BytesAboveZero,
+    Divisor,
+    Gas,
+    GasPrice,
+    Quantity,
+    Seconds,
+    Wei,
+    Whole,
+    WholeNumber,
+)
 from feemodel.rollups.arbitrum import BIPS, UNITS_PER_BYTE, VERSIONS, version
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
-MINIMUM = -(2**256)  # lower limit of a surplus; a surplus may be negative [wei]
+Surplus = Annotated[int, Quantity("wei", "surplus, which may be negative", minimum=-(2**256))]
+
 INERTIA = 10
 PER_UNIT_REWARD = 10  # wei
 BATCH = ("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")  # parameters of the rule
@@ -30,17 +44,16 @@ BATCH = ("batch_l1_gas", "batch_blobs", "batch_transaction_bytes")  # parameters
 class L1Pricing:
     """State of the controller between two batch reports."""
 
-    price_per_unit: int  #: [wei / unit]
-    units_since_update: int = 0  #: units charged but not yet allocated to a batch [unit]
-    fees_available: int = 0  #: fees collected and not yet paid out [wei]
-    due_to_posters: int = 0  #: amount owed to batch posters [wei]
-    due_for_rewards: int = 0  #: amount owed as rewards [wei]
-    last_surplus: int = 0  #: surplus after the last report [wei]
-    last_update_time: int = 0  #: time at which the last reported batch was posted [s]
+    price_per_unit: Wei  #: [wei / unit]
+    units_since_update: WholeNumber = 0  #: units charged but not yet allocated to a batch [unit]
+    fees_available: Wei = 0  #: fees collected and not yet paid out [wei]
+    due_to_posters: Wei = 0  #: amount owed to batch posters [wei]
+    due_for_rewards: Wei = 0  #: amount owed as rewards [wei]
+    last_surplus: Surplus = 0  #: surplus after the last report [wei]
+    last_update_time: Seconds = 0  #: time at which the last reported batch was posted [s]
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            whole_scalar(field.name, getattr(self, field.name), minimum=MINIMUM if field.name == "last_surplus" else 0)
+        check_fields(self)
 
 
 class BatchReport(NamedTuple):
@@ -51,31 +64,30 @@ class BatchReport(NamedTuple):
     poster_paid: int  #: [wei]
 
 
-def charged(state: L1Pricing, units: int, fees: int) -> L1Pricing:
+@checked
+def charged(state: L1Pricing, units: WholeNumber, fees: Wei) -> L1Pricing:
     """Return the controller's state after transactions paid `fees` [wei] for `units`.
 
     >>> charged(L1Pricing(price_per_unit=10), 3, 30)
     L1Pricing(price_per_unit=10, units_since_update=3, fees_available=30, due_to_posters=0, due_for_rewards=0, \
 last_surplus=0, last_update_time=0)
     """
-    return replace(
-        instance("state", state, L1Pricing),
-        units_since_update=state.units_since_update + whole_scalar("units", units),
-        fees_available=state.fees_available + whole_scalar("fees", fees),
-    )
+    units_since_update, fees_available = state.units_since_update + units, state.fees_available + fees
+    return replace(state, units_since_update=units_since_update, fees_available=fees_available)
 
 
+@checked
 def reported(
     state: L1Pricing,
     *,
-    update_time: int,
-    current_time: int,
-    wei_spent: int,
-    l1_base_fee: int = 0,
-    cost_cap_bips: int = 0,
-    per_unit_reward: int = PER_UNIT_REWARD,
-    equilibration_units: int = VERSIONS[-1].equilibration_units,
-    inertia: int = INERTIA,
+    update_time: Seconds,
+    current_time: Seconds,
+    wei_spent: Wei,
+    l1_base_fee: BaseFee = 0,
+    cost_cap_bips: WholeNumber = 0,
+    per_unit_reward: Wei = PER_UNIT_REWARD,
+    equilibration_units: Divisor = VERSIONS[-1].equilibration_units,
+    inertia: Divisor = INERTIA,
 ) -> BatchReport:
     """Return the state after a batch report: the controller pays the reward and the poster, then adjusts the price.
 
@@ -108,17 +120,13 @@ def reported(
     >>> report.reward_paid, report.poster_paid, report.state.fees_available, report.state.units_since_update
     (780, 3000, 19620, 156)
     """
-    instance("state", state, L1Pricing)
-    allocated = _allocated_units(
-        state, whole_scalar("update_time", update_time), whole_scalar("current_time", current_time)
-    )
-    spent = whole_scalar("wei_spent", wei_spent)
-    cap_bips = min(whole_scalar("cost_cap_bips", cost_cap_bips), INT64_MAX)  # nitro stores the cap as int64
-    if cap_bips:
-        spent = min(spent, whole_scalar("l1_base_fee", l1_base_fee) * allocated * cap_bips // BIPS)
-    reward = whole_scalar("per_unit_reward", per_unit_reward) * allocated
+    allocated = _allocated_units(state, update_time, current_time)
+    if cost_cap_bips:
+        cap = l1_base_fee * allocated * min(cost_cap_bips, INT64_MAX) // BIPS  # nitro stores the cap as int64
+        wei_spent = min(wei_spent, cap)
+    reward = per_unit_reward * allocated
     reward_paid = min(reward, state.fees_available)
-    due_to_posters = state.due_to_posters + spent
+    due_to_posters = state.due_to_posters + wei_spent
     poster_paid = min(due_to_posters, state.fees_available - reward_paid)
     settled = replace(
         state,
@@ -128,9 +136,7 @@ def reported(
         due_for_rewards=state.due_for_rewards + reward - reward_paid,
         last_update_time=update_time,
     )
-    equilibrium = whole_scalar("equilibration_units", equilibration_units, minimum=1)
-    resistance = whole_scalar("inertia", inertia, minimum=1)
-    priced = _priced(settled, allocated, equilibrium, resistance) if allocated else settled
+    priced = _priced(settled, allocated, equilibration_units, inertia) if allocated else settled
     return BatchReport(priced, reward_paid, poster_paid)
 
 
@@ -144,7 +150,7 @@ def equilibrium_price(wei_spent: Wei, units: Divisor, *, per_unit_reward: Wei = 
     return (wei_spent + units - 1) // units + per_unit_reward
 
 
-def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> int:
+def _allocated_units(state: L1Pricing, update_time: int, current_time: int) -> WholeNumber:
     last = state.last_update_time
     if last == 0 and update_time > 0:  # for the first report, there is no time of an earlier report
         last = update_time - 1
@@ -173,12 +179,12 @@ def arbitrum_rule(parameters: Parameters) -> Rule:
     >>> rule("arbitrum-one").columns
     ('gas', 'brotli_size')
     """
-    terms = instance("parameters", parameters, Parameters).known("version", "min_base_fee", *BATCH)
+    terms = parameters.known("version", "min_base_fee", *BATCH)
     version(terms["version"])
     batch = {name: terms[name] for name in BATCH}
     # The owner of a chain can set the minimum to 0. A node then charges nothing for a transaction's bytes at a base fee
     # of 0; the formulas of this package do not describe this case.
-    gas_price = whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
+    gas_price = check_of(GasPrice)("min_base_fee", terms["min_base_fee"])
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         units, price = UNITS_PER_BYTE * columns["brotli_size"], batch_price.core(base_fee, blob_base_fee, **batch)

@@ -25,16 +25,17 @@ multi_gas_fees, l2pricing}.go, arbos/{block_processor, internal_tx, tx_processor
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import INT64_MAX, UINT64_MAX, choice, instance, mapping, require, sequence, whole, whole_scalar
+from feemodel.arguments import check_fields, check_of, checked
+from feemodel.checks import INT64_MAX, UINT64_MAX, require
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, where
 from feemodel.formula import formula
-from feemodel.quantities import BaseFee, Gas, GasPerSecond, Quantity, Seconds, Whole
+from feemodel.quantities import WHOLE, BaseFee, Gas, GasPerSecond, GasPrice, Quantity, Seconds, Timestamp, Wei, Whole
 from feemodel.rollups.arbitrum import BIPS, version
 from feemodel.rollups.chains import Parameters
 
@@ -42,6 +43,10 @@ Bips = Annotated[Whole, Quantity("1e-4", "number in basis points", minimum=None)
 Exponent = Annotated[Whole, Quantity("1e-4", "exponent in basis points")]
 TargetGas = Annotated[Whole, Quantity("gas / s", "gas target per second", minimum=1)]
 SecondsAboveZero = Annotated[Whole, Quantity("s", "time", minimum=1)]
+Target = Annotated[int, Quantity("gas / s", "gas target per second", minimum=1, maximum=UINT64_MAX)]
+Window = Annotated[int, Quantity("s", "length of the window", minimum=1, maximum=UINT64_MAX)]
+Backlog = Annotated[int, Quantity("gas", "backlog of a constraint", maximum=UINT64_MAX)]
+Weight = Annotated[int, Quantity("1", "weight of a kind of resource", maximum=UINT64_MAX)]
 
 EXPONENTIAL_ACCURACY = 4  # number of terms of the Taylor series
 
@@ -64,19 +69,19 @@ RESOURCE_KINDS = (
     "wasm_computation",
 )
 SINGLE_DIMENSION = "single_dim"  # gas for L1 data, whose price does not depend on constraints
-WEIGHTED_KINDS = RESOURCE_KINDS[1:]  # a constraint has no weight for "unknown"
+Kind = Annotated[str, RESOURCE_KINDS]
+WeightedKind = Annotated[str, RESOURCE_KINDS[1:]]  # a constraint has no weight for "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GasConstraint:
     """A gas target, and the window: the time over which the price responds to gas use above the target."""
 
-    target: int  #: gas target, at least 1 [gas / s]
-    window: int  #: length of the window, at least 1 [s]
+    target: Target  #: gas target, at least 1 [gas / s]
+    window: Window  #: length of the window, at least 1 [s]
 
     def __post_init__(self) -> None:
-        whole_scalar("target", self.target, minimum=1, maximum=UINT64_MAX, unit="gas")
-        whole_scalar("window", self.window, minimum=1, maximum=UINT64_MAX, unit="seconds")
+        check_fields(self)
 
 
 #: Constraints of Arbitrum One and Nova since ArbOS 51, 2026-01-08.
@@ -158,8 +163,9 @@ def constraint_base_fee(exponent: Exponent, *, min_base_fee: BaseFee) -> BaseFee
     return min_base_fee * minimum(approx_exp_basis_points.core(exponent), INT64_MAX) // BIPS
 
 
+@checked
 def update_pricing(
-    backlogs: Sequence[int], seconds: int, *, constraints: Sequence[GasConstraint], min_base_fee: int
+    backlogs: Sequence[Backlog], seconds: Seconds, *, constraints: Sequence[GasConstraint], min_base_fee: BaseFee
 ) -> PricingUpdate:
     """Reduce the backlogs for the time since the parent block, then compute the base fee from the new backlogs.
 
@@ -173,11 +179,8 @@ def update_pricing(
     >>> update_pricing([1_000_000_000] * 6, 1, constraints=DIA_CONSTRAINTS, min_base_fee=20_000_000)[:2]
     (186256000, 23217)
     """
-    elapsed, floor = (
-        whole_scalar("seconds", seconds, unit="seconds"),
-        whole_scalar("min_base_fee", min_base_fee, unit="wei"),
-    )
-    return _updated(_backlogs(backlogs, constraints), elapsed, constraints, floor)
+    _check_backlogs(backlogs, constraints)
+    return _updated(backlogs, seconds, constraints, min_base_fee)
 
 
 def _updated(
@@ -188,15 +191,16 @@ def _updated(
     return PricingUpdate(constraint_base_fee.core(exponent, min_base_fee=min_base_fee), exponent, paid_off)
 
 
+@checked
 def base_fees(
     gas_used: Sequence[int] | NDArray[np.int64],
     timestamps: Sequence[int] | NDArray[np.int64],
     *,
     constraints: Sequence[GasConstraint] = DIA_CONSTRAINTS,
-    min_base_fee: int = 20_000_000,
-    backlogs: Sequence[int] | None = None,
-    base_fee: int | None = None,
-    parent_timestamp: int | None = None,
+    min_base_fee: BaseFee = 20_000_000,
+    backlogs: Sequence[Backlog] | None = None,
+    base_fee: BaseFee | None = None,
+    parent_timestamp: Timestamp | None = None,
 ) -> BaseFees:
     """Compute the base fee in the header of each block of a sequence.
 
@@ -215,27 +219,25 @@ def base_fees(
     >>> base_fees([32_000_000, 0, 0], [0, 0, 0]).base_fees
     array([20000000, 20000000, 21628000])
     """
-    gas = np.atleast_1d(np.asarray(whole("gas_used", gas_used, unit="gas")))
-    times = np.atleast_1d(np.asarray(whole("timestamps", timestamps, unit="seconds")))
+    gas = np.atleast_1d(np.asarray(Quantity("gas").check("gas_used", gas_used)))
+    times = np.atleast_1d(np.asarray(Quantity("s").check("timestamps", timestamps)))
     if gas.ndim != 1 or gas.shape != times.shape:
         reason = "expected one-dimensional arrays of equal length for the blocks and the timestamps"
         raise InvalidInput("timestamps", reason, f"shapes {gas.shape} and {times.shape}")
-    if not sequence("constraints", constraints):
+    if not constraints:
         raise InvalidInput("constraints", "expected at least one constraint", constraints)
-    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
-    following = floor if base_fee is None else whole_scalar("base_fee", base_fee, unit="wei")
-    state = _backlogs([0] * len(constraints) if backlogs is None else backlogs, constraints)
-    start: Any = times[:1]
-    if parent_timestamp is not None:
-        start = whole_scalar("parent_timestamp", parent_timestamp, maximum=INT64_MAX)
+    following = min_base_fee if base_fee is None else base_fee
+    state: Sequence[int] = [0] * len(constraints) if backlogs is None else backlogs
+    _check_backlogs(state, constraints)
+    start = times[:1] if parent_timestamp is None else parent_timestamp
     seconds = np.diff(times, prepend=start) if times.size else times
     require("timestamps", "expected times that do not decrease", times, seconds >= 0)
     fees = []
     for used, elapsed in zip(gas.tolist(), seconds.tolist(), strict=True):
         fees.append(following)
-        following, _, paid_off = _updated(state, elapsed, constraints, floor)
+        following, _, paid_off = _updated(state, elapsed, constraints, min_base_fee)
         state = tuple(min(backlog + used, UINT64_MAX) for backlog in paid_off)
-    return BaseFees(np.atleast_1d(whole("base fee", np.array(fees, dtype=object))), following, state)
+    return BaseFees(np.atleast_1d(WHOLE.check("base fee", np.array(fees, dtype=object))), following, tuple(state))
 
 
 # The legacy rule
@@ -285,15 +287,12 @@ def l2_base_fee(
 class MultiGasConstraint:
     """A gas constraint with a weight for each kind of resource."""
 
-    target: int  #: gas target, at least 1 [gas / s]
-    window: int  #: length of the window, at least 1 [s]
-    weights: Mapping[str, int]  #: kind of resource (not "unknown") → weight; default 0
+    target: Target  #: gas target, at least 1 [gas / s]
+    window: Window  #: length of the window, at least 1 [s]
+    weights: Mapping[WeightedKind, Weight]  #: kind of resource (not "unknown") → weight; default 0
 
     def __post_init__(self) -> None:
-        GasConstraint(self.target, self.window)
-        for kind, weight in mapping("weights", self.weights).items():
-            choice("weights", kind, WEIGHTED_KINDS)
-            whole_scalar(f"weights[{kind}]", weight, maximum=UINT64_MAX)
+        check_fields(self)
         if not self.largest_weight:
             raise InvalidInput("weights", "expected at least one weight above 0", dict(self.weights))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
@@ -304,6 +303,9 @@ class MultiGasConstraint:
         return max(self.weights.values(), default=0)
 
 
+Constraint: TypeAlias = GasConstraint | MultiGasConstraint
+
+
 class MultiGasUpdate(NamedTuple):
     """Multi-gas prices and backlogs after the update at the start of a block."""
 
@@ -312,26 +314,23 @@ class MultiGasUpdate(NamedTuple):
     backlogs: tuple[int, ...]  #: backlog of each constraint [gas]
 
 
+@checked
 def change_multi_gas_backlog(
-    backlog: int, amounts: Mapping[str, int], constraint: MultiGasConstraint, *, shrink: bool = False
-) -> int:
+    backlog: Gas, amounts: Mapping[Kind, Gas], constraint: MultiGasConstraint, *, shrink: bool = False
+) -> Gas:
     """Return backlog + s, or backlog − s if `shrink` is true, where s is a transaction's Σ weight · amount [gas].
 
     >>> change_multi_gas_backlog(0, {"computation": 10}, MultiGasConstraint(7, 1, {"computation": 3}))
     30
     """
-    amounts, constraint = _by_kind("amounts", amounts), instance("constraint", constraint, MultiGasConstraint)
-    shrinks = instance("shrink", shrink, bool)
-    changed = whole_scalar("backlog", backlog, unit="gas")
-    for kind in RESOURCE_KINDS:
-        product = _saturated_product(
-            constraint.weights.get(kind, 0), whole_scalar(f"amounts[{kind}]", amounts.get(kind, 0), unit="gas")
-        )
-        changed = max(0, changed - product) if shrinks else min(changed + product, UINT64_MAX)
-    return changed
+    for kind, weight in constraint.weights.items():
+        product = _saturated_product(weight, amounts.get(kind, 0))
+        backlog = max(0, backlog - product) if shrink else min(backlog + product, UINT64_MAX)
+    return backlog
 
 
-def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
+@checked
+def multi_gas_exponents(backlogs: Sequence[Backlog], constraints: Sequence[MultiGasConstraint]) -> dict[str, int]:
     """Return the exponents that are not 0, by kind of resource [basis points].
 
     A kind's exponent is the sum over all constraints of backlog · weight · 10,000 // (window · target · largest
@@ -342,8 +341,9 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     {'computation': 100, 'storage_access_read': 200}
     """
     exponents: dict[str, int] = {}
-    for backlog, one in zip(_backlogs(backlogs, constraints), constraints, strict=True):
-        scaled = _saturated_product(one.target, instance("constraints", one, MultiGasConstraint).largest_weight)
+    _check_backlogs(backlogs, constraints)
+    for backlog, one in zip(backlogs, constraints, strict=True):
+        scaled = _saturated_product(one.target, one.largest_weight)
         scale = min(_saturated_product(one.window, scaled), INT64_MAX)
         for kind in RESOURCE_KINDS:
             weight = one.weights.get(kind, 0)
@@ -354,8 +354,9 @@ def multi_gas_exponents(backlogs: Sequence[int], constraints: Sequence[MultiGasC
     return exponents
 
 
+@checked
 def update_multi_gas_pricing(
-    backlogs: Sequence[int], seconds: int, *, constraints: Sequence[MultiGasConstraint], min_base_fee: int
+    backlogs: Sequence[Backlog], seconds: Seconds, *, constraints: Sequence[MultiGasConstraint], min_base_fee: BaseFee
 ) -> MultiGasUpdate:
     """Update backlogs and prices at the start of a block with multi-gas pricing.
 
@@ -375,16 +376,16 @@ def update_multi_gas_pricing(
     >>> update.base_fee, update.fees["computation"], update.fees["l2_calldata"]
     (27083000, 27083000, 10000000)
     """
-    paid_off = _paid_off(
-        _backlogs(backlogs, constraints), whole_scalar("seconds", seconds, unit="seconds"), constraints
-    )
-    floor = whole_scalar("min_base_fee", min_base_fee, unit="wei")
+    _check_backlogs(backlogs, constraints)
+    paid_off = _paid_off(backlogs, seconds, constraints)
     exponents = multi_gas_exponents(paid_off, constraints)
-    fees = {kind: constraint_base_fee.core(exponents.get(kind, 0), min_base_fee=floor) for kind in RESOURCE_KINDS}
+    own = {kind: exponents.get(kind, 0) for kind in RESOURCE_KINDS}
+    fees = {kind: constraint_base_fee.core(one, min_base_fee=min_base_fee) for kind, one in own.items()}
     return MultiGasUpdate(max(fees.values()), fees, paid_off)
 
 
-def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_base_fee: int) -> int:
+@checked
+def multi_gas_price(used: Mapping[Kind, Gas], *, fees: Mapping[Kind, BaseFee], next_base_fee: BaseFee) -> Wei:
     """Return the cost of a transaction's resources, where each kind of resource has its own price [wei].
 
     Parameters
@@ -400,18 +401,14 @@ def multi_gas_price(used: Mapping[str, int], *, fees: Mapping[str, int], next_ba
     >>> multi_gas_price({"computation": 100, "single_dim": 10}, fees={"computation": 8}, next_base_fee=12)
     920
     """
-    stored = whole_scalar("next_base_fee", next_base_fee, unit="wei")
-    prices = _by_kind("fees", fees)
-    price = 0
-    for kind, amount in _by_kind("used", used).items():
-        own = 0 if kind == SINGLE_DIMENSION else whole_scalar(f"fees[{kind}]", prices.get(kind, 0), unit="wei")
-        price += whole_scalar(f"used[{kind}]", amount, unit="gas") * (own or stored)
-    return price
+    prices = {**fees, SINGLE_DIMENSION: next_base_fee}
+    return sum(amount * (prices.get(kind) or next_base_fee) for kind, amount in used.items())
 
 
+@checked
 def multi_gas_refund(
-    used: Mapping[str, int], *, gas_used: int, base_fee: int, next_base_fee: int, fees: Mapping[str, int]
-) -> int:
+    used: Mapping[Kind, Gas], *, gas_used: Gas, base_fee: BaseFee, next_base_fee: BaseFee, fees: Mapping[Kind, BaseFee]
+) -> Wei:
     """Return the refund of a transaction: max(0, base_fee · gas_used − `multi_gas_price`) [wei].
 
     Parameters
@@ -427,35 +424,18 @@ def multi_gas_refund(
     >>> multi_gas_refund({"computation": 100}, gas_used=150, base_fee=10, next_base_fee=12, fees={"computation": 8})
     700
     """
-    price = multi_gas_price(used, fees=fees, next_base_fee=next_base_fee)
-    paid = whole_scalar("base_fee", base_fee, unit="wei") * whole_scalar("gas_used", gas_used, unit="gas")
-    return max(0, paid - price)
+    return max(0, base_fee * gas_used - multi_gas_price(used, fees=fees, next_base_fee=next_base_fee))
 
 
-def _by_kind(name: str, values: Mapping[str, int]) -> Mapping[str, int]:
-    for kind in mapping(name, values):
-        choice(name, kind, RESOURCE_KINDS)
-    return values
-
-
-def _paid_off(
-    backlogs: Sequence[int], seconds: int, constraints: Sequence[GasConstraint | MultiGasConstraint]
-) -> tuple[int, ...]:
+def _paid_off(backlogs: Sequence[int], seconds: int, constraints: Sequence[Constraint]) -> tuple[int, ...]:
     """Return the backlogs after a time of `seconds` in which no gas is used."""
     rows = zip(backlogs, constraints, strict=True)
     return tuple(max(0, backlog - _saturated_product(seconds, one.target)) for backlog, one in rows)
 
 
-def _backlogs(backlogs: Sequence[int], constraints: Sequence[GasConstraint | MultiGasConstraint]) -> tuple[int, ...]:
-    for one in sequence("constraints", constraints):
-        if not isinstance(one, (GasConstraint, MultiGasConstraint)):
-            raise InvalidInput("constraints", "expected a GasConstraint or MultiGasConstraint", one)
-    if len(sequence("backlogs", backlogs)) != len(constraints):
+def _check_backlogs(backlogs: Sequence[int], constraints: Sequence[Constraint]) -> None:
+    if len(backlogs) != len(constraints):
         raise InvalidInput("backlogs", f"expected one backlog for each of {len(constraints)} constraints", backlogs)
-    return tuple(
-        whole_scalar(f"backlogs[{index}]", backlog, maximum=UINT64_MAX, unit="gas")
-        for index, backlog in enumerate(backlogs)
-    )
 
 
 def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
@@ -466,7 +446,7 @@ def arbitrum_bound(parameters: Parameters, base_fee: int, blocks: int) -> int:
     constraint whose target is the speed limit and whose window is the inertia.
     """
     terms = parameters.known("version", "min_base_fee")
-    lowest = whole_scalar("min_base_fee", terms["min_base_fee"], minimum=1, unit="wei")
+    lowest = check_of(GasPrice)("min_base_fee", terms["min_base_fee"])
     limit = version(terms["version"]).speed_limit
     constraints = DIA_CONSTRAINTS if limit is None else (GasConstraint(limit, PRICING_INERTIA),)
     fee = max(base_fee, lowest)

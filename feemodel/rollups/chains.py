@@ -30,12 +30,13 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from feemodel.checks import EMPTY, choice, instance, mapping, whole_scalar
+from feemodel.checks import EMPTY, choice, instance
 from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.quantities import Quantity
 
 FOLDER = Path(__file__).with_name("chains")
 UNKNOWN = "unknown"
-LATEST = 2**34  # the year 2514 [s]; larger numbers are rejected, because they are probably milliseconds
+UNIX_TIME = Quantity("s", "time", maximum=2**34)  # until the year 2514; larger numbers are probably milliseconds
 FLAGS = {"true": True, "false": False}
 UPGRADE_FIELDS = ("upgrade", "version", "own_upgrade")
 
@@ -159,7 +160,9 @@ class Parameters(Mapping[str, Any]):
         >>> chain("mode").at().given({"base_fee_scalar": 20_000})["base_fee_scalar"]
         20000
         """
-        checked = {name: check_parameter(name, value) for name, value in mapping("parameters", values).items()}
+        checked = {
+            name: check_parameter(name, value) for name, value in instance("parameters", values, Mapping).items()
+        }
         entries = self.entries | {
             name: Parameter(status="given", value=value, since=self.row.since, source="given by the caller")
             for name, value in checked.items()
@@ -345,7 +348,7 @@ def timestamp(name: str, when: When) -> int:
         return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
     if isinstance(when, date):
         return int(datetime(when.year, when.month, when.day, tzinfo=UTC).timestamp())
-    return whole_scalar(name, when, unit="seconds", maximum=LATEST)
+    return int(UNIX_TIME.check_one(name, when))
 
 
 def shown(value: Any) -> str:

@@ -1,6 +1,6 @@
 """Linea's rule: the formulas of `feemodel.linea` at the variable cost that Linea's coordinator would publish."""
 
-from feemodel.checks import instance, require
+from feemodel.checks import require
 from feemodel.ethereum.fee_market import BASE_FEE_CHANGE_DENOMINATOR, ELASTICITY, base_fee_bound
 from feemodel.exact import double, long
 from feemodel.linea.coordinator import variable_cost
@@ -24,7 +24,6 @@ def linea_rule(parameters: Parameters) -> Rule:
     >>> rule("linea").fees({"linea_size": 128, "gas": 21_000}, base_fee=10**9, blob_base_fee=10**9)
     Fees(l1=153599985000, l2=756000147000)
     """
-    instance("parameters", parameters, Parameters)
     recorded = parameters.is_known("variable_cost") or "execution_gas" not in parameters
     needed = ("variable_cost",) if recorded else OF_VARIABLE_COST
     terms = parameters.known("fixed_cost", *needed, "estimate_margin", "l2_gas_price")

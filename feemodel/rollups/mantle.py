@@ -13,7 +13,6 @@ transaction, nodes read the token ratio from storage slot 0 of the contract GasO
 Source: mantle-xyz/op-geth at 11fa810 (2026-08-18): core/types/rollup_cost.go, consensus/misc/eip1559, params/mantle.go.
 """
 
-from feemodel.checks import instance
 from feemodel.formula import formula
 from feemodel.quantities import BaseFee, BlobBaseFee, CompressedSize, Gas, Millionths, Wei, Whole, WholeNumber
 from feemodel.rollups import optimism
@@ -75,7 +74,7 @@ def mantle_rule(parameters: Parameters) -> Rule:
     >>> rule("mantle", parameters=given).fees({"gas": 21_000, "fastlz_size": 170}, base_fee=10**9, blob_base_fee=10**7)
     Fees(l1=3203000000000, l2=105000)
     """
-    arsia = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"] == "arsia"
+    arsia = parameters["upgrade"] == "arsia"
     names = ("base_fee_scalar", "blob_base_fee_scalar", "operator_fee_scalar", "operator_fee_constant")
     terms = parameters.known(*(names if arsia else ("overhead", "scalar")), "token_ratio", "l2_gas_price")
     ratio, sizes = terms["token_ratio"], ("fastlz_size",) if arsia else ("zero_bytes", "nonzero_bytes")

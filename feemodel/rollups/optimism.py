@@ -18,7 +18,8 @@ ethereum-optimism/optimism: packages/contracts-bedrock/src/L2/GasPriceOracle.sol
 from dataclasses import dataclass
 from typing import Annotated
 
-from feemodel.checks import choice, instance, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import choice
 from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, where
 from feemodel.formula import formula
@@ -42,6 +43,7 @@ from feemodel.quantities import (
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
+DenimGasLimit = Annotated[int, Quantity("gas", "gas limit of the block", minimum=10)]
 ScaledPrice = Annotated[Whole, Quantity("1e-6 wei / byte", "price of a byte")]
 
 L1_GAS_PER_BYTE = 16
@@ -83,13 +85,14 @@ UPGRADES = (
     Upgrade(name="karst", l1_rule="fjord", operator_fee_multiplier=100, counts_footprint=True),
 )
 _BY_NAME = {row.name: row for row in UPGRADES}
-_OF_BEDROCK = tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")
+UpgradeName = Annotated[str, tuple(_BY_NAME)]
+BedrockName = Annotated[str, tuple(row.name for row in UPGRADES if row.l1_rule == "bedrock")]
 ELASTICITY = 6  # gas limit divided by gas target before Holocene; since then, each chain sets this ratio
 
 
 @formula
 def bedrock_l1_gas(
-    zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, overhead: Gas, upgrade: str = "regolith"
+    zero_bytes: ZeroBytes, nonzero_bytes: NonzeroBytes, *, overhead: Gas, upgrade: BedrockName = "regolith"
 ) -> Gas:
     """Return the L1 gas of a transaction before Ecotone: 4 · zero + 16 · nonzero + overhead.
 
@@ -99,8 +102,7 @@ def bedrock_l1_gas(
     >>> bedrock_l1_gas(0, 30, overhead=50), bedrock_l1_gas(0, 30, overhead=50, upgrade="bedrock")
     (530, 1618)
     """
-    row = _BY_NAME[choice("upgrade", upgrade, _OF_BEDROCK)]
-    return 4 * zero_bytes + 16 * (nonzero_bytes + row.unsigned_bytes) + overhead
+    return 4 * zero_bytes + 16 * (nonzero_bytes + _BY_NAME[upgrade].unsigned_bytes) + overhead
 
 
 @formula
@@ -111,7 +113,7 @@ def bedrock_l1_fee(
     l1_base_fee: BaseFee,
     overhead: Gas,
     scalar: Millionths,
-    upgrade: str = "regolith",
+    upgrade: BedrockName = "regolith",
 ) -> Wei:
     """Return the L1 data fee before Ecotone; the sizes are of the signed transaction.
 
@@ -203,7 +205,7 @@ def fjord_l1_fee(
 
 
 @formula
-def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: str) -> Wei:
+def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: UpgradeName) -> Wei:
     """Return the operator fee, charged in addition to the L2 gas.
 
     Before Isthmus, there is no operator fee. In Isthmus, the fee is gas · scalar // 10⁶ + constant. Since Jovian, the
@@ -214,7 +216,7 @@ def operator_fee(gas: Gas, *, scalar: WholeNumber, constant: Wei, upgrade: str) 
     >>> operator_fee(1_618, scalar=1_439_103_868, constant=1_256_417_826_609_331_460, upgrade="jovian")
     1256650673615173860
     """
-    row = upgrade_named(upgrade)
+    row = _BY_NAME[upgrade]
     charged = 1 if row.operator_fee_multiplier else 0
     return gas * scalar * row.operator_fee_multiplier // row.operator_fee_divisor + charged * constant
 
@@ -238,7 +240,7 @@ def next_base_fee(
     gas_used: GasUsed,
     gas_limit: GasLimit,
     *,
-    upgrade: str,
+    upgrade: UpgradeName,
     elasticity: Divisor = ELASTICITY,
     denominator: Divisor | None = None,
     footprint: Gas = 0,
@@ -255,14 +257,15 @@ def next_base_fee(
     ...               footprint=10_000_001, min_base_fee=10_000)
     10001
     """
-    row = upgrade_named(upgrade)
+    row = _BY_NAME[upgrade]
     counted = maximum(gas_used, footprint) if row.counts_footprint else gas_used
     divisor = row.base_fee_denominator if denominator is None else denominator
     fee = fee_market.next_base_fee.core(base_fee, counted, gas_limit, elasticity=elasticity, denominator=divisor)
     return maximum(fee, min_base_fee) if row.counts_footprint else fee
 
 
-def denim_parameters(gas_limit: int, denominator: int) -> tuple[int, int]:
+@checked
+def denim_parameters(gas_limit: DenimGasLimit, denominator: Divisor) -> tuple[int, int]:
     """Return gas limit // 10 and denominator · 10, the parameters of Base's first block of 200 ms (Denim).
 
     Sources: base/base, pull request 4565 (merged 2026-08-20), and the fixture of its range proof.
@@ -270,8 +273,7 @@ def denim_parameters(gas_limit: int, denominator: int) -> tuple[int, int]:
     >>> denim_parameters(400_000_000, 100)
     (40000000, 1000)
     """
-    limit = whole_scalar("gas_limit", gas_limit, minimum=10, unit="gas")
-    return limit // 10, whole_scalar("denominator", denominator, minimum=1) * 10
+    return gas_limit // 10, denominator * 10
 
 
 def upgrade_named(name: str) -> Upgrade:
@@ -292,7 +294,7 @@ def op_stack_rule(parameters: Parameters) -> Rule:
     >>> rule("base", at="2024-08-01").columns
     ('gas', 'fastlz_size')
     """
-    upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
+    upgrade = parameters["upgrade"]
     row = upgrade_named(upgrade)
     bedrock = row.l1_rule == "bedrock"
     sizes = ("fastlz_size",) if row.l1_rule == "fjord" else ("zero_bytes", "nonzero_bytes")

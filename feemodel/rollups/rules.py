@@ -25,7 +25,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from feemodel.checks import EMPTY, choice, instance, mapping, sequence
+from feemodel.checks import EMPTY, choice, instance, sequence
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.rollups.arbitrum_l1_pricing import arbitrum_rule
 from feemodel.rollups.arbitrum_l2_pricing import arbitrum_bound
@@ -163,8 +163,8 @@ def rules_at(
     """
     if at is not None:
         timestamp("at", at)
-    names = mapping("chains", chains)
-    for name in mapping("parameters", parameters):
+    names = instance("chains", chains, Mapping)
+    for name in instance("parameters", parameters, Mapping):
         choice("parameters", name, names)
     every = tuple(dict.fromkeys((*(one for one in FIRST if one in names), *names)))
     found: list[Rule] = []

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated
 
-from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, instance, require
+from feemodel.checks import UINT64_MAX, UINT256_MAX, choice, require
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.exact import maximum, minimum, where
@@ -218,7 +218,7 @@ def feynman_l2_base_fee(
     >>> feynman_l2_base_fee(120_000_000, 13_333_333, 20_000_000, overhead=39_000_000)
     123374999
     """
-    if instance("first", first, bool):
+    if first:
         return minimum(base_fee + overhead, MAX_L2_BASE_FEE)
     fee = fee_market.next_base_fee.core(maximum(base_fee - overhead, 0), gas_used, gas_limit)
     return minimum(fee + overhead, MAX_L2_BASE_FEE)
@@ -245,7 +245,7 @@ def scroll_rule(parameters: Parameters) -> Rule:
     >>> rule("scroll").columns
     ('gas', 'zstd_size')
     """
-    upgrade = instance("parameters", parameters, Parameters).known("upgrade")["upgrade"]
+    upgrade = parameters["upgrade"]
     sizes, needed = INPUTS[choice("upgrade", upgrade, INPUTS)]
     terms = parameters.known(*needed, "l2_gas_price")
 

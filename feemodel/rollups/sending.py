@@ -17,21 +17,27 @@ OffchainLabs/nitro at 6dce8d1, arbos/tx_processor.go; scroll-tech/go-ethereum, c
 matter-labs/era-contracts, TransactionHelper.sol; matter-labs/zksync-os at 0a82da0.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from __future__ import annotations  # so that `help` shows the names of quantities
 
-from feemodel.checks import EMPTY, UINT256_MAX, check_limit, instance, mapping, whole_scalar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
+
+from feemodel.arguments import check_fields, check_of, checked
+from feemodel.checks import EMPTY, UINT256_MAX, check_limit, require
 from feemodel.errors import InvalidInput
 from feemodel.ethereum import fee_market
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._transaction import Transaction, check_no_blobs, fill
 from feemodel.ethereum.fee_market import MAINNET, BlobRules, Schedule
+from feemodel.quantities import BaseFee, BlobBaseFee, Gas, GasPrice, MaxFee, PriorityFee, Quantity, Wei, WholeNumber
 from feemodel.rollups.arbitrum import poster_charge
 from feemodel.rollups.arbitrum_l1_pricing import BATCH, batch_price
 from feemodel.rollups.chains import Chain, Parameters, When, timestamp
 from feemodel.rollups.rules import FAMILIES, parameters_of
 from feemodel.sizes._codecs import SCROLL_ZSTD
+
+Balance = Annotated[int, Quantity("wei", "balance of the sender", maximum=UINT256_MAX)]
 
 MAX_BLOCKS = 100_000  # largest number of blocks to look ahead: two weeks of Ethereum blocks
 L1_BLOCK_MILLISECONDS = 12_000
@@ -53,28 +59,27 @@ class Sendable(NamedTuple):
 class Now:
     """Current fees of the chain and of L1."""
 
-    base_fee: int  #: base fee of the chain's newest block [wei / gas]
-    l1_base_fee: int = 0  #: base fee of L1 in the newest state of the chain [wei / gas]
-    blob_base_fee: int = 1  #: blob base fee of L1 in the newest state of the chain [wei / gas]
+    base_fee: BaseFee  #: base fee of the chain's newest block [wei / gas]
+    l1_base_fee: BaseFee = 0  #: base fee of L1 in the newest state of the chain [wei / gas]
+    blob_base_fee: BlobBaseFee = 1  #: blob base fee of L1 in the newest state of the chain [wei / gas]
     #: price per unit of Arbitrum's L1 pricing controller; `None`: the equilibrium price at these L1 fees [wei / unit]
-    price_per_unit: int | None = None
+    price_per_unit: Wei | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if (value := getattr(self, field.name)) is not None or field.name != "price_per_unit":
-                object.__setattr__(self, field.name, whole_scalar(field.name, value, unit="wei"))
+        check_fields(self)
 
 
+@checked
 def max_send(
     name: str | Chain,
-    balance_wei: int,
+    balance_wei: Balance,
     call: Mapping[str, Any],
     *,
     now: Now,
-    gas_limit: int,
-    blocks_ahead: int = 1,
-    max_priority_fee: int = 0,
-    max_fee_per_gas: int | None = None,
+    gas_limit: Gas,
+    blocks_ahead: WholeNumber = 1,
+    max_priority_fee: PriorityFee = 0,
+    max_fee_per_gas: MaxFee | None = None,
     at: When | None = None,
     parameters: Mapping[str, Any] = EMPTY,
     schedule: Schedule = MAINNET,
@@ -119,24 +124,18 @@ def max_send(
     >>> max_send("op-mainnet", 10**15, {"to": "0x" + "11" * 20}, now=fees, gas_limit=21_000)[:2]
     (999968410338780, 31589661220)
     """
-    if mapping("call", call).get("value") is not None:
+    if call.get("value") is not None:
         raise InvalidInput("call.value", "not valid, because `max_send` computes the value", call["value"])
-    instance("now", now, Now)
-    blocks = whole_scalar("blocks_ahead", blocks_ahead)
-    check_limit(blocks, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
-    balance_wei = whole_scalar("balance", balance_wei, maximum=UINT256_MAX, unit="wei")
+    check_limit(blocks_ahead, "blocks ahead", MAX_BLOCKS, ": bounds further ahead are not useful")
     terms = parameters_of(name, at=at, parameters=parameters)
     family = FAMILIES[terms.chain.family]
     if not family.sends_value:
         raise InvalidInput("chain", "expected a chain with Ethereum transactions", terms.chain.name)
-    tip = whole_scalar("max_priority_fee", max_priority_fee, unit="wei")
-    if max_fee_per_gas is None:
-        fee = _max_base_fee(terms, now, blocks) + tip
-    else:
-        fee = whole_scalar("max_fee_per_gas", max_fee_per_gas, minimum=tip, unit="wei")
-    unsigned = _transaction(call, terms, gas_limit, fee, tip)
-    blobs = _blobs_at(instance("schedule", schedule, Schedule), at)
-    l1_fees = _l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, _l1_blocks_until(terms, blocks), blobs)
+    fee = _max_base_fee(terms, now, blocks_ahead) + max_priority_fee if max_fee_per_gas is None else max_fee_per_gas
+    require("max_fee_per_gas", f"expected whole wei of at least {max_priority_fee:,}", fee, fee >= max_priority_fee)
+    unsigned = _transaction(call, terms, gas_limit, fee, max_priority_fee)
+    l1_blocks, blobs = _l1_blocks_until(terms, blocks_ahead), _blobs_at(schedule, at)
+    l1_fees = _l1_fee_bounds(now.l1_base_fee, now.blob_base_fee, l1_blocks, blobs)
     if family.data_fee == "as gas":
         return _on_arbitrum(balance_wei, unsigned, now, l1_fees, terms, fee)
     if family.data_fee == "in gas price":
@@ -275,12 +274,12 @@ def _on_arbitrum(
         price = batch_price.core(*l1_fees, **parameters.known(*BATCH))
     # The transaction is assumed to be incompressible; brotli then adds a header of at most 8 bytes.
     size = len(_largest_bytes(unsigned, balance_wei)) + 8
-    lowest = whole_scalar("min_base_fee", parameters.known("min_base_fee")["min_base_fee"], minimum=1)
+    lowest = check_of(GasPrice)("min_base_fee", parameters["min_base_fee"])
     prices = {"max_fee_per_gas": fee, "price_per_unit": price, "lowest_base_fee": lowest}
     return _arbitrum_sendable(balance_wei, execution_gas=unsigned.gas_limit or 0, brotli_size=size, **prices)
 
 
-def _max_base_fee(parameters: Parameters, now: Now, blocks: int) -> int:
+def _max_base_fee(parameters: Parameters, now: Now, blocks: int) -> BaseFee:
     """Return the largest possible base fee of a chain after some blocks [wei / gas]; the arguments are not checked.
 
     Raises `UnknownParameter` for a parameter without a known value, and `InvalidInput` for a chain without a published
@@ -307,8 +306,7 @@ def _transaction(call: Mapping[str, Any], parameters: Parameters, gas_limit: int
     if parsed.authorizations and (reason := parameters.no_set_code) is not None:
         expected = f"{name} has no fee rule for transactions of type 4 (EIP-7702): {reason}"
         raise InvalidInput("call.authorizationList", expected, parsed.authorizations)
-    gas = whole_scalar("gas_limit", gas_limit, unit="gas")
-    return fill(parsed, gas=gas, chain_id=chain_id or 0, set_code=True)
+    return fill(parsed, gas=gas_limit, chain_id=chain_id or 0, set_code=True)
 
 
 def _largest_fastlz_size(size: int) -> int:

@@ -14,7 +14,8 @@ starknet-io/starknet.js at f6da626 (2026-07-22).
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from feemodel.checks import instance, mapping, require, sequence, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import require
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum, minimum, where
 from feemodel.formula import formula
@@ -25,6 +26,7 @@ from feemodel.quantities import (
     Gas,
     GasPrice,
     Quantity,
+    Seconds,
     Wei,
     WeiPerGas,
     Whole,
@@ -34,13 +36,13 @@ from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
 
 GasTarget = Annotated[Whole, Quantity("gas", "gas target of the block", minimum=1)]
+Window = Annotated[Whole, Quantity("block", "blocks in a window", minimum=1, maximum=100_000)]
 
 UINT128_MAX = 2**128 - 1
 FRI_PER_STRK = WEI_PER_ETH = 10**18
 DENOMINATOR = 48  # the L2 gas price changes by price · (gas used − target) / target / 48 per block
 RISE_DENOMINATOR = 333  # a price below the minimum rises by 1/333 per block
 MARGIN_PPT = 2  # maximum difference of a proposed L1 price from the median price [10⁻³]
-MAX_BLOCKS = 100_000  # maximum number of blocks in a window
 WINDOW = 10  # number of blocks in the median of proposals
 TARGET_ATTO_USD = 880_000_000  # SNIP-35: target price of L2 gas [10⁻¹⁸ USD / gas]
 L1_TIP = 10**9  # amount added to the mean base fee of L1 [wei / gas]
@@ -54,9 +56,9 @@ LOWEST_DATA_GAS_PRICE, HIGHEST_DATA_GAS_PRICE = 1, 10**12  # price limits config
 class L1GasSample(NamedTuple):
     """Fees of one L1 block."""
 
-    timestamp: int  #: [s]
-    base_fee: int  #: [wei / gas]
-    blob_base_fee: int  #: [wei / gas]
+    timestamp: Seconds  #: [s]
+    base_fee: BaseFee  #: [wei / gas]
+    blob_base_fee: BlobBaseFee  #: [wei / gas]
 
 
 class L1Prices(NamedTuple):
@@ -117,7 +119,10 @@ def next_l2_gas_price(
     return minimum(where(price < min_gas_price, raised, moved), UINT128_MAX)
 
 
-def min_gas_price_at(height: int, per_height: Mapping[int, int], fallback: int) -> int:
+@checked
+def min_gas_price_at(
+    height: WholeNumber, per_height: Mapping[WholeNumber, WeiPerGas], fallback: WeiPerGas
+) -> WeiPerGas:
     """Return the minimum price of L2 gas at a block height [FRI / gas].
 
     `per_height` has the minimum prices by the block height from which they apply, in order of height. At a block below
@@ -126,13 +131,12 @@ def min_gas_price_at(height: int, per_height: Mapping[int, int], fallback: int) 
     >>> min_gas_price_at(300, {100: 10, 500: 20}, 8)
     10
     """
-    block, found = whole_scalar("height", height), whole_scalar("fallback", fallback)
-    for start, price in mapping("per_height", per_height).items():
-        found = whole_scalar("per_height", price) if whole_scalar("per_height", start) <= block else found
-    return found
+    reached = [price for start, price in per_height.items() if start <= height]
+    return reached[-1] if reached else fallback
 
 
-def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> int | None:
+@checked
+def fee_target(strk_usd_rate: WholeNumber, target_atto_usd: WholeNumber = TARGET_ATTO_USD) -> int | None:
     """Return the price of L2 gas in FRI for a target price in USD (SNIP-35), or `None` if the exchange rate is 0.
 
     Parameters
@@ -145,22 +149,24 @@ def fee_target(strk_usd_rate: int, target_atto_usd: int = TARGET_ATTO_USD) -> in
     >>> fee_target(110 * 10**15)
     8000000000
     """
-    rate = whole_scalar("strk_usd_rate", strk_usd_rate)
-    return min(whole_scalar("target_atto_usd", target_atto_usd) * FRI_PER_STRK // rate, UINT128_MAX) if rate else None
+    return min(target_atto_usd * FRI_PER_STRK // strk_usd_rate, UINT128_MAX) if strk_usd_rate else None
 
 
-def proposal_bounds(fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> tuple[int, int]:
+@formula
+def proposal_bounds(fee_actual_now: WeiPerGas, margin_ppt: WholeNumber = MARGIN_PPT) -> tuple[WeiPerGas, WeiPerGas]:
     """Return the minimum and the maximum proposal that validators accept, for a median of recent proposals.
 
     >>> proposal_bounds(8 * 10**9)
     (7984031936, 8016000000)
     """
-    actual, margin = whole_scalar("fee_actual", fee_actual_now), whole_scalar("margin_ppt", margin_ppt)
-    lower, upper = actual * 1000 // (1000 + margin), actual * (1000 + margin) // 1000
-    return min(lower, UINT128_MAX), min(upper, UINT128_MAX)
+    lower, upper = fee_actual_now * 1000 // (1000 + margin_ppt), fee_actual_now * (1000 + margin_ppt) // 1000
+    return minimum(lower, UINT128_MAX), minimum(upper, UINT128_MAX)
 
 
-def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARGIN_PPT) -> int:
+@checked
+def fee_proposal(
+    target: WeiPerGas | None, fee_actual_now: WeiPerGas, margin_ppt: WholeNumber = MARGIN_PPT
+) -> WeiPerGas:
     """Return the proposal of an honest proposer.
 
     The proposal is the target, limited to `proposal_bounds`, or the median if `target` is `None`.
@@ -168,11 +174,14 @@ def fee_proposal(target: int | None, fee_actual_now: int, margin_ppt: int = MARG
     >>> fee_proposal(2_000, 1_000), fee_proposal(None, 1_000)
     (1002, 1000)
     """
-    lower, upper = proposal_bounds(fee_actual_now, margin_ppt)
-    return fee_actual_now if target is None else max(lower, min(whole_scalar("target", target), upper))
+    lower, upper = proposal_bounds.core(fee_actual_now, margin_ppt)
+    return fee_actual_now if target is None else max(lower, min(target, upper))
 
 
-def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = WINDOW) -> int | None:
+@checked
+def fee_actual(
+    proposals: Mapping[WholeNumber, WeiPerGas | None], height: WholeNumber, window: Window = WINDOW
+) -> WeiPerGas | None:
     """Return the median of the last `window` proposals before the block `height`, or `None` if a proposal is missing.
 
     For an even number of proposals, the median is the mean of the two middle values, rounded down.
@@ -180,23 +189,22 @@ def fee_actual(proposals: Mapping[int, int | None], height: int, window: int = W
     >>> fee_actual(dict(enumerate([314, 1729, 42, 1024, 100, 9999, 87, 271, 1, 6000, 17, 999])), 12)
     185
     """
-    size = whole_scalar("window", window, minimum=1, maximum=MAX_BLOCKS)
-    given = mapping("proposals", proposals)
-    known = [given.get(block) for block in range(whole_scalar("height", height) - size, height)]
-    values = sorted(whole_scalar("proposals", one) for one in known if one is not None)
-    if len(values) < size:
+    last = [proposals.get(block) for block in range(height - window, height)]
+    values = sorted(one for one in last if one is not None)
+    if len(values) < window:
         return None
-    low, high = values[(size - 1) // 2], values[size // 2]
+    low, high = values[(window - 1) // 2], values[window // 2]
     return low + (high - low) // 2
 
 
+@checked
 def mean_l1_fees(
     samples: Sequence[L1GasSample],
-    timestamp: int,
+    timestamp: Seconds,
     *,
-    count: int = SAMPLES,
-    lag: int = LAG_SECONDS,
-    largest_gap: int = LARGEST_GAP_SECONDS,
+    count: Divisor = SAMPLES,
+    lag: Seconds = LAG_SECONDS,
+    largest_gap: Seconds = LARGEST_GAP_SECONDS,
 ) -> L1GasSample:
     """Return the mean fees of the last `count` L1 blocks that are at least `lag` seconds old, rounded down.
 
@@ -214,13 +222,10 @@ def mean_l1_fees(
     >>> mean_l1_fees([L1GasSample(2, 1, 2), L1GasSample(4, 4, 5), L1GasSample(6, 9, 10)], 66, lag=60)
     L1GasSample(timestamp=6, base_fee=4, blob_base_fee=5)
     """
-    for index, one in enumerate(sequence("samples", samples)):
-        instance(f"samples[{index}]", one, L1GasSample)
-    now, oldest = whole_scalar("timestamp", timestamp), whole_scalar("largest_gap", largest_gap)
-    newest = max(now - whole_scalar("lag", lag), 0)
-    if not samples or now - samples[-1].timestamp > oldest:
+    newest = max(timestamp - lag, 0)
+    if not samples or timestamp - samples[-1].timestamp > largest_gap:
         raise InvalidInput("samples", f"expected a sample at most {largest_gap} s old", samples[-1:])
-    old = [one for one in samples if one.timestamp <= newest][-whole_scalar("count", count, minimum=1) :]
+    old = [one for one in samples if one.timestamp <= newest][-count:]
     if not old:
         raise InvalidInput("samples", f"expected a sample at least {lag} s old", samples[0])
     base_fee, blob_base_fee = (sum(fees) // len(old) for fees in list(zip(*old, strict=True))[1:])
@@ -303,7 +308,7 @@ def starknet_rule(parameters: Parameters) -> Rule:
     >>> given.fees({"l1_data_gas": 256, "l2_gas": 1_100_000}, base_fee=10**9, blob_base_fee=20 * 10**9)
     Fees(l1=20736000000000000, l2=8800000000000000)
     """
-    terms = instance("parameters", parameters, Parameters).known("min_gas_price", "eth_to_fri_rate")
+    terms = parameters.known("min_gas_price", "eth_to_fri_rate")
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = wei_to_fri.core(l1_prices.core(base_fee, blob_base_fee).l1_data_gas, terms["eth_to_fri_rate"])

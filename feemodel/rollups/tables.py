@@ -8,17 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from feemodel._extras import need
+from feemodel.arguments import checked
 from feemodel.checks import (
     EMPTY,
     RealArray,
     WholeArray,
     check_indexes,
-    check_table,
     choice,
-    real,
     sequence,
-    whole,
-    whole_scalar,
 )
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.ethereum._fee_units import implausible
@@ -26,8 +23,8 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import SET_CODE, Transaction, parse_transaction
 from feemodel.ethereum._transaction_fields import FIELD_OF
 from feemodel.ethereum._transaction_table import as_table, is_table, is_transaction_table, known_column, transactions_of
-from feemodel.ethereum.l1_table import l1_table
-from feemodel.quantities import BaseFee, BlobBaseFee, Byte, Gas, Timestamp, WholeNumber, quantity_of
+from feemodel.ethereum.l1_table import check_table, l1_table
+from feemodel.quantities import WHOLE, BaseFee, BlobBaseFee, Byte, Gas, Quantity, Timestamp, WholeNumber, quantity_of
 from feemodel.rollups.chains import CHAINS, Chain, When
 from feemodel.rollups.factors import TYPE_COLUMN, Rule
 from feemodel.rollups.rules import PUBDATA, rules_at
@@ -121,7 +118,7 @@ def measured_sizes(
         raise InvalidInput("signed_transactions", "expected at least one transaction", [])
     if gas is not None and (isinstance(gas, Mapping) or np.shape(np.asarray(gas, dtype=object)) != (count,)):
         raise InvalidInput("gas", f"expected one value for each of {count:,} transactions", gas)
-    published = np.asarray(whole("pubdata", pubdata, unit="bytes"))
+    published = np.asarray(Quantity("byte").check("pubdata", pubdata))
     if published.shape not in ((), (count,)):
         raise InvalidInput("pubdata", f"expected one number, or one number for each of {count:,} transactions", pubdata)
     signed = [transaction.signed() for transaction in transactions]
@@ -130,7 +127,7 @@ def measured_sizes(
     used = [transaction.gas_limit for transaction in transactions] if gas is None else gas
     measures: dict[str, Callable[[], WholeArray]] = {
         "transaction_type": lambda: np.array([transaction.type for transaction in transactions], dtype=np.int64),
-        "gas": lambda: np.asarray(whole("gas", np.asarray(used), unit="gas")),
+        "gas": lambda: np.asarray(Quantity("gas").check("gas", np.asarray(used))),
         "length": lambda: lengths,
         "zero_bytes": lambda: zeros,
         "nonzero_bytes": lambda: lengths - zeros,
@@ -212,11 +209,12 @@ def compare(
     return _dataset(variables, chosen, chains, table, samples)
 
 
+@checked
 def comparison(
-    transactions: "Mapping[str, Any] | pd.DataFrame",
+    transactions: Any,
     *,
-    base_fee: int,
-    blob_base_fee: int,
+    base_fee: BaseFee,
+    blob_base_fee: BlobBaseFee,
     rules: Sequence[str | Rule] | None = None,
     reference: str | None = None,
     at: When | None = None,
@@ -252,8 +250,7 @@ def comparison(
     """
     fees = {"base_fee": base_fee, "blob_base_fee": blob_base_fee}
     for name, fee in fees.items():
-        fees[name] = whole_scalar(name, fee, unit="wei")
-        _check_plausible(name, np.array([real(name, fee, unit="wei")]))
+        _check_plausible(name, np.array([Quantity("wei", double=True).check(name, fee)]))
     chosen, _ = rules_at(at, only=rules)
     table = _table(transactions, chosen, ["length"])
     if rules is None:
@@ -340,7 +337,7 @@ def _samples(l1_fees: Any) -> dict[str, Any]:
     check_table("l1_fees", l1_fees, ("base_fee", "blob_base_fee"))
     samples: dict[str, Any] = {}
     for name in ("base_fee", "blob_base_fee"):
-        values = np.atleast_1d(np.asarray(real(name, l1_fees[name], unit="wei")))
+        values = np.atleast_1d(np.asarray(Quantity("wei", double=True).check(name, l1_fees[name])))
         _check_plausible(name, values)
         given = np.asarray(l1_fees[name])
         whole_fees = given.dtype.kind in "iuO" and all(isinstance(value, (int, np.integer)) for value in given.flat)
@@ -355,8 +352,8 @@ def _samples(l1_fees: Any) -> dict[str, Any]:
 
 def _column(name: str, values: Any) -> WholeArray:
     """Return a column as an int64 array; a number is a column of one row."""
-    column = whole(name, values)
-    return np.asarray(whole(name, [column])) if isinstance(column, int) else column
+    column = WHOLE.check(name, values)
+    return np.asarray(WHOLE.check(name, [column])) if isinstance(column, int) else column
 
 
 def _dataset(

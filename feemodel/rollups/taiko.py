@@ -5,7 +5,7 @@ Source: taikoxyz/taiko-mono at b9c5bb2 (2026-08-21): packages/protocol/docs/Deri
 
 from typing import Annotated
 
-from feemodel.checks import instance, require
+from feemodel.checks import require
 from feemodel.ethereum.fee_market import moved_base_fee
 from feemodel.exact import maximum, minimum
 from feemodel.formula import formula
@@ -73,7 +73,7 @@ def taiko_rule(parameters: Parameters) -> Rule:
     >>> rule("taiko").fees({"gas": 21_000}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=0, l2=210000000000)
     """
-    terms = instance("parameters", parameters, Parameters).known("min_base_fee")
+    terms = parameters.known("min_base_fee")
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         return Factors(0, 0, 1, columns["gas"], terms["min_base_fee"])

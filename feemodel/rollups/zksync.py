@@ -16,9 +16,10 @@ core/lib/multivm/src/versions/vm_latest/utils/fee.rs, core/node/fee_model/src/l1
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from feemodel.checks import UINT64_MAX, check_fields, choice, instance, require, whole_scalar
+from feemodel.arguments import check_fields, check_of, checked
+from feemodel.checks import UINT64_MAX, require
 from feemodel.errors import Int64Overflow
 from feemodel.ethereum import fee_market
 from feemodel.ethereum.fee_market import excess_behind as excess_behind
@@ -26,7 +27,10 @@ from feemodel.exact import double, maximum, minimum, truncated
 from feemodel.formula import formula
 from feemodel.quantities import (
     BlobBaseFee,
+    BytesAboveZero,
     Divisor,
+    Gas,
+    GasAboveZero,
     GasPrice,
     Ratio,
     Real,
@@ -50,21 +54,22 @@ PREDICTOR_UPDATE_FRACTION = 3_338_477
 PREDICTOR_TARGET_BLOBS = 6
 PREDICTOR_SAFETY_BIPS = 11_000
 PUBDATA_MODES = ("blobs", "calldata", "validium")
+PubdataMode = Annotated[str, PUBDATA_MODES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeModel:
     """Configuration of a chain's fee model, version 2, with the defaults of the node."""
 
-    minimal_l2_gas_price: int = 100_000_000  #: [wei / gas]
-    compute_overhead_part: float = 0.0  #: share of the batch overhead that is added to the gas price [1]
-    pubdata_overhead_part: float = 1.0  #: share of the batch overhead that is added to the pubdata price [1]
-    batch_overhead_l1_gas: int = 800_000  #: [gas]
-    max_gas_per_batch: int = 200_000_000  #: [gas]
-    max_pubdata_per_batch: int = 100_000  #: [byte]
+    minimal_l2_gas_price: WeiPerGas = 100_000_000  #: [wei / gas]
+    compute_overhead_part: Ratio = 0.0  #: share of the batch overhead that is added to the gas price [1]
+    pubdata_overhead_part: Ratio = 1.0  #: share of the batch overhead that is added to the pubdata price [1]
+    batch_overhead_l1_gas: Gas = 800_000  #: [gas]
+    max_gas_per_batch: GasAboveZero = 200_000_000  #: [gas]
+    max_pubdata_per_batch: BytesAboveZero = 100_000  #: [byte]
 
     def __post_init__(self) -> None:
-        check_fields(self, above_zero=("max_gas_per_batch", "max_pubdata_per_batch"))
+        check_fields(self)
 
 
 class FeeInput(NamedTuple):
@@ -103,14 +108,13 @@ def batch_fee_input(
     >>> batch_fee_input(10**14, 10**14, model=FeeModel(batch_overhead_l1_gas=700_000)).fair_pubdata_price
     800000000000000
     """
-    instance("model", model, FeeModel)
     gas_price = _as_u64("l1_gas_price", double(l1_gas_price) * l1_gas_price_scale)
     pubdata_price = _as_u64("l1_pubdata_price", double(l1_pubdata_price) * l1_pubdata_price_scale)
     overhead = model.batch_overhead_l1_gas
     gas_overhead = _overhead(gas_price, overhead, model.max_gas_per_batch, model.compute_overhead_part)
     pubdata_overhead = _overhead(gas_price, overhead, model.max_pubdata_per_batch, model.pubdata_overhead_part)
     fair_gas, fair_pubdata = model.minimal_l2_gas_price + gas_overhead, pubdata_price + pubdata_overhead
-    if instance("clip", clip, bool):
+    if clip:
         fair_gas, fair_pubdata = minimum(fair_gas, MAX_FAIR_L2_GAS_PRICE), minimum(fair_pubdata, MAX_FAIR_PUBDATA_PRICE)
     return FeeInput(gas_price, fair_gas, fair_pubdata)
 
@@ -131,7 +135,7 @@ def l1_pubdata_price(
     l1_gas_price: WeiPerGas,
     blob_base_fee: BlobBaseFee,
     *,
-    mode: str = "blobs",
+    mode: PubdataMode = "blobs",
     multiplier: Ratio = 1.0,
     max_blob_base_fee: BlobBaseFee | None = None,
 ) -> WeiPerByte:
@@ -144,22 +148,23 @@ def l1_pubdata_price(
     >>> l1_pubdata_price(10**9, 2 * 10**9), l1_pubdata_price(10**9, 2 * 10**9, mode="calldata")
     (2000000000, 17000000000)
     """
-    if choice("mode", mode, PUBDATA_MODES) == "blobs":
+    if mode == "blobs":
         blob_price = _as_u64("blob_base_fee", double(blob_base_fee) * multiplier)
         capped = blob_price if max_blob_base_fee is None else minimum(blob_price, max_blob_base_fee)
         return BLOB_GAS_PER_PUBDATA_BYTE * capped
     return l1_gas_price * (L1_GAS_PER_PUBDATA_BYTE if mode == "calldata" else 0)
 
 
+@checked
 def predicted_blob_base_fee(
-    blob_base_fee: int,
+    blob_base_fee: BlobBaseFee,
     *,
-    pending_blobs: int,
-    l1_blocks: int,
-    update_fraction: int = PREDICTOR_UPDATE_FRACTION,
-    target_blobs: int = PREDICTOR_TARGET_BLOBS,
-    safety_bips: int = PREDICTOR_SAFETY_BIPS,
-) -> int:
+    pending_blobs: WholeNumber,
+    l1_blocks: WholeNumber,
+    update_fraction: GasAboveZero = PREDICTOR_UPDATE_FRACTION,
+    target_blobs: WholeNumber = PREDICTOR_TARGET_BLOBS,
+    safety_bips: WholeNumber = PREDICTOR_SAFETY_BIPS,
+) -> BlobBaseFee:
     """Return the node's prediction of the blob base fee after the pending blobs have been posted [wei / gas].
 
     The prediction is made for an excess blob gas of current excess + 131,072 · max(0, pending_blobs − target_blobs ·
@@ -180,13 +185,11 @@ def predicted_blob_base_fee(
     44
     """
     market_excess = excess_behind(blob_base_fee, update_fraction)
-    target = whole_scalar("target_blobs", target_blobs) * max(whole_scalar("l1_blocks", l1_blocks), 1)
-    pending, bips = whole_scalar("pending_blobs", pending_blobs), whole_scalar("safety_bips", safety_bips)
-    if pending == 0:
+    if pending_blobs == 0:
         return blob_base_fee
-    own_excess = fee_market.GAS_PER_BLOB * max(0, pending - target)
+    own_excess = fee_market.GAS_PER_BLOB * max(0, pending_blobs - target_blobs * max(l1_blocks, 1))
     fee = fee_market.fake_exponential(fee_market.MIN_BLOB_BASE_FEE, market_excess + own_excess, update_fraction)
-    predicted = int(fee) * bips // 10_000
+    predicted = int(fee) * safety_bips // 10_000
     if predicted > UINT64_MAX:
         raise Int64Overflow("pending_blobs", "expected a predicted fee that fits an unsigned 64-bit integer", predicted)
     return predicted
@@ -226,9 +229,9 @@ def zksync_rule(parameters: Parameters) -> Rule:
     >>> rule("zksync-era").columns
     ('gas', 'pubdata')
     """
-    terms = instance("parameters", parameters, Parameters).known(*FEE_MODEL, "pubdata_mode")
+    terms = parameters.known(*FEE_MODEL, "pubdata_mode")
     model = FeeModel(**{name: terms[name] for name in FEE_MODEL})
-    mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
+    mode = check_of(PubdataMode)("mode", terms["pubdata_mode"])
 
     def factors(columns: Columns, l1_base_fee: Whole, blob_base_fee: Whole) -> Factors:
         pubdata_price = l1_pubdata_price.core(l1_base_fee, blob_base_fee, mode=mode)

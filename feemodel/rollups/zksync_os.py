@@ -12,14 +12,25 @@ import math
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple
 
-from feemodel.checks import UINT256_MAX, choice, instance, whole_scalar
+from feemodel.arguments import check_of, checked
+from feemodel.checks import UINT256_MAX
 from feemodel.errors import InvalidInput
 from feemodel.exact import maximum
 from feemodel.formula import formula
-from feemodel.quantities import GasPrice, GasUsed, Quantity, WeiPerByte, WeiPerNative, Whole, WholeNumber
+from feemodel.quantities import (
+    BaseFee,
+    Divisor,
+    GasPrice,
+    GasUsed,
+    Quantity,
+    WeiPerByte,
+    WeiPerNative,
+    Whole,
+    WholeNumber,
+)
 from feemodel.rollups.chains import Parameters
 from feemodel.rollups.factors import Columns, Factors, Rule
-from feemodel.rollups.zksync import PUBDATA_MODES, l1_pubdata_price
+from feemodel.rollups.zksync import PubdataMode, l1_pubdata_price
 
 BLOB_NATIVE = 50_000_000  # native units for proving a blob
 BLOB_PUBDATA = 4_095 * 31  # usable bytes of a blob
@@ -34,9 +45,9 @@ NativePrice = Annotated[Whole, Quantity("wei / native unit", "price of a native 
 class BlockPrices(NamedTuple):
     """Prices of a block, in the chain's base token."""
 
-    base_fee: int  #: price of EVM gas [wei / gas]
-    native_price: int  #: [wei / native unit]
-    pubdata_price: int  #: [wei / byte]
+    base_fee: BaseFee  #: price of EVM gas [wei / gas]
+    native_price: WeiPerNative  #: [wei / native unit]
+    pubdata_price: WeiPerByte  #: [wei / byte]
 
 
 class Charged(NamedTuple):
@@ -46,20 +57,21 @@ class Charged(NamedTuple):
     gas_used: Any  #: [gas]
 
 
+@checked
 def block_prices(
     *,
-    native_price_usd: Fraction,
-    base_token_usd: Fraction,
-    settlement_token_usd: Fraction,
-    native_per_gas: int,
-    pubdata_price: int,
+    native_price_usd: Fraction | int,
+    base_token_usd: Fraction | int,
+    settlement_token_usd: Fraction | int,
+    native_per_gas: Divisor,
+    pubdata_price: WeiPerByte,
     blobs: bool = True,
-    fill_ratio: Fraction | None = None,
+    fill_ratio: Fraction | int | None = None,
     previous: BlockPrices | None = None,
-    pubdata_price_cap: int | None = None,
-    native_price_override: int | None = None,
-    base_fee_override: int | None = None,
-    pubdata_price_override: int | None = None,
+    pubdata_price_cap: WeiPerByte | None = None,
+    native_price_override: WeiPerNative | None = None,
+    base_fee_override: BaseFee | None = None,
+    pubdata_price_override: WeiPerByte | None = None,
 ) -> BlockPrices:
     """Compute the prices of a block.
 
@@ -94,30 +106,28 @@ def block_prices(
     settlement_usd = _above_zero("settlement_token_usd", settlement_token_usd)
     native = math.ceil(native_usd / token_usd)
     if previous is not None:
-        instance("previous", previous, BlockPrices)
-        before = whole_scalar("previous.native_price", previous.native_price, unit="wei")
-        step = before // CHANGE_DENOMINATOR
-        native = min(max(native, before - step), before + max(1, step))
-    native = _overridden("native_price_override", native_price_override, native)
-    base_fee = native * whole_scalar("native_per_gas", native_per_gas, minimum=1)
-    base_fee = _overridden("base_fee_override", base_fee_override, base_fee)
+        step = previous.native_price // CHANGE_DENOMINATOR
+        native = min(max(native, previous.native_price - step), previous.native_price + max(1, step))
+    if native_price_override is not None:
+        native = native_price_override
+    base_fee = native * native_per_gas if base_fee_override is None else base_fee_override
 
-    price = math.ceil(whole_scalar("pubdata_price", pubdata_price, unit="wei") * settlement_usd / token_usd)
-    if instance("blobs", blobs, bool):
-        ratio = DEFAULT_FILL_RATIO if fill_ratio is None else _above_zero("fill_ratio", fill_ratio)
+    price = math.ceil(pubdata_price * settlement_usd / token_usd)
+    if blobs:
+        ratio = DEFAULT_FILL_RATIO if fill_ratio is None else fill_ratio
         price = blob_pubdata_price.core(price, native_price=native, fill_ratio=ratio)
     if previous is not None:
-        before = whole_scalar("previous.pubdata_price", previous.pubdata_price, unit="wei")
-        price = min(price, before + max(1, before // PUBDATA_RISE_DENOMINATOR))
+        price = min(price, previous.pubdata_price + max(1, previous.pubdata_price // PUBDATA_RISE_DENOMINATOR))
     if pubdata_price_cap is not None:
-        price = min(price, whole_scalar("pubdata_price_cap", pubdata_price_cap, unit="wei"))
-    price = _overridden("pubdata_price_override", pubdata_price_override, price)
+        price = min(price, pubdata_price_cap)
+    if pubdata_price_override is not None:
+        price = pubdata_price_override
     return BlockPrices(*(min(number, UINT256_MAX) for number in (base_fee, native, price)))
 
 
 @formula
 def blob_pubdata_price(
-    pubdata_price: WeiPerByte, *, native_price: WeiPerNative, fill_ratio: Fraction = DEFAULT_FILL_RATIO
+    pubdata_price: WeiPerByte, *, native_price: WeiPerNative, fill_ratio: Fraction | int = DEFAULT_FILL_RATIO
 ) -> WeiPerByte:
     """Return the price of a byte in blobs: ⌊(pubdata_price + 393 · native_price) / fill_ratio⌋.
 
@@ -154,10 +164,6 @@ def _above_zero(name: str, value: Fraction | int) -> Fraction:
     return Fraction(value)
 
 
-def _overridden(name: str, override: int | None, price: int) -> int:
-    return price if override is None else whole_scalar(name, override, unit="wei")
-
-
 def zksync_os_rule(parameters: Parameters) -> Rule:
     """Return the rule of a ZKsync OS chain, which charges pubdata in native units, and converts native units to gas.
 
@@ -173,10 +179,10 @@ def zksync_os_rule(parameters: Parameters) -> Rule:
     >>> rule("zksync-os").fees({"gas": 21_000, "pubdata": 200}, base_fee=10**9, blob_base_fee=1)
     Fees(l1=157600, l2=2100000)
     """
-    terms = instance("parameters", parameters, Parameters).known("native_price", "native_per_gas", "pubdata_mode")
+    terms = parameters.known("native_price", "native_per_gas", "pubdata_mode")
     native_price, native_per_gas = terms["native_price"], terms["native_per_gas"]
     gas_price = native_price * native_per_gas
-    mode = choice("mode", terms["pubdata_mode"], PUBDATA_MODES)
+    mode = check_of(PubdataMode)("mode", terms["pubdata_mode"])
 
     def factors(columns: Columns, base_fee: Whole, blob_base_fee: Whole) -> Factors:
         price = l1_pubdata_price.core(base_fee, blob_base_fee, mode=mode)

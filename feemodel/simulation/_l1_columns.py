@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import RealArray, check_table, choice, real, require
+from feemodel.checks import RealArray, choice, require
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import SCALES, implausible
 from feemodel.ethereum.fee_market import BLOB_BASE_COST, GAS_PER_BLOB, MAINNET, MIN_BLOB_BASE_FEE, blob_base_fee
-from feemodel.ethereum.l1_table import l1_table
+from feemodel.ethereum.l1_table import check_table, l1_table
 from feemodel.exact import exact
+from feemodel.quantities import Quantity
 
 FEES = ("base_fee", "blob_base_fee")
 RATIOS = ("gas_used_ratio", "blob_gas_used_ratio")
@@ -175,7 +176,7 @@ def _column(name: str, values: Any) -> RealArray:
         doubles = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(name, f"expected a column of numbers ({error})", values) from None
-    array = real(name, doubles, unit=UNITS.get(name, "gas"))
+    array = Quantity(UNITS.get(name, "gas"), double=True).check(name, doubles)
     if not isinstance(array, np.ndarray) or array.ndim != 1 or not array.size:
         raise InvalidInput(name, "expected a column of numbers", values)
     if name in FEES:  # a fee of 0 is not possible on L1
@@ -193,7 +194,7 @@ def _seconds(known: Mapping[str, Any]) -> tuple[RealArray, bool]:
     if name is None:
         reason = "expected a column timestamp of seconds or datetimes, or an index of datetimes"
         raise InvalidInput("table", reason, list(known))
-    seconds = np.asarray(real(name, known[name], minimum=None, unit="seconds" if name == "timestamp" else ""))
+    seconds = np.asarray(Quantity("s", minimum=None, double=True).check(name, known[name]))
     if seconds.ndim != 1 or not seconds.size:
         raise InvalidInput(name, "expected a column of times", f"an array of shape {seconds.shape}")
     if name == "slot":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from feemodel import __version__
-from feemodel.checks import EMPTY, mapping
+from feemodel.checks import EMPTY, instance
 from feemodel.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -70,9 +70,11 @@ def described_dataset(
         return (*given[:2], {name: text for name, text in named if text is not None})
 
     given = {"variables": variables, "coordinates": coordinates}
-    made, coords = ({key: column(one) for key, one in mapping(name, each).items()} for name, each in given.items())
+    made, coords = (
+        {key: column(one) for key, one in instance(name, each, Mapping).items()} for name, each in given.items()
+    )
     try:
-        return with_metadata(xr.Dataset(made, coords, dict(mapping("attributes", attributes))))
+        return with_metadata(xr.Dataset(made, coords, dict(instance("attributes", attributes, Mapping))))
     except (TypeError, ValueError) as error:
         raise InvalidInput("variables", f"expected valid variables of a Dataset ({error})", [*made]) from None
 

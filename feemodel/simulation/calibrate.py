@@ -1,26 +1,31 @@
 """Find the smallest margin that keeps the probability of a loss below a limit, with a confidence interval."""
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import check_limit, choice, instance, real_scalar, sequence, share
+from feemodel.arguments import check_of, checked
+from feemodel.checks import check_limit
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
+from feemodel.quantities import Probability
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import MAX_MARGIN, PricingRule
 from feemodel.simulation.closed_loop._accounts import DATA_LINES
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import PathJob, path_job
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.quantities import DurationAboveZero, Rate
 from feemodel.simulation.run import Where, in_order
-from feemodel.simulation.scenarios import Rng
+from feemodel.simulation.scenarios import Rng, Scenario
 from feemodel.simulation.surfaces import Workload
 
 MAX_PATHS = 1 << 24
@@ -109,19 +114,20 @@ class _BreakEven:
         return min(high, float(brentq(surplus, low, high, xtol=TOLERANCE / 2.0)) + TOLERANCE / 2.0)
 
 
+@checked
 def calibrate(
-    workload: Workload,
-    l1_fees: xr.Dataset,
+    workload: Workload | Any,
+    l1_fees: Scenario,
     rule: PricingRule | None = None,
     posting: Posting | None = None,
     *,
-    loss_probability: float,
-    arrival_rate: float,
+    loss_probability: Probability,
+    arrival_rate: Rate,
     rng: Rng,
     vary: Literal["estimate_margin", "margin"] = "estimate_margin",
-    confidence: float = 0.95,
-    step: float = 12.0,
-    executor: "Where" = None,
+    confidence: Probability = 0.95,
+    step: DurationAboveZero = 12.0,
+    executor: Where = None,
     workers: int | None = None,
     progress: Progress = None,
 ) -> Calibration:
@@ -169,13 +175,9 @@ def calibrate(
     >>> found.high, found.reason
     (None, 'the interval has no upper end: 4 paths are too few, at least 36 are required')
     """
-    chosen = PricingRule() if rule is None else instance("rule", rule, PricingRule)
-    share("loss_probability", loss_probability)
-    share("confidence", confidence)  # reject invalid values before the long computation
-    choice("vary", vary, ("estimate_margin", "margin"))
     given = Workload.from_transactions(workload) if not isinstance(workload, Workload) else workload
     demand = Demand(rate=arrival_rate, workload=given)
-    job = path_job(l1_fees, chosen, posting, demand, step=step, rng=rng)
+    job = path_job(l1_fees, rule or PricingRule(), posting, demand, step=step, rng=rng)
     check_limit(job.paths, "paths", MAX_PATHS)
     search = _BreakEven(job, vary)
     with (
@@ -189,7 +191,10 @@ def calibrate(
     return calibration(break_even, loss_probability=loss_probability, confidence=confidence)
 
 
-def calibration(break_even: Sequence[float], *, loss_probability: float, confidence: float = 0.95) -> Calibration:
+@checked
+def calibration(
+    break_even: Sequence[Any], *, loss_probability: Probability, confidence: Probability = 0.95
+) -> Calibration:
     """Return the smallest margin that limits the share of losses, from the break-even margins of independent paths.
 
     If `k` of `n` paths have a loss at a margin, the estimated loss probability at this margin is k / n, with a
@@ -203,15 +208,13 @@ def calibration(break_even: Sequence[float], *, loss_probability: float, confide
     >>> round(found.margin, 2), round(found.low, 2), round(found.high, 2), found.losing
     (1.9, 1.88, 1.92, 100)
     """
-    bound, level = share("loss_probability", loss_probability), share("confidence", confidence)
     margins = [
-        one if isinstance(one, float) and one == math.inf else real_scalar("break_even", one)
-        for one in sequence("break_even", break_even, "margins")
+        one if isinstance(one, float) and one == math.inf else check_of(float)("break_even", one) for one in break_even
     ]
     if not margins:
         raise InvalidInput("break_even", "expected at least one margin", break_even)
     paths, falling = len(margins), np.append(np.sort(margins)[::-1], 0.0)
-    fewest, allowed, unproven = _allowed_losses(paths, bound, level)
+    fewest, allowed, unproven = _allowed_losses(paths, loss_probability, confidence)
     margin, low, high = (
         float(falling[losses]) if losses >= 0 and np.isfinite(falling[losses]) else None
         for losses in (allowed, unproven, fewest)
@@ -221,11 +224,11 @@ def calibration(break_even: Sequence[float], *, loss_probability: float, confide
         losses = f"{losing} of {paths} paths have a loss, and {allowed} are allowed"
         reason = f"no margin up to {MAX_MARGIN:g} suffices: at {MAX_MARGIN:g}, {losses}"
     elif fewest < 0:
-        needed = int(np.ceil(np.log((1 - level) / 2) / np.log1p(-bound)))
+        needed = int(np.ceil(np.log((1 - confidence) / 2) / np.log1p(-loss_probability)))
         reason = f"the interval has no upper end: {paths} paths are too few, at least {needed} are required"
     elif high is None:
         reason = f"the interval has no upper end up to a margin of {MAX_MARGIN:g}"
-    return Calibration(margin, low, high, bound, level, paths, losing, reason, tuple(margins))
+    return Calibration(margin, low, high, loss_probability, confidence, paths, losing, reason, tuple(margins))
 
 
 def _allowed_losses(paths: int, bound: float, confidence: float) -> tuple[int, int, int]:

@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import real_scalar, require, whole, whole_scalar
+from feemodel.arguments import check_of, checked
+from feemodel.checks import require
 from feemodel.errors import InvalidInput
+from feemodel.quantities import ANY_REAL, ANY_WHOLE
+from feemodel.simulation.quantities import CountAboveZero
 
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
@@ -32,7 +35,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
         return seeds.spawn(1)[0]  # calls with the same generator return different seeds
-    return np.random.SeedSequence(None if rng is None else whole_scalar("rng", rng))
+    return np.random.SeedSequence(None if rng is None else check_of(int)("rng", rng))
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
@@ -44,7 +47,8 @@ def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
 
 
-def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArray[np.float64]:
+@checked
+def sobol_points(count: CountAboveZero, inputs: int, stream: np.random.Generator) -> NDArray[np.float64]:
     """Return scrambled Sobol points in [0, 1), of shape (count, inputs); `count` must be a power of two.
 
     >>> sobol_points(4, 2, stream_of(seed_sequence(5))).shape
@@ -52,11 +56,10 @@ def sobol_points(count: int, inputs: int, stream: np.random.Generator) -> NDArra
     """
     from scipy.stats import qmc
 
-    number = whole_scalar("count", count, minimum=1)
-    if number & (number - 1) or number > LARGEST_SAMPLE:
-        nearest = LARGEST_SAMPLE if number > LARGEST_SAMPLE else 1 << round(math.log2(number))
-        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", number)
-    return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(number.bit_length() - 1))
+    if count & (count - 1) or count > LARGEST_SAMPLE:
+        nearest = LARGEST_SAMPLE if count > LARGEST_SAMPLE else 1 << round(math.log2(count))
+        raise InvalidInput("count", f"expected a power of two up to 2**30, such as {nearest:,}", count)
+    return np.asarray(qmc.Sobol(inputs, scramble=True, rng=stream).random_base2(count.bit_length() - 1))
 
 
 def split_ranges(
@@ -131,8 +134,7 @@ def _checked_range(name: str, within: Any) -> tuple[Any, Any]:
     if not isinstance(within, tuple) or len(within) != 2:
         raise InvalidInput(name, "expected a range (low, high)", within)
     both_whole = all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in within)
-    check: Any = whole if both_whole else real_scalar
-    low, high = (check(name, end, minimum=None) for end in within)
+    low, high = (ANY_WHOLE.check(name, end) if both_whole else ANY_REAL.check_one(name, end) for end in within)
     if not (low <= high if both_whole else low < high):
         raise InvalidInput(name, "expected a range (low, high) with low below high", within)
     if both_whole and not (low >= -(2**63) and high < 2**63 and high - low < 2**63):

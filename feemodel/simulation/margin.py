@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import sequence, whole_scalar
+from feemodel.arguments import checked
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import MEASURED_STREAM_RATIO
 from feemodel.progress import Progress, reporting
@@ -15,6 +16,7 @@ from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.calibrate import calibrate
 from feemodel.simulation.posting import Posting
+from feemodel.simulation.quantities import WholeGas
 from feemodel.simulation.scenarios import Rng, bootstrap
 from feemodel.simulation.surfaces import Workload
 
@@ -22,6 +24,7 @@ DAY = 86_400.0  # seconds
 FINALIZATION_GAS = 66_500  # L1 gas of finalization for each blob of Linea, January 2026, from public chain data
 
 
+@checked
 def margins(
     workload: Workload,
     history: xr.Dataset,
@@ -31,7 +34,7 @@ def margins(
     rng: Rng,
     bounds: Sequence[bool] = (False, True),
     stream_ratio: Sequence[float] = (1.0, MEASURED_STREAM_RATIO),
-    finalization_gas: Sequence[int] = (0, FINALIZATION_GAS),
+    finalization_gas: Sequence[WholeGas] = (0, FINALIZATION_GAS),
     tip: Sequence[int] = (100_000_000,),
     block_seconds: Sequence[float] = (DAY, 3 * DAY),
     horizon: Sequence[float] = (DAY,),
@@ -84,11 +87,10 @@ def margins(
         "block_seconds": (block_seconds, "s"),
         "horizon": (horizon, "s"),
     }
-    values = {name: list(sequence(name, given)) for name, (given, _) in assumed.items()}
+    values: dict[str, list[Any]] = {name: [*given] for name, (given, _) in assumed.items()}
     for name, given in values.items():
         if not given:
             raise InvalidInput(name, "expected at least one value", given)
-    values["finalization_gas"] = [whole_scalar("finalization_gas", gas, unit="gas") for gas in finalization_gas]
     shape = tuple(len(given) for given in values.values())
     found = np.full((3, int(np.prod(shape))), np.nan)
     plain = PricingRule()

@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feemodel.checks import WholeArray, instance, whole, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import WholeArray
 from feemodel.errors import InvalidInput
 from feemodel.linea.priority import Breakdown
+from feemodel.quantities import ANY_WHOLE, BaseFee, Quantity
 
 
 class Revenue(NamedTuple):
@@ -28,7 +30,8 @@ class Revenue(NamedTuple):
         return {name: part / self.total if self.total else 0.0 for name, part in self._asdict().items()}
 
 
-def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
+@checked
+def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: BaseFee) -> Revenue:
     """Return the sum of each part of the fee over all transactions, where a part is (fee per gas) · gas.
 
     Parameters
@@ -42,12 +45,9 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
     >>> revenue(parts, np.array([21_000]), base_fee=7)
     Revenue(base=147000, fixed=630000000000, size=127999998000, margin=151599987000, floor=0)
     """
-    instance("parts", parts, Breakdown)
-    units, base_price = whole("gas", gas, unit="gas"), whole_scalar("base_fee", base_fee, unit="wei")
+    units = Quantity("gas").check("gas", gas)
     for name, part in parts._asdict().items():
-        if np.broadcast_shapes(np.shape(whole(f"parts.{name}", part, minimum=None)), np.shape(units)) != np.shape(
-            units
-        ):
+        if np.broadcast_shapes(np.shape(ANY_WHOLE.check(f"parts.{name}", part)), np.shape(units)) != np.shape(units):
             raise InvalidInput("gas", f"expected one number for each fee in the parts, of shape {np.shape(part)}", gas)
 
     def paid(per_gas: Any) -> int:
@@ -55,7 +55,7 @@ def revenue(parts: Breakdown, gas: WholeArray, *, base_fee: int) -> Revenue:
         return sum((np.asarray(per_gas).astype(object) * np.asarray(units)).reshape(-1).tolist())
 
     return Revenue(
-        paid(np.full(np.shape(units), base_price, dtype=object)),
+        paid(np.full(np.shape(units), base_fee, dtype=object)),
         *(
             paid(np.broadcast_to(part, np.shape(units)))
             for part in (parts.fixed, parts.size, parts.margin, parts.floor)

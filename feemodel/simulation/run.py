@@ -13,18 +13,19 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._processors import cores, map_in_order
-from feemodel.checks import whole_scalar
+from feemodel.arguments import checked
 from feemodel.errors import InvalidInput
+from feemodel.progress import cores, map_in_order
+from feemodel.quantities import Quantity
 
 Arrays = dict[str, NDArray[Any]]
 MAX_SHOWN = 60  # maximum number of characters of a value in a description
-MAX_WORKERS = 1_024  # more than 1,024 workers are probably a mistake
+Workers = Annotated[int, Quantity("1", minimum=1, maximum=1_024)] | None  # more than 1,024 are probably a mistake
 
 
 class DaskClient(Protocol):
@@ -93,18 +94,18 @@ def parts(
             yield arrays
 
 
-def in_order(job: Any, pieces: Iterable[Any], *, executor: Where, workers: int | None) -> Generator[Any, None, None]:
+@checked
+def in_order(job: Any, pieces: Iterable[Any], *, executor: Where, workers: Workers) -> Generator[Any, None, None]:
     """Yield `job(piece)` for each piece, in order, on threads, on an executor or on a Dask cluster.
 
     >>> list(in_order(abs, [-1, 2], executor=None, workers=2))
     [1, 2]
     """
-    count = cores() if workers is None else whole_scalar("workers", workers, minimum=1, maximum=MAX_WORKERS)
     if executor is not None and hasattr(executor, "get_executor"):
         executor = executor.get_executor(pure=False)
     if not (executor is None or isinstance(executor, Executor)):
         raise InvalidInput("executor", "expected an Executor of concurrent.futures or a Dask Client", executor)
-    return map_in_order(job, pieces, count, executor)
+    return map_in_order(job, pieces, workers or cores(), executor)
 
 
 def description(**inputs: Any) -> dict[str, str]:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel._processors import cores
-from feemodel.checks import check_indexes, check_limit, mapping, real, real_scalar, whole, whole_scalar
+from feemodel.arguments import check_of
+from feemodel.checks import check_indexes, check_limit, instance
 from feemodel.errors import InvalidInput
+from feemodel.progress import cores
+from feemodel.quantities import ANY_REAL, ANY_WHOLE
 from feemodel.simulation._metadata import seed_text
 from feemodel.simulation.draws import (
     LARGEST_SAMPLE,
@@ -29,6 +31,7 @@ from feemodel.simulation.draws import (
     split_ranges,
     stream_of,
 )
+from feemodel.simulation.quantities import CountAboveZero
 from feemodel.simulation.surfaces import Workload
 
 if TYPE_CHECKING:
@@ -158,19 +161,19 @@ def monte_carlo(count: int, /, *, rng: Rng = None, **distributions: Any) -> Samp
     >>> monte_carlo(1_000, rng=7, gas=[21_000, 46_000])["gas"].values[:5].tolist()
     [21000, 46000, 21000, 21000, 46000]
     """
-    number = whole_scalar("count", count, minimum=1)
-    check_limit(number, "draws", LARGEST_SAMPLE, ": combine fewer draws with other axes")
+    count = check_of(CountAboveZero)("count", count)
+    check_limit(count, "draws", LARGEST_SAMPLE, ": combine fewer draws with other axes")
     varied, constant = split_ranges("monte_carlo", distributions, (list, np.ndarray), "distribution or list of choices")
     choices = {name: _column(name, of) if isinstance(of, (list, np.ndarray)) else of for name, of in varied.items()}
     seed = seed_sequence(rng)
 
     def block(start: int) -> list[dict[str, NDArray[Any]]]:
         """Draw the rows of one block; each block has its own random stream, so blocks can be drawn in any order."""
-        stream, size = stream_of(seed, start // DRAW_BLOCK), min(DRAW_BLOCK, number - start)
+        stream, size = stream_of(seed, start // DRAW_BLOCK), min(DRAW_BLOCK, count - start)
         return [drawn_columns(name, of, stream, size) for name, of in choices.items()]
 
     with ThreadPoolExecutor(cores()) as pool:
-        blocks = list(pool.map(block, range(0, number, DRAW_BLOCK)))
+        blocks = list(pool.map(block, range(0, count, DRAW_BLOCK)))
     drawn = [
         _arrays(
             SAMPLE,
@@ -202,7 +205,7 @@ def _listed(name: str, value: Any) -> Samples:
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
         return {name: int(value)}
     if isinstance(value, (float, np.floating)):
-        return {name: real_scalar(name, value, minimum=None)}
+        return {name: ANY_REAL.check_one(name, value)}
     column = _column(name, value)
     _check_distinct(name, column)
     return {name: xarray.DataArray(column, dims=name, coords={name: column}, name=name)}
@@ -216,7 +219,7 @@ def joined(*parts: Samples) -> Samples:
     """
     made: Samples = {}
     for part in parts:
-        mapping("parts", part)
+        instance("parts", part, Mapping)
         if twice := part.keys() & made.keys():
             raise InvalidInput("samples", "expected each input only once", sorted(twice))
         made |= part
@@ -252,6 +255,6 @@ def _column(name: str, values: Any) -> NDArray[Any]:
     if array.ndim != 1 or array.size == 0:
         shape = "no values" if array.size == 0 else f"an array of shape {array.shape}"
         raise InvalidInput(name, "expected at least one value, in one dimension", shape)
-    # NumPy converts Python ints of more than 63 bits to doubles or objects; `whole` raises an error for these.
+    # NumPy converts Python ints of more than 63 bits to doubles or objects; the check raises an error for these.
     ints = isinstance(values, list) and all(isinstance(value, int) for value in values)
-    return np.asarray((real if array.dtype.kind == "f" and not ints else whole)(name, values, minimum=None))
+    return np.asarray((ANY_REAL if array.dtype.kind == "f" and not ints else ANY_WHOLE).check(name, values))

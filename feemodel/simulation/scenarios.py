@@ -7,31 +7,22 @@ step.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import xarray as xr
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from feemodel.checks import (
-    INT64_MAX,
-    RealArray,
-    WholeArray,
-    check_plausible,
-    choice,
-    instance,
-    mapping,
-    real,
-    real_scalar,
-    require,
-    whole_scalar,
-)
+from feemodel.arguments import checked
+from feemodel.checks import RealArray, WholeArray, choice, instance, require
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.quantities import REAL
 from feemodel.simulation._l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, check_unit, check_units, l1_columns
 from feemodel.simulation._metadata import described_dataset, with_metadata
 from feemodel.simulation.draws import Rng as Rng
 from feemodel.simulation.draws import seed_sequence
+from feemodel.simulation.quantities import CountAboveZero, Duration, Horizon
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +30,7 @@ if TYPE_CHECKING:
 
 FEES_UNIT = "fees_unit"  # attribute with the unit that the caller gave; with it, the range of fees is not checked
 LARGEST_SCENARIO = 1 << 27  # maximum total number of steps of all paths; a column of this length takes 1 GiB
-MIN_SECONDS = 600.0  # minimum length of blocks and horizons [s]; smaller numbers are probably hours or days
-IN_SECONDS = "in seconds; 24 h = 86,400"
-MAX_PER_SECOND = 100_000.0  # maximum number of transactions per second; larger numbers are probably per day
-PER_SECOND = "per second; 125,280 per day = 1.45"
+MIN_SECONDS = 600  # minimum length of blocks [s]; smaller numbers are probably hours or days
 
 
 def replay(
@@ -92,12 +80,13 @@ def replay(
     return with_metadata(made)
 
 
+@checked
 def bootstrap(
-    history: xr.Dataset,
+    history: "Scenario",
     *,
-    paths: int,
-    block_seconds: float,
-    horizon: float | None = None,
+    paths: CountAboveZero,
+    block_seconds: Duration,
+    horizon: Horizon | None = None,
     rng: Rng,
 ) -> xr.Dataset:
     """Draw paths by the stationary bootstrap: draw blocks of a history with replacement, and concatenate them.
@@ -131,22 +120,20 @@ def bootstrap(
     >>> dict(drawn.sizes), bool((drawn.base_fee - drawn.blob_base_fee == 7_000).all())  # fees of a block stay together
     ({'path': 5, 'step': 3}, True)
     """
-    check_scenario("history", history)
     if history.sizes["path"] != 1:
         raise InvalidInput("history", "expected a history of one path", history.sizes["path"])
-    count, rows, step = whole_scalar("paths", paths, minimum=1), history.sizes["step"], step_seconds(history)
-    check_block_seconds(real_scalar("block_seconds", block_seconds, unit="s"), step)
+    rows, step = history.sizes["step"], step_seconds(history)
+    check_block_seconds(block_seconds, step)
     length = round(block_seconds / step)
     if not 1 <= length <= rows:
         reason = f"expected a number from {step:g} s (one step) to {duration(history):g} s (the history)"
         raise InvalidInput("block_seconds", reason, block_seconds)
-    check_plausible("horizon", horizon, IN_SECONDS, lowest=MIN_SECONDS)
-    steps = rows if horizon is None else round(real_scalar("horizon", horizon, unit="s") / step)
+    steps = rows if horizon is None else round(horizon / step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least one step, {step:g} s", horizon)
-    check_scenario_size(count, steps)
+    check_scenario_size(paths, steps)
     seed = seed_sequence(rng)
-    streams = map(np.random.default_rng, seed.spawn(count))
+    streams = map(np.random.default_rng, seed.spawn(paths))
     index = np.stack([drawn_rows(stream, rows, steps, length) for stream in streams])
     drawn = {str(name): values.to_numpy()[0][index] for name, values in history.data_vars.items()}
     source = f"stationary block bootstrap of {history.attrs['source']}"
@@ -158,16 +145,16 @@ def bootstrap(
     return with_metadata(found, seed)
 
 
-def check_block_seconds(block_seconds: float, step: float) -> None:
+@checked
+def check_block_seconds(block_seconds: Duration, step: Duration) -> None:
     """Raise `InvalidInput` if blocks of the bootstrap are shorter than ten minutes, unless they are one step long.
 
     >>> check_block_seconds(24.0, 12.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     feemodel.errors.InvalidInput: block_seconds: expected at least 600 (in seconds; 24 h = 86,400), or 12, ...
     """
-    shortest, seconds = real_scalar("step", step, unit="s"), real_scalar("block_seconds", block_seconds, unit="s")
-    if seconds != shortest and seconds < MIN_SECONDS:
-        bound = f"at least {MIN_SECONDS:g} ({IN_SECONDS})"
+    if block_seconds != step and block_seconds < MIN_SECONDS:
+        bound = f"at least {MIN_SECONDS} (in seconds; 24 h = 86,400)"
         reason = f"expected {bound}, or {step:g}, one step of the history, to draw rows one by one"
         raise InvalidInput("block_seconds", reason, block_seconds)
 
@@ -193,7 +180,10 @@ def scenario(
     'wei / gas'
     """
     found = described_dataset(
-        {name: (("path", "step"), values, UNITS.get(name)) for name, values in mapping("columns", columns).items()},
+        {
+            name: (("path", "step"), values, UNITS.get(name))
+            for name, values in instance("columns", columns, Mapping).items()
+        },
         {"elapsed": ("step", elapsed, "s")},
         {"source": source} | ({} if unit is None else {FEES_UNIT: choice("unit", unit, ("wei",))}),
     )
@@ -201,8 +191,8 @@ def scenario(
     return found
 
 
-def check_scenario(name: str, found: Any) -> None:
-    """Raise `InvalidInput` for a value that is not a scenario, and for a fee that is not finite or not above 0.
+def check_scenario(name: str, found: Any) -> xr.Dataset:
+    """Return a scenario; raise `InvalidInput` for another value, and for a fee that is not finite or not above 0.
 
     >>> check_scenario("l1_fees", [1.0])
     Traceback (most recent call last):
@@ -221,7 +211,7 @@ def check_scenario(name: str, found: Any) -> None:
         if found[column].dims != ("path", "step"):
             reason = "expected the dimensions path and step, in this order"
             raise InvalidInput(f"{name}.{column}", reason, found[column].dims)
-        values = np.asarray(real(f"{name}.{column}", found[column].to_numpy()))
+        values = np.asarray(REAL.check(f"{name}.{column}", found[column].to_numpy()))
         if column in FEES:
             require(f"{name}.{column}", "expected fees above 0", values, values > 0.0)
         if column not in RATIOS and found.attrs.get(FEES_UNIT) != "wei":
@@ -230,14 +220,19 @@ def check_scenario(name: str, found: Any) -> None:
     if not all(found.sizes.values()):
         raise InvalidInput(name, "expected at least one path and one step", dict(found.sizes))
     _checked_starts(name, found)
+    return found
 
 
+Scenario = Annotated[xr.Dataset, check_scenario]
+
+
+@checked
 def check_scenario_size(paths: int, steps: int) -> None:
     """Raise `LimitExceeded` if all paths together have more than 134,217,728 steps.
 
     >>> check_scenario_size(1_000, 1_000)
     """
-    if whole_scalar("paths", paths) * whole_scalar("steps", steps) > LARGEST_SCENARIO:
+    if paths * steps > LARGEST_SCENARIO:
         raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} steps")
 
 
@@ -269,12 +264,13 @@ def _checked_starts(name: str, found: xr.Dataset) -> RealArray:
     """Check the start times of the steps, and return them [s]."""
     if not isinstance(found, xr.Dataset) or "elapsed" not in found.variables or found["elapsed"].dims != ("step",):
         raise InvalidInput(name, "expected a scenario, such as a result of replay or bootstrap", found)
-    elapsed = np.asarray(real(f"{name}.elapsed", found["elapsed"].to_numpy()))
+    elapsed = np.asarray(REAL.check(f"{name}.elapsed", found["elapsed"].to_numpy()))
     require(f"{name}.elapsed", "expected increasing times, one per step", elapsed[1:], np.diff(elapsed) > 0)
     return elapsed
 
 
-def drawn_rows(stream: Generator, rows: int, steps: int, length: int) -> WholeArray:
+@checked
+def drawn_rows(stream: Generator, rows: CountAboveZero, steps: CountAboveZero, length: CountAboveZero) -> WholeArray:
     """Draw one path by block bootstrap; return the index of the history row for each step.
 
     Parameters
@@ -287,10 +283,6 @@ def drawn_rows(stream: Generator, rows: int, steps: int, length: int) -> WholeAr
     >>> drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3)
     array([2, 3, 2, 3, 6, 7])
     """
-    instance("stream", stream, Generator)
-    whole_scalar("rows", rows, minimum=1, maximum=INT64_MAX)
-    whole_scalar("steps", steps, minimum=1, maximum=LARGEST_SCENARIO)
-    whole_scalar("length", length, minimum=1, maximum=INT64_MAX)
     begins_block = stream.random(steps) < 1 / length
     begins_block[0] = True
     indices = np.arange(steps)

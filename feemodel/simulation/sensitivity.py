@@ -1,15 +1,17 @@
 """Sensitivity of a result to its inputs: Sobol indices with bootstrap intervals."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import xarray
 from numpy.typing import NDArray
 from scipy import stats
 
-from feemodel.checks import check_limit, require, share, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import check_limit, require
 from feemodel.errors import InvalidInput
+from feemodel.quantities import Probability, Quantity
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import Rng, columns_at, described, seed_sequence, sobol_points, split_ranges, stream_of
 from feemodel.simulation.run import Where
@@ -20,14 +22,15 @@ RESAMPLED_AT_ONCE = 1 << 18  # maximum number of resampled values in memory (2 M
 LARGEST_DESIGN = 1 << 26  # maximum number of input values in memory, which take 0.5 GiB
 
 
+@checked
 def sobol_indices(
     function: Callable[..., Any],
-    count: int,
+    count: Annotated[int, Quantity("1", minimum=2)],
     /,
     *,
     rng: Rng = None,
-    confidence: float = 0.95,
-    resamples: int = 1_000,
+    confidence: Probability = 0.95,
+    resamples: Annotated[int, Quantity("1", minimum=2, maximum=100_000)] = 1_000,
     executor: Where = None,
     workers: int | None = None,
     **ranges: Any,
@@ -73,12 +76,10 @@ def sobol_indices(
     >>> indices.first_order.round(2).values.tolist()
     [0.8, 0.2]
     """
-    level, draws = share("confidence", confidence), whole_scalar("resamples", resamples, minimum=2, maximum=100_000)
-    rows = whole_scalar("count", count, minimum=2)
     varied, constants = split_ranges("ranges", ranges, tuple)
-    check_limit(rows * (len(varied) + 2) * len(varied), "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
+    check_limit(count * (len(varied) + 2) * len(varied), "numbers of a design", LARGEST_DESIGN, ": take fewer rows")
     seed = seed_sequence(rng)
-    unit = sobol_points(rows, 2 * len(varied), stream_of(seed, 0))
+    unit = sobol_points(count, 2 * len(varied), stream_of(seed, 0))
     columns: dict[str, Any] = {}
     for index, (name, within) in enumerate(varied.items()):
         of_a, of_b = (columns_at(name, within, unit[:, column]) for column in (index, len(varied) + index))
@@ -86,8 +87,8 @@ def sobol_indices(
             copies = [of_b[key] if copy in (1, 2 + index) else a for copy in range(2 + len(varied))]
             columns[key] = xarray.DataArray(np.concatenate(copies), dims=SAMPLE, attrs={"range": described(within)})
     evaluated = sweep(function, columns | constants, executor=executor, workers=workers).astype(np.float64)
-    values = np.array([_centred(str(name), result.to_numpy(), rows) for name, result in evaluated.items()])
-    a, b, *mixed = values.reshape(len(values), -1, rows).transpose(1, 2, 0)
+    values = np.array([_centred(str(name), result.to_numpy(), count) for name, result in evaluated.items()])
+    a, b, *mixed = values.reshape(len(values), -1, count).transpose(1, 2, 0)
     first, total = [b * (ab - a) for ab in mixed], [(a - ab) ** 2 / 2 for ab in mixed]
     terms = np.stack([(a + b) / 2, (a**2 + b**2) / 2, *first, *total], axis=1)
 
@@ -97,9 +98,8 @@ def sobol_indices(
         return np.array(numerators) / (square - mean**2)
 
     batch, stream = max(1, RESAMPLED_AT_ONCE // terms.size), stream_of(seed, 1)
-    drawn: Any = stats.bootstrap(
-        (terms,), indices, n_resamples=draws, confidence_level=level, batch=batch, method="percentile", rng=stream
-    )
+    options: Any = {"n_resamples": resamples, "confidence_level": confidence, "method": "percentile"}
+    drawn: Any = stats.bootstrap((terms,), indices, batch=batch, rng=stream, **options)
     made = described_dataset(
         {
             f"{order}_order{end}": (("result", "input"), found.T, "1")
@@ -107,7 +107,7 @@ def sobol_indices(
             for order, found in zip(("first", "total"), np.split(both, 2), strict=True)
         },
         {"result": [*evaluated], "input": [*varied]},
-        evaluated.attrs | {"seed": str(seed.entropy), "confidence": level, "resamples": draws},
+        evaluated.attrs | {"seed": str(seed.entropy), "confidence": confidence, "resamples": resamples},
     )
     return made if len(values) > 1 else made.squeeze("result")
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import check_limit, real_scalar, sequence
+from feemodel.checks import check_limit, sequence
 from feemodel.errors import InvalidInput
+from feemodel.quantities import ANY_REAL
 
 RUN = 4_096  # number of elements summed at a time, which fit into the processor's L1 cache
 LARGEST_TABLE = 1 << 27  # maximum number of sums and counts of a result (1 GiB)
@@ -102,8 +103,8 @@ def over(*dims: str, quantile: Sequence[float] = (), above: Sequence[float] = ()
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
-    numbers = sequence(name, given.tolist() if isinstance(given, np.ndarray) else given, "numbers")
-    found = tuple(real_scalar(name, number, minimum=None) for number in numbers)
+    numbers = sequence(name, given.tolist() if isinstance(given, np.ndarray) else given)
+    found = tuple(ANY_REAL.check_one(name, number) for number in numbers)
     _check_distinct(name, found)
     return found
 

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from feemodel.checks import INT64_MAX, WholeArray, check_fields, check_indexes, check_plausible, instance, whole
+from feemodel.arguments import check_fields
+from feemodel.checks import WholeArray, check_indexes, instance
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID
 from feemodel.ethereum._transaction_table import assumptions, known_column, transactions_of
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import ASSUMED_L1_TIP, COORDINATOR
+from feemodel.quantities import Quantity
+from feemodel.simulation.quantities import Price, WholeBytes, WholeGas
 from feemodel.sizes._codecs import Codec, compressed_sizes, get_codec
 from feemodel.sizes._lzss import packed_size
 
@@ -39,26 +41,20 @@ class Workload:
 
     def __post_init__(self) -> None:
         instance("name", self.name, str)
-        check_indexes({name: getattr(self, name) for name in ("compressed_size", "gas", "timestamp", "calldata")})
-        for name, unit in (
-            ("compressed_size", "bytes"),
-            ("gas", "gas"),
-            ("timestamp", "seconds"),
-            ("calldata", "bytes"),
-        ):
+        units = {"compressed_size": "bytes", "gas": "gas", "timestamp": "seconds", "calldata": "bytes"}
+        check_indexes({name: getattr(self, name) for name in units})
+        for name, unit in units.items():
             given = getattr(self, name)
             if given is None and name in ("timestamp", "calldata"):
                 continue
             if given.size == 0 if isinstance(given, np.ndarray) else isinstance(given, (list, tuple)) and not given:
                 raise InvalidInput("workload", "expected at least one transaction", self.name)
-            column = whole(name, given, unit=unit)
+            column = Quantity(unit).check(name, given)
             if not isinstance(column, np.ndarray) or column.ndim != 1:
                 reason = "expected a one-dimensional array, with one element for each transaction"
                 raise InvalidInput(name, reason, given)
             object.__setattr__(self, name, column)
-        for name in ("gas", "timestamp", "calldata"):
-            column = getattr(self, name)
-            if column is not None and len(column) != len(self):
+            if len(column) != len(self):
                 raise InvalidInput(name, f"expected one value for each of {len(self):,} sizes", len(column))
 
     @classmethod
@@ -119,15 +115,13 @@ class Workload:
 class Submission:
     """L1 transaction that posts one full blob of compressed bytes."""
 
-    execution_gas: int = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob [gas]
-    blob_gas: int = COORDINATOR.blob_gas  #: blob gas of a submission [gas]
-    capacity: int = USABLE_BLOB_BYTES  #: capacity of a blob for compressed bytes [byte]
-    tip: float = ASSUMED_L1_TIP  #: L1 priority fee [wei / gas]
+    execution_gas: WholeGas = COORDINATOR.execution_gas  #: L1 gas of the transaction that carries the blob
+    blob_gas: WholeGas = COORDINATOR.blob_gas  #: blob gas of a submission
+    capacity: WholeBytes = USABLE_BLOB_BYTES  #: capacity of a blob for compressed bytes
+    tip: Price = ASSUMED_L1_TIP  #: L1 priority fee
 
     def __post_init__(self) -> None:
-        whole_numbers = ("execution_gas", "blob_gas", "capacity")
-        check_fields(self, above_zero=("capacity",), maximum=dict.fromkeys(whole_numbers, INT64_MAX))
-        check_plausible("tip", self.tip, IN_WEI, lowest=MIN_PRICE)
+        check_fields(self)
 
     def cost(self, base_fee: Any, tip: Any, blob_base_fee: Any) -> Any:
         """Return the cost of one submission: (base_fee + tip) · execution_gas + blob_base_fee · blob_gas.

@@ -17,11 +17,13 @@ import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from feemodel.checks import mapping, whole_scalar
+from feemodel.arguments import check_of
+from feemodel.checks import instance
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.progress import Progress, reporting
 from feemodel.quantities import quantity_of
 from feemodel.simulation._metadata import VERSIONS, with_metadata
+from feemodel.simulation.quantities import CountAboveZero
 from feemodel.simulation.run import Finished, Where, in_order, parts
 from feemodel.simulation.statistics import Over, Sums, Table
 
@@ -147,7 +149,7 @@ def sweep(
     about = {"function": name} | getattr(function, "attributes", {})
     known = _units(function) if hasattr(function, "quantities") else getattr(function, "units", {})
     return _dataset(
-        about, samples, sizes, result, reduce, {**known, **({} if units is None else mapping("units", units))}
+        about, samples, sizes, result, reduce, {**known, **({} if units is None else instance("units", units, Mapping))}
     )
 
 
@@ -279,7 +281,7 @@ def _cuts(shape: tuple[int, ...], chunk: int | None) -> list[Cut]:
     """
     limit = min(max(prod(shape) // PIECES, SMALLEST_PIECE), LARGEST_PIECE)
     if chunk is not None:
-        limit = whole_scalar("chunk", chunk, minimum=1)
+        limit = check_of(CountAboveZero)("chunk", chunk)
     ranges: list[list[slice]] = []
     for size in reversed(shape):
         step = min(size, max(1, limit))

@@ -15,17 +15,17 @@ from functools import lru_cache
 from itertools import islice
 from threading import get_ident
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import brotli
 import numpy as np
 import zstandard
 
 from feemodel._extras import has_numba
-from feemodel._processors import cores, map_in_order
-from feemodel.checks import check_fields, whole_scalar
+from feemodel.arguments import check_fields
 from feemodel.errors import InvalidInput
-from feemodel.progress import Progress, reporting
+from feemodel.progress import Progress, cores, map_in_order, reporting
+from feemodel.quantities import Quantity
 from feemodel.sizes._payloads import Payload, Sizes, lengths_of, payload_bytes, payload_list
 
 CHUNK = 2_048  # number of payloads per task; zstd takes some milliseconds for a task
@@ -69,19 +69,19 @@ class Zstd(Codec):
     (14, 18, 2)
     """
 
-    level: int = 3
+    level: Annotated[int, Quantity("1", minimum=1, maximum=22)] = 3
     dictionary: bytes | None = field(default=None, repr=False)
-    window_log: int | None = None
+    window_log: Annotated[int, Quantity("1", minimum=10, maximum=31)] | None = None
     magicless: bool = True
     content_size: bool = False
     capped: bool = True
     name: ClassVar[str] = "zstd"
 
     def __post_init__(self) -> None:
-        check_fields(self, minimum={"level": 1, "window_log": 10}, maximum={"level": 22, "window_log": 31})
+        check_fields(self)
         if self.dictionary is None:
             return
-        if not isinstance(self.dictionary, bytes) or len(self.dictionary) < 8:  # libzstd ignores fewer
+        if len(self.dictionary) < 8:  # libzstd ignores fewer
             raise InvalidInput("dictionary", "expected at least 8 bytes", self.dictionary)
         try:
             zstandard.ZstdCompressionDict(self.dictionary).precompute_compress(level=self.level)
@@ -136,12 +136,12 @@ class Brotli(Codec):
     (20, 11)
     """
 
-    quality: int = 1
-    window: int = 22
+    quality: Annotated[int, Quantity("1", maximum=11)] = 1
+    window: Annotated[int, Quantity("1", minimum=10, maximum=24)] = 22
     name: ClassVar[str] = "brotli"
 
     def __post_init__(self) -> None:
-        check_fields(self, minimum={"window": 10}, maximum={"quality": 11, "window": 24})
+        check_fields(self)
 
     def sizes(self, payloads: Iterable[Payload]) -> Sizes:
         """Return the sizes of many payloads [byte], computed on the calling thread."""
@@ -233,10 +233,7 @@ def compressed_size(data: Payload, codec: str | Codec = "zstd") -> int:
 
 
 def compressed_sizes(
-    payloads: Iterable[Payload],
-    codec: str | Codec = "zstd",
-    threads: int | None = None,
-    progress: Progress = None,
+    payloads: Iterable[Payload], codec: str | Codec = "zstd", threads: int | None = None, progress: Progress = None
 ) -> Sizes:
     """Return the compressed sizes of many payloads, in the order of the payloads.
 
@@ -263,7 +260,7 @@ def compressed_sizes(
     measured_by = get_codec(codec)
     if isinstance(payloads, (str, bytes, bytearray, memoryview)) or not isinstance(payloads, Iterable):
         raise InvalidInput("payloads", "expected an iterable of payloads; use compressed_size for one", payloads)
-    threads = cores() if threads is None else whole_scalar("threads", threads, minimum=1)
+    threads = cores() if threads is None else Quantity("1", minimum=1).check_one("threads", threads)
     total = len(payloads) if isinstance(payloads, Sized) else None
 
     def measure(piece: tuple[int, list[Payload]]) -> Sizes:
@@ -314,7 +311,7 @@ def train_dictionary(payloads: Iterable[Payload], size: int = DICTIONARY_SIZE) -
     >>> Zstd(dictionary=dictionary).size(samples[7]) < Zstd().size(samples[7])
     True
     """
-    size = whole_scalar("size", size, minimum=256, maximum=2**31 - 1)  # ZDICT_DICTSIZE_MIN
+    size = Quantity("byte", minimum=256, maximum=2**31 - 1).check_one("size", size)  # ZDICT_DICTSIZE_MIN
     samples = payload_list(payloads)
     try:
         return zstandard.train_dictionary(size, samples, level=Zstd.level).as_bytes()

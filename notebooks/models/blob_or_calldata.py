@@ -11,8 +11,10 @@ arXiv 2310.01155 (2023), according to the abstract and the authors' summary; thi
 
 import numpy as np
 
-from feemodel.checks import RealArray, real, real_scalar
+from feemodel.arguments import check_of
+from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
+from feemodel.quantities import REAL, RealByte
 
 
 def posting_interval(
@@ -51,7 +53,7 @@ def posting_interval(
     cheapest = np.asarray(np.sqrt(2.0 * _real("posting_cost", posting_cost) / (delay * data)))
     if capacity is None:
         return cheapest
-    limit = real_scalar("capacity", capacity, unit="bytes")
+    limit = check_of(RealByte)("capacity", capacity)
     if limit == 0.0:
         raise InvalidInput("capacity", "expected above 0 bytes", capacity)
     return np.asarray(np.minimum(cheapest, limit / data))
@@ -130,7 +132,7 @@ def shared_blob_payment(share: float | RealArray) -> RealArray:
 
 
 def _real(name: str, value: float | RealArray) -> RealArray:
-    return np.asarray(real(name, value), dtype=np.float64)
+    return np.asarray(REAL.check(name, value), dtype=np.float64)
 
 
 def _positive(name: str, value: float | RealArray) -> RealArray:

@@ -11,14 +11,14 @@ rules of EIP-1559, EIP-4844 and EIP-7918.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import INT64_MAX, check_fields, check_limit, check_plausible, instance, real_scalar, whole_scalar
+from feemodel.arguments import check_fields, check_of
+from feemodel.checks import INT64_MAX, check_limit, instance
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.ethereum.fee_market import (
     GAS_PER_BLOB,
@@ -28,12 +28,15 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
 )
 from feemodel.linea.coordinator import variable_cost
+from feemodel.quantities import Quantity
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import PricingRule
+from feemodel.simulation.quantities import Amount, BytePrice, CountAboveZero, DurationAboveZero, Price, WholeGas
 from models.saturation import (
     MAX_BLOCKS,
     PUBLISHED_BLOBS,
     PUBLISHED_GROWTH,
+    Budget,
     L1State,
     base_fee_after_block,
     saturate,
@@ -43,6 +46,7 @@ L1_BLOCK_TIME = 12.0  # seconds
 ROUNDING = 1e-9  # tolerance for rounding errors in a number of blobs
 PUBLISHED_CALLDATA_GAS = 5_124_000  # gas of a blob's bytes at Ethereum's calldata floor price (3 % zero bytes)
 ERA_CALLDATA_GAS = 10 * GAS_PER_BLOB  # gas of a blob's bytes on ZKsync Era, at 10 gas per byte
+RealBlobs = Annotated[float, Quantity("blob", double=True, above_zero=True)]
 PUBLISHED_SATURATION = 398  # number of L1 blocks that 10 ETH fill with blobs; `l2da.py` states 2 · 199
 
 
@@ -51,22 +55,20 @@ class Victim:
     """Rollup under attack. `PUBLISHED` contains the rollups from the scripts of arXiv 2509.17126."""
 
     name: str
-    block_time: float  #: time between L2 blocks [s]
-    batch_blobs: float  #: number of blobs in one batch
-    block_blobs: float  #: number of blobs that the data of a full L2 block fills
-    commit_gas: int  #: L1 gas of committing a batch [gas]
-    block_transactions: int  #: number of transactions that fill an L2 block
-    gas_price: float  #: L2 gas price without the priority fee [wei / gas]
-    priority_fee: float = 200_000_000.0  #: priority fee that the attacker pays [wei / gas]
-    calldata_gas: int = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of the transactions that fill a blob [gas]
-    variable_cost: float | None = None  #: price of data on L2; `None` means the blob base fee of L1 [wei / byte]
+    block_time: DurationAboveZero  #: time between L2 blocks
+    batch_blobs: RealBlobs  #: number of blobs in one batch
+    block_blobs: RealBlobs  #: number of blobs that the data of a full L2 block fills
+    commit_gas: WholeGas  #: L1 gas of committing a batch
+    #: number of transactions that fill an L2 block
+    block_transactions: Annotated[int, Quantity("1", maximum=INT64_MAX)]
+    gas_price: Price  #: L2 gas price without the priority fee
+    priority_fee: Price = 200_000_000.0  #: priority fee that the attacker pays
+    calldata_gas: WholeGas = PUBLISHED_CALLDATA_GAS  #: L2 gas for the bytes of the transactions that fill a blob
+    variable_cost: BytePrice | None = None  #: price of data on L2; `None` means the blob base fee of L1
     pays_transaction_gas: bool = True  #: whether the attacker also pays the fixed gas of transactions
 
     def __post_init__(self) -> None:
-        gas = dict.fromkeys(("commit_gas", "block_transactions", "calldata_gas"), INT64_MAX)
-        check_fields(self, above_zero=("block_time", "batch_blobs", "block_blobs"), maximum=gas)
-        for name in ("gas_price", "priority_fee", "variable_cost"):
-            check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
+        check_fields(self)
         if self.blocks < 1:
             raise InvalidInput(
                 "block_time", f"expected at most {L1_BLOCK_TIME:g} s, the time of an L1 block", self.block_time
@@ -152,7 +154,7 @@ def published_denial(
     1.983
     """
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
-    every, factor = whole_scalar("update_blocks", update_blocks, minimum=1), real_scalar("growth", growth)
+    every, factor = check_of(CountAboveZero)("update_blocks", update_blocks), check_of(float)("growth", growth)
     if factor > 1.0 and count * math.log(factor) > 700.0:  # e**709 is close to the largest double
         raise InvalidInput(
             "growth", f"expected a growth for which the blob base fee after {count:,} blocks fits a double", growth
@@ -193,8 +195,7 @@ def published_finality_delay(victim: Victim, budget: float) -> int:
     >>> round(published_finality_delay(PUBLISHED[3], 10e18) / PUBLISHED_SATURATION, 2)
     2.73
     """
-    attacked, held = instance("victim", victim, Victim), real_scalar("budget", budget)
-    check_plausible("budget", held, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
+    attacked, held = instance("victim", victim, Victim), check_of(Amount)("budget", budget)
     blocks = L1_BLOCK_TIME / attacked.block_time
     filled = blocks * attacked.block_blobs // attacked.batch_blobs
     if not filled <= INT64_MAX:
@@ -265,7 +266,7 @@ def denial(
     attacked, count = instance("victim", victim, Victim), _blocks(blocks)
     state = L1State() if l1 is None else instance("l1", l1, L1State)
     terms = PricingRule() if rule is None else instance("rule", rule, PricingRule)
-    every, schedule = whole_scalar("update_blocks", update_blocks, minimum=1), state.schedule
+    every, schedule = check_of(CountAboveZero)("update_blocks", update_blocks), state.schedule
     free = state.rules.maximum - state.other_blobs
     if free == 0:
         raise InvalidInput(
@@ -273,8 +274,7 @@ def denial(
             "expected fewer blobs than the maximum, so that the rollup can post a blob",
             state.other_blobs,
         )
-    check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
-    held = math.inf if budget is None else whole_scalar("budget", budget, unit="wei")
+    held = math.inf if budget is None else check_of(Budget)("budget", budget)
     max_excess = LARGEST_EXPONENT * state.rules.update_fraction
     excess, base_fee, waiting, backlog, spent = state.excess_blob_gas, state.base_fee, 0.0, 0.0, 0.0
     rows = []
@@ -346,7 +346,7 @@ def _data(victim: Victim, batches: float, rule: PricingRule, gas_price: int, blo
 
 
 def _blocks(blocks: int) -> int:
-    count = whole_scalar("blocks", blocks, minimum=1)
+    count = check_of(CountAboveZero)("blocks", blocks)
     check_limit(count, "blocks", MAX_BLOCKS)
     return count
 

@@ -7,13 +7,16 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import RealArray, above_zero, check_plausible, real, real_scalar, whole_scalar
+from feemodel.arguments import check_of, checked
+from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
+from feemodel.quantities import REAL
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.closed_loop._accounts import SubmissionFees
 from feemodel.simulation.closed_loop._l1_steps import first_second, posting_caps, posting_terms, rows_by_step
 from feemodel.simulation.closed_loop.loop import capped_tip
-from feemodel.simulation.posting import Posting
+from feemodel.simulation.posting import FeeWindow, Posting
+from feemodel.simulation.quantities import Delay, DurationAboveZero
 from feemodel.simulation.scenarios import check_scenario
 from feemodel.simulation.surfaces import Submission
 
@@ -39,13 +42,14 @@ class Clairvoyant:
         return cheapest_step(cost + waiting * np.arange(len(cost)), round(self.deadline / step))
 
 
+@checked
 def price_of_finality(
     l1_fees: xr.Dataset,
     posting: Posting | Clairvoyant,
     *,
-    interval: float = INTERVAL,
-    first_due: float = FIRST_DUE,
-    step: float = 12.0,
+    interval: Delay = INTERVAL,
+    first_due: FeeWindow = FIRST_DUE,
+    step: DurationAboveZero = 12.0,
 ) -> xr.Dataset:
     """Compare submissions that wait for lower L1 fees with submissions that are sent when they are due.
 
@@ -78,12 +82,6 @@ def price_of_finality(
     >>> found.sizes["submission"], round(found.saving.item(), 4), found.mean_delay.item()
     (127, -0.002, 0.0)
     """
-    check_plausible("interval", above_zero("interval", interval, unit="s"), "in seconds; 1 h = 3,600", lowest=60.0)
-    check_plausible(
-        "first_due", real_scalar("first_due", first_due, unit="s"), "in seconds; 7 days = 604,800", lowest=600.0
-    )
-    for name, value in (("interval", interval), ("first_due", first_due), ("step", step)):
-        above_zero(name, value, unit="s")
     columns, start_time = fees_by_step(l1_fees, step, posting.submission.tip)
     base_fee, blob_base_fee, tip = columns
     count = len(base_fee)
@@ -126,7 +124,7 @@ def cheapest_step(costs: RealArray, window: int) -> NDArray[np.int64]:
     >>> cheapest_step(np.array([3.0, 1.0, 2.0, 5.0]), 1).tolist()
     [1, 1, 2, 3]
     """
-    return np.asarray(_cheapest_step(np.asarray(real("costs", costs)), whole_scalar("window", window)))
+    return np.asarray(_cheapest_step(np.asarray(REAL.check("costs", costs)), check_of(int)("window", window)))
 
 
 @cached_njit(nogil=True, error_model="numpy")

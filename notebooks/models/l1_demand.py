@@ -12,6 +12,7 @@ according to EIP-1559, EIP-4844 and EIP-7918.
 import math
 import reprlib
 from dataclasses import dataclass, fields
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
@@ -19,18 +20,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import (
-    INT64_MAX,
-    RealArray,
-    check_fields,
-    check_plausible,
-    instance,
-    real,
-    real_scalar,
-    whole_scalar,
-)
+from feemodel.arguments import check_fields, check_of
+from feemodel.checks import INT64_MAX, RealArray, instance
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_market_kernels import next_base_fee
 from feemodel.ethereum.fee_market import (
     BASE_FEE_CHANGE_DENOMINATOR,
     BLOB_BASE_COST,
@@ -40,12 +32,13 @@ from feemodel.ethereum.fee_market import (
     Schedule,
     blob_base_fee,
 )
+from feemodel.quantities import ANY_REAL, Quantity, Seconds
 from feemodel.simulation._l1_columns import LATEST_SECOND, NO_GAPS
 from feemodel.simulation._metadata import with_metadata
 from feemodel.simulation.draws import seed_sequence
+from feemodel.simulation.policies.eip1559 import next_base_fee
+from feemodel.simulation.quantities import CountAboveZero, Horizon, WholeGas
 from feemodel.simulation.scenarios import (
-    IN_SECONDS,
-    MIN_SECONDS,
     Rng,
     check_scenario,
     check_scenario_size,
@@ -61,8 +54,10 @@ BLOBS_PER_BLOCK = 4.81  # mean over 214,985 blocks, 2026-01-07 to 02-05 (Chainsc
 BLOB_SHAPE = 1.56  # shape of the negative binomial distribution, chosen for the observed variance of 19.6
 GAS_NOISE = 0.5  # assumed standard deviation of log(gas of a block / mean demand)
 TAIL = 0.01  # the exponential tail is fitted to the highest 1 % of the observed prices
-MAX_BLOBS = 1e6  # per block
-LONGEST_RELAXATION = 1e12  # seconds
+Blobs = Annotated[float, Quantity("1", double=True, above_zero=True, maximum=1_000_000)]
+Relaxation = Annotated[float, Quantity("s", double=True, above_zero=True, maximum=10**12)]
+Score = Annotated[float, Quantity("1", double=True, minimum=None)]
+Deviation = Annotated[float, Quantity("1", double=True, maximum=50)]
 SERIES_ERROR = 1e-4  # upper bound of the relative difference between the integer series and the exponential
 EXACT = 2.0**61  # maximum of update_fraction · e**(excess / update_fraction) at which the series fits 64 bits
 LARGEST_LOG_PRICE = 50.0  # maximum logarithm of a demand price; e**50 wei are 5e21 wei
@@ -74,22 +69,23 @@ class DemandModel:
     """Model of the demand for gas and blobs. `fit` estimates the fields before `blobs_per_block` from a history."""
 
     probabilities: tuple[float, ...]  #: probabilities of the quantiles `log_prices` [1]
-    log_prices: tuple[float, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
-    tail_scale: float  #: mean excess of log prices above the last quantile [1]
-    cycle: tuple[float, ...]  #: mean of the normal score z in each hour of the day, UTC [1]
-    deviation: float  #: standard deviation of the normal score z around its daily cycle [1]
-    fast_share: float  #: share of the fast process in the variance of z around the cycle [1]
-    fast_time: float  #: relaxation time of the fast process [s]
-    slow_time: float  #: relaxation time of the slow process [s]
+    log_prices: tuple[Score, ...]  #: quantiles of the logarithm of the demand price [log(wei / gas)]
+    tail_scale: Deviation  #: mean excess of log prices above the last quantile
+    cycle: tuple[Score, ...]  #: mean of the normal score z in each hour of the day, UTC [1]
+    deviation: Deviation  #: standard deviation of the normal score z around its daily cycle
+    #: share of the fast process in the variance of z around the cycle
+    fast_share: Annotated[float, Quantity("1", double=True, maximum=1)]
+    fast_time: Relaxation  #: relaxation time of the fast process
+    slow_time: Relaxation  #: relaxation time of the slow process
     source: str
-    blobs_per_block: float = BLOBS_PER_BLOCK
-    blob_shape: float = BLOB_SHAPE
-    gas_noise: float = GAS_NOISE
-    gas_limit: int = GAS_LIMIT
+    blobs_per_block: Blobs = BLOBS_PER_BLOCK
+    blob_shape: Blobs = BLOB_SHAPE
+    gas_noise: Deviation = GAS_NOISE
+    gas_limit: Annotated[int, Quantity("gas", minimum=1, maximum=INT64_MAX)] = GAS_LIMIT
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "log_prices"):
-            column = np.asarray(real(name, getattr(self, name), minimum=None))
+            column = np.asarray(ANY_REAL.check(name, getattr(self, name)))
             if column.ndim != 1 or len(column) < 2 or (np.diff(column) < 0).any():
                 raise InvalidInput(name, "expected at least two numbers that do not decrease", getattr(self, name))
         if len(self.probabilities) != len(self.log_prices):
@@ -106,17 +102,9 @@ class DemandModel:
                 f"expected numbers from -{LARGEST_LOG_PRICE} to {LARGEST_LOG_PRICE}",
                 float(np.max(np.abs(self.log_prices))),
             )
-        if np.shape(real("cycle", self.cycle, minimum=None)) != (24,):
+        if np.shape(ANY_REAL.check("cycle", self.cycle)) != (24,):
             raise InvalidInput("cycle", "expected one number for each hour of the day", self.cycle)
-        positive = ("blobs_per_block", "blob_shape", "fast_time", "slow_time", "gas_limit")
-        maximum = {
-            **dict.fromkeys(("blobs_per_block", "blob_shape"), MAX_BLOBS),
-            **dict.fromkeys(("fast_time", "slow_time"), LONGEST_RELAXATION),
-            **dict.fromkeys(("tail_scale", "deviation", "gas_noise"), LARGEST_LOG_PRICE),
-            "fast_share": 1.0,
-        }
-        check_fields(self, above_zero=positive, maximum=maximum)
-        whole_scalar("gas_limit", self.gas_limit, maximum=INT64_MAX)
+        check_fields(self)
 
     def __repr__(self) -> str:  # shorten tuples, because a fitted model contains 424 numbers
         values = ", ".join(
@@ -230,14 +218,14 @@ def simulate(
     ({'path': 2, 'step': 60}, 3600.0, True)
     """
     instance("model", model, DemandModel)
-    begin = whole_scalar("timestamp", timestamp, unit="seconds")
+    begin = check_of(Seconds)("timestamp", timestamp)
     rules = instance("schedule", schedule, Schedule).at(begin)
-    per_step = whole_scalar("blocks_per_step", blocks_per_step, minimum=1)
-    check_plausible("horizon", real_scalar("horizon", horizon, unit="s"), IN_SECONDS, lowest=MIN_SECONDS)
+    per_step = check_of(CountAboveZero)("blocks_per_step", blocks_per_step)
+    check_of(Horizon)("horizon", horizon)
     steps = int(horizon) // (SLOT * per_step)
     if steps < 1:
         raise InvalidInput("horizon", f"expected at least one step, {SLOT * per_step} s", horizon)
-    count = whole_scalar("paths", paths, minimum=1)
+    count = check_of(CountAboveZero)("paths", paths)
     check_scenario_size(count, steps * per_step)
     if begin + steps * SLOT * per_step > LATEST_SECOND:
         raise InvalidInput("timestamp", f"expected an end of at most {LATEST_SECOND:,} s", begin)
@@ -271,7 +259,7 @@ def _simulated_blocks(
     (['base_fee', 'blob_base_fee', 'gas_used_ratio', 'blob_gas_used_ratio'], (50,), True)
     """
     for name in ("maximum", "update_fraction"):
-        whole_scalar(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB, maximum=INT64_MAX)
+        check_of(WholeGas)(f"rules.{name}", getattr(rules, name) * GAS_PER_BLOB)
     demand = model.price(_scores(model, blocks, timestamp, stream))
     noise = np.exp(model.gas_noise * stream.standard_normal(blocks) - model.gas_noise**2 / 2)
     demanded = stream.negative_binomial(
@@ -325,7 +313,7 @@ def autocorrelation(values: RealArray, lag: int) -> RealArray:
     >>> autocorrelation(np.array([[1.0, 2.0, 1.0, 2.0, 1.0]]), 1).round(2)
     array([-0.8])
     """
-    rows, columns = np.asarray(real("values", values, minimum=None)), whole_scalar("lag", lag)
+    rows, columns = np.asarray(ANY_REAL.check("values", values)), check_of(int)("lag", lag)
     if rows.ndim != 2 or not rows.size:
         raise InvalidInput("values", "expected rows of at least one number", rows.shape)
     if columns >= rows.shape[1] or columns < 1:

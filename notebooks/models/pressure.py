@@ -11,26 +11,20 @@ import numpy as np
 import xarray as xr
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import (
-    WholeArray,
-    above_zero,
-    check_limit,
-    check_plausible,
-    instance,
-    real_scalar,
-    whole,
-    whole_scalar,
-)
+from feemodel.arguments import check_of
+from feemodel.checks import WholeArray, check_limit, instance
 from feemodel.errors import InvalidInput, LimitExceeded
-from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE, implausible
+from feemodel.ethereum._fee_units import implausible
 from feemodel.ethereum.fee_market import calldata_floor_gas
 from feemodel.linea.coordinator import calldata_pressure
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.linea.kernels import recorded
 from feemodel.linea.parameters import COORDINATOR, NODE
 from feemodel.linea.priority import priority_fee
+from feemodel.quantities import ANY_REAL, Byte, BytesAboveZero, Quantity, RealWei, Wei
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import CalldataPressure
+from feemodel.simulation.quantities import IN_WEI, BytePrice, FactorAboveZero
 from feemodel.simulation.surfaces import Submission
 
 MAX_BLOCKS = 10_000_000  # maximum number of blocks, about 230 days
@@ -47,10 +41,10 @@ class Attack:
     transaction_calldata: int = NODE.max_transaction_calldata  #: maximum calldata of a transaction [byte]
 
     def __post_init__(self) -> None:
-        maximum = whole_scalar("transaction_calldata", self.transaction_calldata, minimum=1, unit="bytes")
-        if whole_scalar("calldata", self.calldata, unit="bytes") > maximum * MAX_TRANSACTIONS:
+        maximum = check_of(BytesAboveZero)("transaction_calldata", self.transaction_calldata)
+        if check_of(Byte)("calldata", self.calldata) > maximum * MAX_TRANSACTIONS:
             raise LimitExceeded(f"more than {MAX_TRANSACTIONS:,} transactions in a block: {self.calldata:,} bytes")
-        if max(1.0, real_scalar("compression", self.compression)) * self.calldata >= 2**53:
+        if max(1.0, check_of(float)("compression", self.compression)) * self.calldata >= 2**53:
             raise InvalidInput("compression", "expected less than 2**53 compressed bytes", self.compression)
         if self.calldata >= 2**53:
             raise InvalidInput("calldata", "expected less than 2**53 bytes", self.calldata)
@@ -80,7 +74,8 @@ def doubling_blocks(pressure: float = 1.0, denominator: float = COORDINATOR.call
     >>> round(doubling_blocks(), 3)
     22.526
     """
-    growth = real_scalar("pressure", pressure, minimum=None) / real_scalar("denominator", denominator, minimum=1.0)
+    divisor = Quantity("1", double=True, minimum=1).check_one("denominator", denominator)
+    growth: float = ANY_REAL.check_one("pressure", pressure) / divisor
     if not 0.0 < growth * denominator <= 1.0:
         raise InvalidInput("pressure", "expected a number above 0, at most 1", pressure)
     return math.log(2.0) / math.log1p(growth)
@@ -115,16 +110,15 @@ def pressure_path(
     [1000000000, 1000000000, 1006250000, 1025117000, 1057151000]
     """
     terms = CalldataPressure() if pressure is None else instance("pressure", pressure, CalldataPressure)
-    blocks = whole("calldata", calldata, unit="bytes")
+    blocks = Quantity("byte").check("calldata", calldata)
     if not isinstance(blocks, np.ndarray) or blocks.ndim != 1 or not blocks.size:
         raise InvalidInput("calldata", "expected a list of numbers, one per block", calldata)
     if blocks.max() * max(terms.block_count, 1) >= 2**53:
         raise InvalidInput("calldata", "expected a sum below 2**53 bytes", int(blocks.max()))
     check_limit(terms.block_count, "blocks of a calldata window", MAX_BLOCKS)
-    cost = latest = real_scalar("variable_cost", variable_cost)
-    check_plausible("variable_cost", cost, IN_WEI, lowest=MIN_PRICE)
+    cost = latest = check_of(BytePrice)("variable_cost", variable_cost)
     if latest_variable_cost is not None:
-        latest = real_scalar("latest_variable_cost", latest_variable_cost)
+        latest = check_of(float)("latest_variable_cost", latest_variable_cost)
     growth = np.zeros(len(blocks))  # with a block count of 0, growth stays 0 and only L1 fees determine the cost
     if terms.block_count:
         seen = np.convolve(blocks, np.ones(terms.block_count, dtype=np.int64))[: len(blocks)]
@@ -193,19 +187,19 @@ def attack_cost(
     >>> found.sizes["block"], found.variable_cost[0].values.tolist(), found.variable_cost[-1].values.tolist()
     (900, [1000000000, 1000000000], [4294967295000, 1000000000])
     """
-    blocks = math.ceil(above_zero("hours", hours) * 3_600 / NODE.block_time)
+    blocks = math.ceil(check_of(FactorAboveZero)("hours", hours) * 3_600 / NODE.block_time)
     check_limit(blocks, "blocks", MAX_BLOCKS)
     sizes, gas = instance("attack", attack, Attack).transactions()
     if blocks * len(sizes) > LARGEST_ATTACK:
         raise LimitExceeded(f"{blocks:,} blocks of {len(sizes):,} transactions are more than {LARGEST_ATTACK:,}")
     posted = Submission() if submission is None else instance("submission", submission, Submission)
-    rollup_base_fee = whole_scalar("base_fee", base_fee, unit="wei")
-    l1_fees = real_scalar("l1_base_fee", l1_base_fee), real_scalar("l1_blob_base_fee", l1_blob_base_fee)
+    rollup_base_fee = check_of(Wei)("base_fee", base_fee)
+    l1_fees = check_of(float)("l1_base_fee", l1_base_fee), check_of(float)("l1_blob_base_fee", l1_blob_base_fee)
     for name, fee in zip(("base_fee", "blob_base_fee"), l1_fees, strict=True):
         if fee and (wrong := implausible(name, np.array([fee]))):
             raise InvalidInput(f"l1_{name}", f"expected {wrong.expected} ({IN_WEI})", fee)
     path = pressure_path(np.full(blocks, attack.calldata), variable_cost=variable_cost, pressure=pressure)
-    steady = recorded_cost(real_scalar("variable_cost", variable_cost, unit="wei"))
+    steady = recorded_cost(check_of(RealWei)("variable_cost", variable_cost))
     pressed = np.append(steady, path["variable_cost"].to_numpy()[:-1])
     costs = np.stack([pressed, np.full(blocks, steady)], axis=1)
     fees = priority_fee(sizes, gas, variable_cost=costs[:, :, None], fixed_cost=fixed_cost, margin=margin)

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.checks import check_limit, instance, sequence, whole_scalar
+from feemodel.checks import check_limit, instance, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import GAS_PER_BLOB, blob_base_fee, next_excess_blob_gas
+from feemodel.quantities import Quantity
 from models.saturation import MAX_BLOCKS, L1State, base_fee_after_block
 
 HIGHEST_PRICE = 2**62  # maximum price to reach [wei / gas]; the last fee may be higher, but fits in 64 bits
@@ -49,12 +50,12 @@ def price_discovery(price: int, l1: L1State, *, blobs: Sequence[int] | None = No
     >>> len(path) - 1, int(path[-2]) < 160_217_286 <= int(path[-1])
     (161, True)
     """
-    target = whole_scalar("price", price, minimum=1, maximum=HIGHEST_PRICE, unit="wei")
+    target = Quantity("wei", minimum=1, maximum=HIGHEST_PRICE).check_one("price", price)
     rules = instance("l1", l1, L1State).rules
     given = (rules.maximum,) if blobs is None else tuple(sequence("blobs", blobs))
     if not given:
         raise InvalidInput("blobs", "expected at least one block", blobs)
-    used = [whole_scalar("blobs", one, maximum=rules.maximum, unit="blobs") * GAS_PER_BLOB for one in given]
+    used = [Quantity("blob", maximum=rules.maximum).check_one("blobs", one) * GAS_PER_BLOB for one in given]
     excess, base_fee, schedule = l1.excess_blob_gas, l1.base_fee, l1.schedule
     fees = [blob_base_fee(excess, 0, schedule)]
     if fees[0] > HIGHEST_PRICE:

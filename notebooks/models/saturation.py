@@ -8,21 +8,11 @@ faster than it rises. With EIP-7918, the fee does not fall any further when it i
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from feemodel.checks import (
-    INT64_MAX,
-    above_zero,
-    check_fields,
-    check_limit,
-    check_plausible,
-    choice,
-    instance,
-    real_scalar,
-    whole_scalar,
-)
+from feemodel.arguments import check_fields, check_of, checked
+from feemodel.checks import INT64_MAX, check_limit, choice
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import IN_WEI, IN_WEI_OF_ETH, MIN_AMOUNT, MIN_PRICE
 from feemodel.ethereum.fee_market import (
     BLOB_BASE_COST,
     ELASTICITY,
@@ -36,7 +26,13 @@ from feemodel.ethereum.fee_market import (
     next_base_fee,
     next_excess_blob_gas,
 )
+from feemodel.quantities import GasPrice, Quantity, Wei
+from feemodel.simulation.quantities import IN_WEI, Amount, FactorAboveZero
 
+L1Price = Annotated[int, Quantity("wei / gas", lowest=1_000, maximum=INT64_MAX, hint=IN_WEI)]
+Budget = Annotated[int, Quantity("wei", lowest=100_000, hint="in wei; 1 ETH are 10**18")]
+Growth = Annotated[float, Quantity("1", double=True, maximum=10, hint="a factor; 15 % more = 1.15")]
+Blobs = Annotated[int, Quantity("blob", minimum=1, maximum=INT64_MAX)]
 PUBLISHED_GROWTH = 1.15  # factor by which a full block multiplies the blob base fee [1]
 PUBLISHED_BLOBS = 9  # blobs in a full block
 GAS_LIMIT = 60_000_000  # assumed gas limit of an L1 block; only gas used / limit matters [gas]
@@ -61,20 +57,16 @@ class L1State:
     """
 
     rules: BlobRules = MAINNET.rows[-1]  #: blob rules
-    base_fee: int = 1_000_000_000  #: base fee [wei / gas]
-    blob_base_fee: int = MIN_BLOB_BASE_FEE  #: blob base fee [wei / gas]
-    tip: int = 0  #: priority fee of postings [wei / gas]
+    base_fee: L1Price = 1_000_000_000  #: base fee
+    blob_base_fee: GasPrice = MIN_BLOB_BASE_FEE  #: blob base fee
+    tip: L1Price = 0  #: priority fee of postings
     other_blobs: int = 0  #: blobs of other users in every block, included before the rollup's blobs
-    #: Gas used in every block divided by the gas limit [1]. At a ratio of 0.5, the base fee is constant; at a ratio of
+    #: Gas used in every block divided by the gas limit. At a ratio of 0.5, the base fee is constant; at a ratio of
     #: 1, the base fee rises by 1/8 in each block.
-    gas_used_ratio: float = 0.5
+    gas_used_ratio: Annotated[float, Quantity("1", double=True, maximum=1)] = 0.5
 
     def __post_init__(self) -> None:
-        instance("rules", self.rules, BlobRules)
-        for name in ("tip", "base_fee"):
-            check_plausible(name, getattr(self, name), IN_WEI, lowest=MIN_PRICE)
-        maximum = {"base_fee": INT64_MAX, "tip": INT64_MAX, "gas_used_ratio": 1.0}
-        check_fields(self, above_zero=("blob_base_fee",), maximum=maximum)
+        check_fields(self)
         if self.other_blobs > self.rules.maximum:
             raise InvalidInput("other_blobs", f"expected at most {self.rules.maximum}, a full block", self.other_blobs)
 
@@ -107,8 +99,13 @@ class Saturation(NamedTuple):
     cooling: int | None  #: number of blocks until the blob base fee falls to twice its initial value; `None`: never
 
 
+@checked
 def published_saturation(
-    budget: float, *, growth: float = PUBLISHED_GROWTH, blobs: int = PUBLISHED_BLOBS, blob_base_fee: float = 1.0
+    budget: Amount,
+    *,
+    growth: Growth = PUBLISHED_GROWTH,
+    blobs: Blobs = PUBLISHED_BLOBS,
+    blob_base_fee: FactorAboveZero = 1.0,
 ) -> int:
     """Return how many full blocks a budget pays for, if every full block multiplies the blob base fee by `growth`.
 
@@ -127,22 +124,19 @@ def published_saturation(
     >>> [published_saturation(ether * 1e18) for ether in (1, 10, 100)]
     [182, 199, 215]
     """
-    held, factor = real_scalar("budget", budget), real_scalar("growth", growth)
-    check_plausible("budget", held, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
-    check_plausible("growth", factor, "a factor; 15 % more = 1.15", highest=10.0)
-    if factor <= 1.0:
+    if growth <= 1.0:
         raise InvalidInput("growth", "expected above 1", growth)
-    gas = whole_scalar("blobs", blobs, minimum=1, maximum=INT64_MAX) * GAS_PER_BLOB
-    first = gas * above_zero("blob_base_fee", blob_base_fee)
+    first = blobs * GAS_PER_BLOB * blob_base_fee
     spent, blocks = 0.0, 0
-    while spent + first * factor**blocks <= held:
-        spent += first * factor**blocks
+    while spent + first * growth**blocks <= budget:
+        spent += first * growth**blocks
         blocks += 1
         check_limit(blocks, "blocks that the budget fills", MAX_BLOCKS)
     return blocks
 
 
-def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
+@checked
+def saturate(budget: Budget, l1: L1State | None = None, *, blobs_while_cooling: int = 0) -> Saturation:
     """Simulate, by the rules of the protocol, an attack that fills L1 blocks with blobs until the budget is spent.
 
     The attacker buys all blobs of every block. During the attack, the base fee follows EIP-1559 for blocks that use the
@@ -173,9 +167,8 @@ def saturate(budget: int, l1: L1State | None = None, *, blobs_while_cooling: int
     >>> found.blocks, found.cooling
     (113, 53)
     """
-    check_plausible("budget", budget, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
-    held, state = whole_scalar("budget", budget, unit="wei"), L1State() if l1 is None else instance("l1", l1, L1State)
-    rules, quiet = state.rules, whole_scalar("blobs_while_cooling", blobs_while_cooling)
+    held, state, quiet = budget, l1 or L1State(), blobs_while_cooling
+    rules = state.rules
     if quiet > rules.maximum:
         raise InvalidInput("blobs_while_cooling", f"expected at most {rules.maximum}, a full block", quiet)
     excess, base_fee, spent, blocks, schedule = state.excess_blob_gas, state.base_fee, 0, 0, state.schedule
@@ -206,7 +199,7 @@ def base_fee_after_block(base_fee: int, gas_used_ratio: float) -> int:
     >>> base_fee_after_block(8_000_000, 1.0)
     9000000
     """
-    fee, share = whole_scalar("base_fee", base_fee, unit="wei"), real_scalar("gas_used_ratio", gas_used_ratio)
+    fee, share = check_of(Wei)("base_fee", base_fee), check_of(float)("gas_used_ratio", gas_used_ratio)
     if share > 1.0:
         raise InvalidInput("gas_used_ratio", "expected at most 1, which is a full block", gas_used_ratio)
     if share == 1 / ELASTICITY:

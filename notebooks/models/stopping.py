@@ -20,8 +20,11 @@ import numpy as np
 import xarray as xr
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import RealArray, WholeArray, above_zero, check_limit, real, real_scalar
+from feemodel.arguments import check_of
+from feemodel.checks import RealArray, WholeArray, check_limit
 from feemodel.errors import InvalidInput
+from feemodel.quantities import Quantity
+from feemodel.simulation.quantities import DurationAboveZero
 from models.finality import Clairvoyant, fees_by_step, price_of_finality
 
 MIN_STEP = 1e-3  # minimum length of a step [s]
@@ -108,14 +111,14 @@ def posting_limits(costs: RealArray, *, step: float, deadline: float, delay_cost
     >>> limits.costs.shape, round(float(limits.costs[-1, -1]) / 1e13, 3)
     ((576, 4), 1.0)
     """
-    costs = np.asarray(real("costs", costs, unit="wei"))
+    costs = np.asarray(Quantity("wei", double=True).check("costs", costs))
     if costs.ndim != 1 or not costs.size:
         raise InvalidInput("costs", "expected one number per step", costs.shape)
     for name, value in (("step", step), ("deadline", deadline)):
-        above_zero(name, value, unit="s")
+        check_of(DurationAboveZero)(name, value)
     if not MIN_STEP <= step <= DAY_SECONDS:
         raise InvalidInput("step", f"expected from {MIN_STEP:g} s to a day", step)
-    real_scalar("delay_cost", delay_cost)
+    check_of(float)("delay_cost", delay_cost)
     steps = max(1, round(BIN_SECONDS / step))
     bins = -(-len(costs) // steps)
     check_limit(bins * (deadline / (steps * step) + 2.0), "limits", MAX_LIMITS)

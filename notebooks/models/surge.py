@@ -8,24 +8,17 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23): cmd/l2pricing-simulator/{con
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from feemodel.checks import (
-    INT64_MAX,
-    check_fields,
-    check_limit,
-    check_plausible,
-    instance,
-    real_scalar,
-    sequence,
-    whole_scalar,
-)
+from feemodel.arguments import check_fields, check_of
+from feemodel.checks import INT64_MAX, check_limit, instance, sequence
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded
+from feemodel.quantities import Quantity, Seconds
 from feemodel.rollups.arbitrum_l2_pricing import (
     DIA_CONSTRAINTS,
     GasConstraint,
@@ -38,24 +31,22 @@ from feemodel.simulation._metadata import described_dataset
 
 LEGACY_SPEED_LIMIT = 7_000_000  # gas / s
 LONGEST_SURGE = 100_000  # seconds
-MIN_GAS_A_SECOND = 10_000  # minimum gas per second; a smaller number is probably in millions of gas
-GAS_A_SECOND = "in gas per second; 7 Mgas = 7,000,000"
+#: Gas per second; a number below 10,000 is probably in millions of gas.
+RATE = Quantity("gas / s", lowest=10_000, maximum=INT64_MAX, hint="in gas per second; 7 Mgas = 7,000,000")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surge:
     """Demand for gas over time at the minimum base fee; the defaults are those of Arbitrum's simulator."""
 
-    demand: int = 200_000_000  #: maximum demand [gas / s]
-    duration: int = 30  #: time during which demand is at its maximum [s]
-    ramp: int = 10  #: duration of the rise, which is also the duration of the fall; at least 1 [s]
-    throughput: int = 128_000_000  #: maximum throughput of the sequencer [gas / s]
+    demand: Annotated[int, RATE] = 200_000_000  #: maximum demand
+    duration: Seconds = 30  #: time during which demand is at its maximum
+    #: duration of the rise, which is also the duration of the fall
+    ramp: Annotated[int, Quantity("s", minimum=1)] = 10
+    throughput: Annotated[int, replace(RATE, minimum=1)] = 128_000_000  #: maximum throughput of the sequencer
 
     def __post_init__(self) -> None:
-        check_fields(self, above_zero=("ramp", "throughput"))
-        for name in ("demand", "throughput"):
-            whole_scalar(name, getattr(self, name), maximum=INT64_MAX)
-            check_plausible(name, getattr(self, name), GAS_A_SECOND, lowest=MIN_GAS_A_SECOND)
+        check_fields(self)
         check_limit(self.duration + self.ramp, "seconds of a surge", LONGEST_SURGE)
 
 
@@ -95,7 +86,7 @@ def surge_path(
     ((182230000, 45), (72846000, 39))
     """
     instance("surge", surge, Surge)
-    floor = whole_scalar("min_base_fee", min_base_fee, minimum=1, maximum=INT64_MAX, unit="wei")
+    floor = Quantity("wei", minimum=1, maximum=INT64_MAX).check_one("min_base_fee", min_base_fee)
     given = None if constraints is None else sequence("constraints", constraints)
     if given is not None and not given:
         raise InvalidInput("constraints", "expected at least one constraint", constraints)
@@ -205,9 +196,8 @@ def sustained_use(
     >>> float(sustained_use(120e6, 0.5, min_base_fee=20_000_000).base_fee[0])
     23480000.0
     """
-    gas = int(real_scalar("gas_per_second", gas_per_second, unit="gas"))
-    check_plausible("gas_per_second", gas_per_second, GAS_A_SECOND, lowest=MIN_GAS_A_SECOND)
-    seconds = int(real_scalar("hours", hours) * 3_600)
+    gas = int(check_of(Annotated[float, replace(RATE, double=True)])("gas_per_second", gas_per_second))
+    seconds = int(check_of(float)("hours", hours) * 3_600)
     if not 1 <= seconds <= MAX_SECONDS:
         raise LimitExceeded(f"{seconds:,} seconds are not between 1 and {MAX_SECONDS:,}")
     # Each second has one block. The gas used in block i first affects the base fee of block i + 2, so `base_fee` of

@@ -5,18 +5,22 @@ Source of the formulas: linoscope/taiko-fee-simulator at 4f91b7b (2026-03-19), d
 
 import math
 from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeAlias
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import check_plausible
+from feemodel.arguments import check_fields, check_of
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
 from feemodel.linea.parameters import COORDINATOR
+from feemodel.quantities import Quantity, Ratio
 from feemodel.simulation.closed_loop.baseline import BreakEven
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
+from feemodel.simulation.quantities import BytePrice, FactorAboveZero, Lag
 
-LIMITS = ("min_proportional", "min_integral", "max_integral", "max_price")  # may be infinite
+Limit: TypeAlias = Any  # a double that may be infinite
+Gain = Annotated[float, Quantity("range", double=True, minimum=None)]
+GasPerByte = Annotated[float, Quantity("gas / byte", double=True)]
 TARGET_DAYS = 10.0  # target balance / mean cost of posting per day [d]
 REPAID_DAYS = 1.0  # time in which the P term repays a deficit [d]
 INTEGRAL_DAYS = 4.0  # time of constant error after which the I term equals the P term [d]
@@ -54,24 +58,24 @@ class VaultPricing(BuiltIn):
     `max_price` is infinite, `range` is 1 wei per byte.
     """
 
-    gas_per_byte: float = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: L1 gas of posting a byte [gas / byte]
-    blob_gas_per_byte: float = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: blob gas of posting a byte [gas / byte]
-    kp: float = 0.0  #: gain of the proportional (P) term [range]
-    ki: float = 0.0  #: gain of the integral (I) term, per step [range]
-    kd: float = 0.0  #: gain of the derivative (D) term [range]
-    min_proportional: float = -math.inf  #: minimum of the P term [wei / byte]
-    min_integral: float = 0.0  #: minimum of Σ error; 0 means that the I term never lowers the price [1]
-    max_integral: float = 10.0  #: maximum of Σ error, the sum in the I term [1]
-    derivative_memory: float = 0.8  #: coefficient β of the low-pass filter on changes of the error [1]
-    min_price: float = 0.0  #: minimum price [wei / byte]
-    max_price: float = math.inf  #: maximum price [wei / byte]
-    l1_lag: int = 5  #: age of the L1 fees that the policy observes [steps]
-    balance_lag: int = 5  #: age of the balance that the policy observes [steps]
+    gas_per_byte: GasPerByte = COORDINATOR.execution_gas / USABLE_BLOB_BYTES  #: L1 gas of posting a byte
+    blob_gas_per_byte: GasPerByte = COORDINATOR.blob_gas / USABLE_BLOB_BYTES  #: blob gas of posting a byte
+    kp: Gain = 0.0  #: gain of the proportional (P) term
+    ki: Gain = 0.0  #: gain of the integral (I) term, per step
+    kd: Gain = 0.0  #: gain of the derivative (D) term
+    min_proportional: Limit = -math.inf  #: minimum of the P term [wei / byte]
+    min_integral: Limit = 0.0  #: minimum of Σ error; 0 means that the I term never lowers the price [1]
+    max_integral: Limit = 10.0  #: maximum of Σ error, the sum in the I term [1]
+    derivative_memory: Ratio = 0.8  #: coefficient β of the low-pass filter on changes of the error
+    min_price: BytePrice = 0.0  #: minimum price
+    max_price: Limit = math.inf  #: maximum price [wei / byte]
+    l1_lag: Lag = 5  #: age of the L1 fees that the policy observes
+    balance_lag: Lag = 5  #: age of the balance that the policy observes
 
     announce, settle = staticmethod(announce), staticmethod(settle)
 
     def __post_init__(self) -> None:
-        self._check(minimum=dict.fromkeys(("kp", "ki", "kd")), unchecked=LIMITS)
+        check_fields(self)
         check_bounds(self.min_price, self.max_price)
         if not self.derivative_memory < 1.0:
             raise InvalidInput(
@@ -127,15 +131,15 @@ class VaultEip1559(BuiltIn):
     `error` is `(target − balance) / target`, as in `VaultPricing`. `clamp` limits `error` to the range from −8 to 1.
     """
 
-    price: float  #: initial price [wei / byte]
-    denominator: float = 8.0  #: divisor of the error; higher values make price changes smaller [1]
-    min_price: float = 0.0  #: minimum price [wei / byte]
-    max_price: float = math.inf  #: maximum price [wei / byte]
+    price: BytePrice  #: initial price
+    denominator: FactorAboveZero = 8.0  #: divisor of the error; higher values make price changes smaller
+    min_price: BytePrice = 0.0  #: minimum price
+    max_price: Limit = math.inf  #: maximum price [wei / byte]
 
     announce, settle = staticmethod(announce_held), staticmethod(settle_posting)
 
     def __post_init__(self) -> None:
-        self._check(above_zero=("denominator",), unchecked=("max_price",))
+        check_fields(self)
         check_bounds(self.min_price, self.max_price)
         if not self.target_balance > 0.0:
             raise InvalidInput("target_balance", "expected more than 0 wei", self.target_balance)
@@ -153,9 +157,8 @@ class VaultEip1559(BuiltIn):
 
 def check_bounds(min_price: float, max_price: float) -> None:
     """Raise `InvalidInput` for bounds of a price in another unit, or in the wrong order."""
-    check_plausible("min_price", min_price, IN_WEI, lowest=MIN_PRICE)
     if max_price != math.inf:
-        check_plausible("max_price", max_price, IN_WEI, lowest=MIN_PRICE)
+        check_of(BytePrice)("max_price", max_price)
     if not max_price >= min_price:
         raise InvalidInput("max_price", "expected at least min_price", max_price)
 

@@ -137,17 +137,17 @@ sweep letters.toml
 sweep typo.toml
   2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
 simulate elastic.toml
-  2 --elasticity: expected at most 100.0, got 1000.0
+  2 --elasticity: expected at most 100, got 1000.0
 simulate much.toml
   2 [elasticity]: expected a number, got 'much' (feemodel simulate --help)
 simulate --elasticity 1000
-  2 --elasticity: expected at most 100.0, got 1000.0
+  2 --elasticity: expected at most 100, got 1000.0
 explain {} --dictionary x --codec brotli
   2 --dictionary: expected only with codec lzss or zstd, got 'x'
 explain {} --dictionary no-such-file
   3 --dictionary no-such-file: no such file
 fetch --node http://x --blocks 7:9 --out x.parquet --tip-percentile 101
-  2 --tip-percentile: expected a number from 0 to 100, got 101.0
+  2 --tip-percentile: expected at most 100, got 101.0
 max-send op-mainnet {} --balance 1 --base-fee 1
   2 --l1-base-fee: required in wei, because op-mainnet charges for data
 compare raw.txt --l1-base-fee 30
@@ -163,7 +163,7 @@ backtest --deadline 1
 backtest --lower-bound 5000 --upper-bound 4000
   2 --upper-bound: expected at least the lower bound, 5,000.0, got 4000.0
 calibrate --loss-probability 2
-  2 --loss-probability: expected a number between 0 and 1, both excluded, got 2.0
+  2 --loss-probability: expected a number below 1, got 2.0 (feemodel calibrate --help)
 forecast --horizon soon
   2 --horizon: expected a number of seconds, or text such as 10min, 6h or 1d, got 'soon'
 simulate --sla 16

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.ethereum import _fee_market_kernels as fee_market_kernels
 from feemodel.ethereum.fee_market import (
     BASE_FEE_CHANGE_DENOMINATOR,
     GAS_PER_BLOB,
@@ -26,6 +25,7 @@ from feemodel.ethereum.fee_market import (
     next_excess_blob_gas,
     reserve_binds,
 )
+from feemodel.simulation.policies import eip1559 as fee_market_kernels
 from tests.helpers.optional import optional
 
 pq = optional("pyarrow.parquet")

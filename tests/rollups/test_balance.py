@@ -39,7 +39,7 @@ def test_no_rollup_charges_more_than_was_held_back(name):
 @pytest.mark.parametrize(("change", "message"), [
     ({"call": TO | {"authorizationList": [{}]}}, r"call\.authorizationList\[0\]\.chainId: expected an integer"),
     ({"call": TO | {"maxFeePerBlobGas": "0x1"}}, "call: expected no blobs, because rollups .* type 3, got 3"),
-    ({"balance_wei": 2**256}, "balance: expected at most"),
+    ({"balance_wei": 2**256}, "balance_wei: expected at most"),
     ({"call": TO | {"value": "0x1"}}, "call.value: not valid, because `max_send` computes the value"),
     ({"name": "optimism"}, "rule: expected CHAIN or CHAIN/UPGRADE"),
     ({"name": "ink"}, "ink: no source gives gas_limit of ink since 2025-03-19"),
@@ -47,7 +47,7 @@ def test_no_rollup_charges_more_than_was_held_back(name):
     ({"name": "zksync-era"}, "max_fee_per_gas: expected a price in wei, because no bound on the base fee"),
     ({"name": "zksync-os"}, "call.chainId: expected a chain id, because several chains have this rule"),
     ({"name": "arbitrum-one", "at": "2023-01-01"}, "no source gives version of arbitrum-one since 2022-08-31"),
-    ({"balance_wei": -1}, "balance: expected whole wei of at least 0, got -1"),
+    ({"balance_wei": -1}, "balance_wei: expected whole wei of at least 0, got -1"),
     ({"gas_limit": -1}, "gas_limit: expected whole gas of at least 0, got -1"),
     ({"blocks_ahead": 1.5}, "blocks_ahead: expected an integer"),
 ])  # fmt: skip

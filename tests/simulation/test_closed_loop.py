@@ -281,7 +281,7 @@ WRONG = [
     (lambda: Posting(blobs=3, submission=Submission(blob_gas=3 * 131_072)), "blobs"),
     (lambda: PriceCap(tip="none"), "tip"),
     (lambda: Bootstrap(paths=0), "paths"),
-    (lambda: baseline_pricing("lineal", BreakEven(1.0, 1.0, 1.0)), "pricing"),
+    (lambda: baseline_pricing("lineal", BreakEven(1.0, 1.0, 1.0)), "kind"),
     (lambda: Submission(capacity=0), "capacity"),
 ]
 

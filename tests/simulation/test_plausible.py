@@ -27,7 +27,7 @@ WAVE = {name: 1e8 * np.exp(np.sin(np.arange(1_200) / 40)) for name in ("base_fee
 SLIPS = {
     "hours of a target delay": (lambda: PriceCap(target_delay=16.0), "target_delay: .*in seconds; 16 h = 57,600"),
     "days of a window": (lambda: PriceCap(window=7.0), "window: .*in seconds; 7 days = 604,800"),
-    "per cent of the caps": (lambda: PriceCap(coefficient=90.0), "coefficient: .*a factor; 90 % = 0.9"),
+    "per cent of the caps": (lambda: PriceCap(coefficient=90.0), "coefficient: .*a factor; 52 % = 0.52"),
     "gwei of a cap": (lambda: PriceCap(tip_cap=0.1), "tip_cap: .*in wei; 0.1 gwei = 100,000,000"),
     "gwei of a submission": (lambda: Submission(tip=0.1), "tip: .*in wei"),
     "per cent of the stream": (lambda: Posting(stream_ratio=52.0), "stream_ratio: .*a factor; 52 % = 0.52"),

@@ -83,7 +83,7 @@ def test_terms_that_no_answer_exists_for_are_refused(quiet, terms, named):
 
 
 def test_the_verb_prints_a_table_and_json(capsys):
-    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--gas", "30000")
+    short = ("recommend", "op-stack", "--hold", "3600", "--paths", "20", "--execution-gas", "30000")
 
     assert main([*short, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -109,7 +109,7 @@ def test_a_family_without_a_known_submission_asks_for_one(quiet, capsys):
     with pytest.raises(InvalidInput, match="submission: expected one, because no source gives that of family scroll"):
         quick(quiet, family="scroll")
     assert main(["recommend", "zksync"]) == 2
-    assert "--gas: expected a value, because no source gives that of zksync" in capsys.readouterr().err
+    assert "--execution-gas: expected a value, because no source gives that of zksync" in capsys.readouterr().err
 
 
 def test_a_submission_of_six_blobs_shares_its_gas(quiet):

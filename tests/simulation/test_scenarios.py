@@ -29,7 +29,7 @@ def test_a_replay_is_the_history(month):
     ("change", "message"),
     [
         ({"base_fee": [1.0, 0.0]}, r"base_fee\[1\]: expected fees above 0, got 0.0"),
-        ({"blob_base_fee": [1.0, np.nan]}, r"blob_base_fee\[1\]: expected a finite number of wei / gas, got nan"),
+        ({"blob_base_fee": [1.0, np.nan]}, r"blob_base_fee\[1\]: expected a finite number of wei, got nan"),
         ({"timestamp": [12, 12]}, r"timestamp\[1\]: expected increasing times without duplicates; .* at 12, got 12.0"),
         ({"base_fee": [1.0]}, "expected columns of equal length"),
         ({"base_fee": [[1.0, 2.0]]}, "expected a column of numbers"),

@@ -126,7 +126,7 @@ def test_a_seed_gives_the_same_indices_on_any_executor():
         (
             lambda: ishigami_indices(64, confidence=1.0),
             InvalidInput,
-            "confidence: expected a number between 0 and 1, both excluded",
+            "confidence: expected a number below 1",
         ),
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "125,829,120 numbers of a design are more than"),

@@ -97,7 +97,7 @@ def test_the_memory_for_sums_and_counts_is_limited():
         (lambda: over("x", "x"), r"over\[1\]: expected each only once, got 'x'"),
         (lambda: over(5), r"over\[0\]: expected the name of a dimension, got 5"),
         (lambda: over("x", quantile=[1.5]), r"quantile\[0\]: expected levels from 0 to 1, got 1.5"),
-        (lambda: over("x", quantile=0.5), "quantile: expected a list of numbers, got 0.5"),
+        (lambda: over("x", quantile=0.5), "quantile: expected a list, got 0.5"),
         (lambda: over("x", quantile=[0.5, 0.5]), r"quantile\[1\]: expected each only once"),
         (lambda: over("x", above=["low"]), "above: expected a finite number"),
         (lambda: sweep(scaled, grid(x=[1.0], k=2.0), reduce="x"), "reduce: expected a result of over"),

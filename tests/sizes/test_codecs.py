@@ -237,7 +237,7 @@ def test_options_may_be_numbers_of_numpy() -> None:
         (lambda: Brotli(quality=12), "quality: expected at most 11, got 12"),
         (lambda: Brotli(window=25), "window: expected at most 24, got 25"),
         (lambda: Brotli(quality=-1), "quality: expected an integer of at least 0, got -1"),
-        (lambda: train_dictionary([bytes(100)] * 100, size=255), "size: expected an integer of at least 256"),
+        (lambda: train_dictionary([bytes(100)] * 100, size=255), "size: expected whole bytes of at least 256"),
         (lambda: train_dictionary(["0x00"]), r"payloads\[0\]: expected bytes"),
         (lambda: train_dictionary([], 1_000), "payloads: expected more or longer samples.*0 samples of"),
         (lambda: train_dictionary([b""] * 100, 1_000), "payloads: expected more or longer samples.*100 samples of"),

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from benchmarks.recommend import LOSS, daily
 from feemodel.io import read_shipped_l1_fees
 from feemodel.linea.parameters import COORDINATOR
-from feemodel.simulation.forecast.recommend import FAMILIES, SUBMISSIONS, recommend
+from feemodel.simulation.forecast.recommend import SUBMISSIONS, Family, recommend
 from feemodel.simulation.scenarios import replay
 from tests.simulation.test_recommend import check_a_lower_loss_probability_asks_for_more
 
@@ -18,7 +18,7 @@ def month():
     return replay(read_shipped_l1_fees(), source="the month that ships")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", Family.__args__)
 def test_a_lower_loss_probability_asks_for_more(month, family):
     check_a_lower_loss_probability_asks_for_more(month, family)
 

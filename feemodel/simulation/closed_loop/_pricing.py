@@ -15,18 +15,17 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from feemodel._compiled import Kernel
-from feemodel.checks import check_plausible, real_scalar, whole_scalar
+from feemodel.arguments import check_of
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import IN_WEI_OF_ETH, MIN_AMOUNT
 from feemodel.simulation._l1_columns import FEES
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, Setting, State, empty_record
-from feemodel.simulation.policies.base import MAX_LAG, Pricing
+from feemodel.simulation.policies.base import BuiltIn, Pricing
 from feemodel.simulation.policies.linea import LineaPricing
 
 POLICIES = "feemodel.simulation.policies"
-OPTIONAL = ("level", "l1_lag", "balance_lag", "target_balance")  # attributes that a policy may have
+OPTIONAL = {field.name: field.type for field in fields(BuiltIn)}  # attributes that a policy may have, and their types
 MIN_SIMILARITY = 0.75  # `difflib` ratio above which a similar name counts as a spelling error
 
 Record = TypeVar("Record")
@@ -46,12 +45,9 @@ def checked_pricing(pricing: Any) -> Pricing:
     for name in ("start", "announce", "settle"):
         if isinstance(pricing, type) or not callable(getattr(pricing, name, None)):
             raise InvalidInput("pricing", "expected a policy with start, announce and settle", pricing)
-    for name in ("level", "target_balance"):
-        real_scalar(f"pricing.{name}", getattr(pricing, name, 0.0))
-    balance = getattr(pricing, "target_balance", 0.0)
-    check_plausible("pricing.target_balance", balance, IN_WEI_OF_ETH, lowest=MIN_AMOUNT)
-    for name in ("l1_lag", "balance_lag"):
-        whole_scalar(f"pricing.{name}", getattr(pricing, name, 0), maximum=MAX_LAG)
+    for name, kind in OPTIONAL.items():
+        if hasattr(pricing, name):
+            check_of(kind)(f"pricing.{name}", getattr(pricing, name))
     if not _is_built_in(pricing.start):
         _check_names(pricing)
         if any(_is_built_in(getattr(pricing, name)) for name in ("announce", "settle")):

@@ -6,13 +6,12 @@ in one last blob. The policies set only the data price.
 """
 
 from dataclasses import fields, is_dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
-import xarray as xr
-
-from feemodel.checks import choice, instance, real_scalar, whole_scalar
+from feemodel.arguments import checked
 from feemodel.errors import InvalidInput
 from feemodel.ethereum.fee_market import USABLE_BLOB_BYTES
+from feemodel.quantities import Quantity
 from feemodel.simulation.closed_loop.demand import Demand
 from feemodel.simulation.closed_loop.paths import MAX_STEPS
 from feemodel.simulation.closed_loop.simulator import simulate
@@ -22,9 +21,12 @@ from feemodel.simulation.policies.fixed import Fixed
 from feemodel.simulation.policies.linea import LineaPricing
 from feemodel.simulation.policies.op_stack import OpStackPricing
 from feemodel.simulation.posting import Costs, Posting
+from feemodel.simulation.quantities import Duration, DurationAboveZero
+from feemodel.simulation.scenarios import Scenario
 
 Kind: TypeAlias = Literal["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum"]
 PRICINGS: tuple[str, ...] = get_args(Kind)
+Blocks = Annotated[int, Quantity("1", minimum=1, maximum=MAX_STEPS)]
 FIT_TOLERANCE, MAX_FITS = 1e-9, 40
 
 
@@ -36,7 +38,8 @@ class BreakEven(NamedTuple):
     bytes_per_day: float  #: mean number of bytes per day [byte]
 
 
-def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: float = 12.0) -> BreakEven:
+@checked
+def break_even(l1_fees: Scenario, posting: Posting, demand: Demand, *, step: DurationAboveZero = 12.0) -> BreakEven:
     """Return the constant data price at which fees equal posting costs over a history, for demand with elasticity 0.
 
     Parameters
@@ -60,18 +63,18 @@ def break_even(l1_fees: xr.Dataset, posting: Posting, demand: Demand, *, step: f
     >>> round(break_even(replay(rows, source="by hand"), Posting(), Demand()).price / 1e6, 1)  # last blob part full
     90.1
     """
-    inelastic = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
+    inelastic = replace(demand, elasticity=0.0, poisson=False)
     if inelastic.rate == 0.0:
         raise InvalidInput("demand", "expected a rate above 0, to compute a price", demand.rate)
-    stream_ratio = instance("posting", posting, Posting).stream_ratio
     found = simulate(l1_fees, Fixed(price=0.0), posting, inelastic, step=step)
     days = float(found["covered"].sum())
     # Fees depend on separately compressed sizes, whose sum exceeds the stream.
-    cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum()) / stream_ratio
+    cost, size = float(found["data_cost"][0]), float(found["bytes"][0].sum()) / posting.stream_ratio
     return BreakEven(cost / size, cost / days, size / days)
 
 
-def baseline_pricing(kind: Kind, even: BreakEven, *, window_blocks: int = 1_000, step: float = 12.0) -> Pricing:
+@checked
+def baseline_pricing(kind: Kind, even: BreakEven, *, window_blocks: Blocks = 1_000, step: Duration = 12.0) -> Pricing:
     """Return the pricing policy with a given short name, with the parameters of the baseline.
 
     Parameters
@@ -94,9 +97,6 @@ def baseline_pricing(kind: Kind, even: BreakEven, *, window_blocks: int = 1_000,
     >>> pricing.window, pricing.estimate_margin, pricing.lower_bound
     (600.0, 1.0, 90000001.0)
     """
-    choice("pricing", kind, PRICINGS)
-    instance("even", even, BreakEven)
-    blocks = whole_scalar("window_blocks", window_blocks, minimum=1, maximum=MAX_STEPS)
     if kind == "fixed":
         return Fixed(price=even.price)
     if kind == "op-stack":
@@ -107,21 +107,22 @@ def baseline_pricing(kind: Kind, even: BreakEven, *, window_blocks: int = 1_000,
         base_fee=0,
         fixed_cost=0,
         estimate_margin=1.0,
-        window=blocks * real_scalar("step", step, unit="s"),
+        window=window_blocks * step,
         update_interval=step,
         bytes_per_submission=USABLE_BLOB_BYTES,
     )
     return linea if kind == "linea" else replace(linea, lower_bound=None, upper_bound=None)
 
 
+@checked
 def fitted(
-    l1_fees: xr.Dataset,
+    l1_fees: Scenario,
     pricing: Pricing,
     posting: Posting,
     demand: Demand,
     costs: Costs | None = None,
     *,
-    step: float = 12.0,
+    step: DurationAboveZero = 12.0,
 ) -> Pricing:
     """Set the level of a policy so that fees equal posting costs over a history, for demand with elasticity 0.
 
@@ -154,7 +155,7 @@ def fitted(
     """
     if not is_dataclass(pricing) or not any(field.name == "level" for field in fields(pricing)):
         raise InvalidInput("level", "expected a policy with a level", pricing)
-    inelastic = replace(instance("demand", demand, Demand), elasticity=0.0, poisson=False)
+    inelastic = replace(demand, elasticity=0.0, poisson=False)
 
     def surplus(level: float) -> float:
         at_level = replace(pricing, level=level)

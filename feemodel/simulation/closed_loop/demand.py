@@ -1,22 +1,26 @@
 """Demand for transactions: a rate that depends on L2 fees, on the time of day and on L1 fees."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from feemodel.checks import RealArray, check_fields, check_limit, check_plausible, choice, instance, real, whole
+from feemodel.arguments import check_fields
+from feemodel.checks import RealArray, check_limit
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_units import MIN_PRICE
+from feemodel.quantities import REAL, Quantity, RealByte
 from feemodel.simulation.closed_loop._accounts import Arrivals, DemandTerms
-from feemodel.simulation.scenarios import MAX_PER_SECOND, PER_SECOND
+from feemodel.simulation.quantities import FactorAboveZero, Lag, Rate
 from feemodel.simulation.surfaces import Workload
 
 HOURS = (24, 168)  # allowed numbers of factors in a cycle: hours of a day, or of a week
-MAX_RATE = 1e9  # transactions per second
-MAX_ELASTICITY = 100.0
-MAX_LAG = 1 << 20  # steps
-RESPONSES = ("data", "total")
+GasOfTransaction = Annotated[float, Quantity("gas", double=True, lowest=1_000, hint="in gas; 165 kgas = 165,000")]
+BytesOfTransaction = Annotated[float, Quantity("byte", double=True, above_zero=True)]
+ReferenceFee = Annotated[
+    float, Quantity("wei", double=True, above_zero=True, lowest=1_000, hint="in wei; 300 gwei = 3e11")
+]
+Elasticity = Annotated[float, Quantity("1", double=True, maximum=100)]
+Correlation = Annotated[float, Quantity("1", double=True, minimum=-100, maximum=100)]
 LARGEST_PATH = 1 << 28  # maximum number of real transactions of a path, whose indices take 1 GiB
 
 
@@ -40,41 +44,33 @@ class Demand:
     200.0
     """
 
-    rate: float = 1.45  #: transactions per second at the reference fee [1 / s]
-    bytes_per_transaction: float = 119.42  #: size of a transaction in the compressed stream [byte]
-    gas_per_transaction: float = 165_000.0  #: L2 gas of a transaction [gas]
-    calldata_per_transaction: float = 0.0  #: calldata of a transaction, for calldata pressure [byte]
-    elasticity: float = 0.0  #: assumed price elasticity of demand, to be varied in sweeps [1]
-    reference_fee: float | None = None  #: fee f at which the price factor is 1; required if elasticity is not 0 [wei]
-    choke: float = 10.0  #: maximum of the price factor, reached at low fees [1]
-    responds_to: str = "data"  #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
+    rate: Rate = 1.45  #: transactions per second at the reference fee
+    bytes_per_transaction: BytesOfTransaction = 119.42  #: size of a transaction in the compressed stream
+    gas_per_transaction: GasOfTransaction = 165_000.0  #: L2 gas of a transaction
+    calldata_per_transaction: RealByte = 0.0  #: calldata of a transaction, for calldata pressure
+    elasticity: Elasticity = 0.0  #: assumed price elasticity of demand, to be varied in sweeps
+    reference_fee: ReferenceFee | None = None  #: fee f at which the price factor is 1; required if elasticity is not 0
+    choke: FactorAboveZero = 10.0  #: maximum of the price factor, reached at low fees
+    #: "data": f is the data fee; "total": f is the sum of data, execution and operator fees
+    responds_to: Annotated[str, ("data", "total")] = "data"
     #: 24 factors for the hours of a day (UTC), or 168 factors for the hours of a week from Monday 00:00 UTC [1]
     cycle: tuple[float, ...] | None = None
-    l1_correlation: float = 0.0  #: exponent of (L1 base fee / median L1 base fee) [1]
-    lag: int = 0  #: age of the price to which users respond [steps]
+    l1_correlation: Correlation = 0.0  #: exponent of (L1 base fee / median L1 base fee)
+    lag: Lag = 0  #: age of the price to which users respond
     poisson: bool = False  #: whether the number of transactions in a step is a Poisson draw
     workload: Workload | None = None  #: real transactions to draw from
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.workload is not None:
-            self._take_means(instance("workload", self.workload, Workload))
-        check_fields(
-            self,
-            above_zero=("bytes_per_transaction", "choke", "reference_fee"),
-            minimum={"l1_correlation": -MAX_ELASTICITY},
-            maximum={"rate": MAX_RATE, "elasticity": MAX_ELASTICITY, "l1_correlation": MAX_ELASTICITY},
-        )
-        check_plausible("rate", self.rate, PER_SECOND, highest=MAX_PER_SECOND)
-        check_plausible("gas_per_transaction", self.gas_per_transaction, "in gas; 165 kgas = 165,000", lowest=1_000.0)
-        check_plausible("reference_fee", self.reference_fee, "in wei; 300 gwei = 3e11", lowest=MIN_PRICE)
+            self._take_means(self.workload)
+            check_fields(self)
         if self.elasticity and self.reference_fee is None:
             raise InvalidInput("reference_fee", "expected a fee, because elasticity is not 0", None)
-        choice("responds_to", self.responds_to, RESPONSES)
         if self.cycle is not None:
-            factors = np.atleast_1d(real("cycle", self.cycle))
+            factors = np.atleast_1d(REAL.check("cycle", self.cycle))
             if factors.shape not in [(hours,) for hours in HOURS] or not factors.any():
                 raise InvalidInput("cycle", "expected 24 or 168 factors, not all 0", self.cycle)
-        check_limit(self.lag, "steps of lag", MAX_LAG)
 
     @property
     def resampling(self) -> str:
@@ -82,8 +78,8 @@ class Demand:
         return f"transactions are drawn with replacement at {self.rate:g} a second; their own times are not used"
 
     def _take_means(self, workload: Workload) -> None:
-        whole("compressed_size", workload.compressed_size, minimum=1, unit="bytes")
-        whole("gas", workload.gas, minimum=1, unit="gas")
+        Quantity("byte", minimum=1).check("compressed_size", workload.compressed_size)
+        Quantity("gas", minimum=1).check("gas", workload.gas)
         if self.elasticity:
             raise InvalidInput("elasticity", "expected 0, because real transactions do not respond", self.elasticity)
         calldata = 0.0 if workload.calldata is None else float(workload.calldata.mean())
@@ -144,14 +140,5 @@ class Demand:
 
     def terms(self) -> DemandTerms:
         """Convert the demand to the types that the compiled loop requires."""
-        return DemandTerms(
-            rate=float(self.rate),
-            bytes_per_transaction=float(self.bytes_per_transaction),
-            gas_per_transaction=float(self.gas_per_transaction),
-            calldata_per_transaction=float(self.calldata_per_transaction),
-            elasticity=float(self.elasticity),
-            reference_fee=1.0 if self.reference_fee is None else float(self.reference_fee),
-            choke=float(self.choke),
-            total=self.responds_to == "total",
-            poisson=bool(self.poisson),
-        )
+        same = {name: getattr(self, name) for name in DemandTerms._fields if hasattr(self, name)}
+        return DemandTerms(**same | {"reference_fee": self.reference_fee or 1.0}, total=self.responds_to == "total")

@@ -3,7 +3,7 @@
 import platform
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -12,16 +12,8 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from feemodel import __version__
-from feemodel.checks import (
-    RealArray,
-    above_zero,
-    check_fields,
-    check_limit,
-    check_plausible,
-    choice,
-    instance,
-    whole_scalar,
-)
+from feemodel.arguments import check_fields, checked
+from feemodel.checks import RealArray, check_limit
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import WEI_PER_GWEI
 from feemodel.simulation._l1_columns import RATIOS, TIP
@@ -54,7 +46,8 @@ from feemodel.simulation.closed_loop.observations import PRICE, SEEN, SETTLED, S
 from feemodel.simulation.draws import seed_sequence, stream_of
 from feemodel.simulation.policies.base import Pricing
 from feemodel.simulation.posting import Costs, Posting
-from feemodel.simulation.scenarios import IN_SECONDS, MIN_SECONDS, Rng, check_block_seconds, check_scenario, drawn_rows
+from feemodel.simulation.quantities import CountAboveZero, Duration, DurationAboveZero, Horizon
+from feemodel.simulation.scenarios import Rng, Scenario, check_block_seconds, drawn_rows
 from feemodel.simulation.surfaces import Submission
 
 DAY_SECONDS = 86_400.0
@@ -62,7 +55,6 @@ MAX_STEPS = 1 << 27  # maximum number of steps of a path; a series with this man
 MAX_SUBMISSIONS = 100_000_000  # maximum number of submissions of a path
 MAX_PATHS = 10_000_000
 LONGEST_WAIT = 1 << 15  # maximum number of elements in `Found.waits`; the last element includes longer waits
-DAYS = ("elapsed", "utc")
 NOT_ROUNDED = Rounding(whole=False, margin=1.0, fixed_cost=0, base_fee=0)
 LONGEST_ERROR = 200  # maximum number of characters of an error message of the compiler
 
@@ -75,26 +67,26 @@ class Bootstrap:
     same time.
     """
 
-    paths: int  #: number of paths
-    block_seconds: float = DAY_SECONDS  #: mean length of a bootstrap block [s]
-    horizon: float | None = None  #: length of a path; `None` means the length of the history [s]
+    paths: CountAboveZero  #: number of paths
+    block_seconds: Duration = DAY_SECONDS  #: mean length of a bootstrap block
+    horizon: Horizon | None = None  #: length of a path; `None` means the length of the history
 
     def __post_init__(self) -> None:
-        check_fields(self, above_zero=("paths",))
+        check_fields(self)
         check_limit(self.paths, "paths", MAX_PATHS)
-        check_plausible("horizon", self.horizon, IN_SECONDS, lowest=MIN_SECONDS)
 
 
+@checked
 def path_job(
-    l1_fees: xr.Dataset,
+    l1_fees: Scenario,
     pricing: Pricing | PricingRule,
     posting: Posting | None = None,
     demand: Demand | None = None,
     costs: Costs | None = None,
     *,
-    step: float = 12.0,
+    step: DurationAboveZero = 12.0,
     bootstrap: Bootstrap | None = None,
-    days: str = "elapsed",
+    days: Annotated[str, ("elapsed", "utc")] = "elapsed",
     record: int = 0,
     rng: Rng = 1,
 ) -> "PathJob":
@@ -105,38 +97,34 @@ def path_job(
     >>> path_job(replay(rows, source="by hand"), PricingRule()).steps
     2
     """
-    check_scenario("l1_fees", l1_fees)
-    above_zero("step", step, unit="s")
     if abs(DAY_SECONDS / step - round(DAY_SECONDS / step)) > 1e-9:
         raise InvalidInput("step", "expected a whole number of steps in a day", step)
-    if bootstrap is not None and instance("bootstrap", bootstrap, Bootstrap) and l1_fees.sizes["path"] != 1:
+    if bootstrap is not None and l1_fees.sizes["path"] != 1:
         raise InvalidInput("l1_fees", "expected a history of one path, for the bootstrap", l1_fees.sizes["path"])
     if bootstrap is not None:
         check_block_seconds(bootstrap.block_seconds, step)
-    workload = None if demand is None else instance("demand", demand, Demand).workload
+    workload = None if demand is None else demand.workload
     if workload is not None and bootstrap is None:
         l1_fees = with_end(l1_fees, step)
-    if posting is None:
-        posting = Posting(submission=getattr(pricing, "submission", Submission()))
-    if instance("posting", posting, Posting).stream_ratio != 1.0 and workload is None:
+    posting = posting or Posting(submission=getattr(pricing, "submission", Submission()))
+    if posting.stream_ratio != 1.0 and workload is None:
         reason = "expected 1, because bytes_per_transaction of the demand is the size in the shared stream"
         raise InvalidInput("posting.stream_ratio", reason, posting.stream_ratio)
     if workload is not None and workload.calldata is None and getattr(pricing, "pressure", None) is not None:
         reason = "expected the calldata of each transaction, because the rule has calldata pressure"
         raise InvalidInput("workload.calldata", reason, None)
-    choice("days", days, DAYS)
     if days == "utc" and "time" not in l1_fees.coords:
         raise InvalidInput("days", "expected elapsed, because the scenario has no dates", days)
     job = PathJob(
         l1_fees=l1_fees,
         pricing=checked_pricing(pricing),
         posting=posting,
-        demand=Demand() if demand is None else instance("demand", demand, Demand),
-        costs=Costs() if costs is None else instance("costs", costs, Costs),
-        step=float(step),
+        demand=demand or Demand(),
+        costs=costs or Costs(),
+        step=step,
         bootstrap=bootstrap,
         days=days,
-        record=whole_scalar("record", record),
+        record=record,
         seed=seed_sequence(rng),
     )
     if not 1 <= job.steps <= MAX_STEPS:
@@ -225,7 +213,7 @@ class PathJob:
             length = max(1, round(self.bootstrap.block_seconds / self.step))
             index = drawn_rows(stream_of(self.seed, path), len(self.rows), self.steps, length)
             held = {name: values[index] for name, values in held.items()}
-        held.setdefault(TIP, np.array([float(self.posting.submission.tip)]))
+        held.setdefault(TIP, np.array([self.posting.submission.tip]))
         for name in RATIOS:
             held.setdefault(name, np.ones(1))
         return {name: np.ascontiguousarray(values) for name, values in held.items()}

@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from feemodel.checks import WholeArray, choice, instance, real_scalar, require, sequence, whole_scalar
+from feemodel.arguments import check_of, checked
+from feemodel.checks import WholeArray, require, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import MAXIMUM
+from feemodel.quantities import Quantity
 from feemodel.simulation._l1_columns import FEES, HasTable
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import seed_sequence
-from feemodel.simulation.forecast.methods import METHODS, Method, fees_of, rolling_quantiles
+from feemodel.simulation.forecast.methods import Method, fees_of, rolling_quantiles
 from feemodel.simulation.forecast.paths import moved, past_changes
 from feemodel.simulation.forecast.series import BIN, DAY, FeeSeries, binned
 from feemodel.simulation.scenarios import Rng, check_scenario, check_scenario_size, replay
@@ -53,6 +55,7 @@ class History(NamedTuple):
         )
 
 
+@checked
 def forecast(
     l1: L1Fees | History,
     *,
@@ -61,7 +64,7 @@ def forecast(
     paths: int = 1_000,
     rng: Rng = 0,
     submission: Submission = SUBMISSION,
-    step: int = BIN,
+    step: Annotated[int, Quantity("s", minimum=12, maximum=DAY * BIN)] = BIN,
 ) -> xr.Dataset:
     """Forecast the distribution of L1 fees after the newest row of a history.
 
@@ -105,16 +108,12 @@ def forecast(
     history = l1 if isinstance(l1, History) else history_of(l1)
     bins = horizon_bins(horizons)
     levels = np.array(QUANTILES)
-    chosen = choice("method", method, METHODS)
-    count = whole_scalar("paths", paths)
-    every = whole_scalar("step", step, unit="s", minimum=12, maximum=DAY * BIN)
-    instance("submission", submission, Submission)
     stream = np.random.default_rng(seed_sequence(rng))
-    check_scenario_size(count, int(bins[-1] + 1) * BIN // every)
-    knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if count else bins
+    check_scenario_size(paths, int(bins[-1] + 1) * BIN // step)
+    knots = np.union1d(bins, [knot for knot in KNOTS if knot <= bins[-1]]) if paths else bins
     found = {
         # the longest horizon first: it fails for a short history
-        name: np.vstack([rolling_quantiles(one, int(at), method=chosen, quantiles=levels) for at in knots[::-1]])[::-1]
+        name: np.vstack([rolling_quantiles(one, int(at), method=method, quantiles=levels) for at in knots[::-1]])[::-1]
         for name, one in history.series.items()
     }
     variables: dict[str, Any] = {
@@ -125,10 +124,10 @@ def forecast(
         "horizon": ("horizon", bins * float(BIN), "s"),
         "quantile": ("quantile", levels, "1"),
     }
-    if count:
-        changes = past_changes(history.series, int(bins[-1]), count, stream)
+    if paths:
+        changes = past_changes(history.series, int(bins[-1]), paths, stream)
         wait = BIN - history.newest % BIN  # time until the next bin
-        elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, every)
+        elapsed = np.arange(0.0, wait + BIN * bins[-1] + 1.0, step)
         column = np.searchsorted(wait + BIN * np.arange(bins[-1]), elapsed, side="right")
         base_fee, blob_base_fee = (
             fees_of(values[:, column]) for values in (moved(changes[name], knots, found[name], levels) for name in FEES)
@@ -142,14 +141,14 @@ def forecast(
             "cost": (("path", "step"), cost, "wei"),
         }
         coordinates |= {
-            "path": np.arange(count),
+            "path": np.arange(paths),
             "elapsed": ("step", elapsed, "s"),
             "time": ("step", ((history.newest + elapsed) * 1e9).astype("datetime64[ns]"), None, "date and time, UTC"),
         }
     attributes = {
-        "source": f"forecast by {chosen} from {history.source}",
+        "source": f"forecast by {method} from {history.source}",
         "assumed": history.assumed,
-        "method": chosen,
+        "method": method,
         "origin": np.datetime_as_string(np.datetime64(int(history.newest), "s"), timezone="UTC"),
     }
     return described_dataset(variables, coordinates, attributes)
@@ -204,7 +203,7 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
         except ValueError:
             reason = "expected a number of seconds, or text such as 10min, 6h or 1d"
             raise InvalidInput("horizons", reason, horizon) from None
-        if real_scalar("horizons", seconds, unit="s") % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
+        if check_of(float)("horizons", seconds) % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
             raise InvalidInput("horizons", "expected multiples of ten minutes, at most seven days", horizon)
         found.append(int(seconds) // BIN)
     if not found:

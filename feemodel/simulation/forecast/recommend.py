@@ -6,28 +6,32 @@ recommended parameters multiply the price by a factor, so that fees cover the co
 paths of L1 fees.
 """
 
+from __future__ import annotations  # so that `help` shows the names of quantities
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 import xarray as xr
 
-from feemodel.checks import RealArray, above_zero, choice, instance, real_scalar, share, whole_scalar
+from feemodel.arguments import checked
+from feemodel.checks import RealArray
 from feemodel.errors import InvalidInput
 from feemodel.linea.parameters import COORDINATOR, NODE
+from feemodel.quantities import Probability
 from feemodel.rollups.optimism import L1_GAS_PER_BYTE
-from feemodel.simulation.closed_loop.demand import Demand
+from feemodel.simulation.closed_loop.demand import BytesOfTransaction, Demand
 from feemodel.simulation.draws import seed_sequence
 from feemodel.simulation.forecast.distribution import History, L1Fees, forecast, history_of
 from feemodel.simulation.forecast.methods import Method
 from feemodel.simulation.forecast.series import BIN, DAY
+from feemodel.simulation.quantities import CountAboveZero, Duration
 from feemodel.simulation.scenarios import Rng
 from feemodel.simulation.surfaces import Submission
 
 Family: TypeAlias = Literal["linea", "op-stack", "scroll", "zksync", "arbitrum"]
-FAMILIES: tuple[str, ...] = get_args(Family)
 #: Submissions of one blob. Linea: coordinator configuration. OP Stack: a transfer to the batch inbox, which has no code
 #: and no calldata, with (4 · 31 + 3) · 1,024 − 4 bytes in a blob (ethereum-optimism/specs, derivation from blobs).
 #: Arbitrum: the gas that ArbOS counts for a batch since ArbOS 11 (OffchainLabs/nitro, l1pricing). Checked 2026-11-25.
@@ -76,17 +80,18 @@ class Recommendation:
     cost_per_byte: tuple[float, float, float]  #: 5, 50, 95 % quantiles of the mean cost during `hold` [wei / byte]
 
 
+@checked
 def recommend(
     l1: L1Fees,
     *,
     family: Family,
-    loss_probability: float = 0.05,
-    hold: float = HOLD,
-    interval: float = INTERVAL,
+    loss_probability: Probability = 0.05,
+    hold: Duration = HOLD,
+    interval: Duration = INTERVAL,
     submission: Submission | None = None,
-    bytes_per_transaction: float = BYTES_PER_TRANSACTION,
+    bytes_per_transaction: BytesOfTransaction = BYTES_PER_TRANSACTION,
     method: Method = "auto",
-    paths: int = 1_000,
+    paths: CountAboveZero = 1_000,
     rng: Rng = 0,
 ) -> Recommendation:
     """Recommend fee parameters of a chain with which fees cover the cost with a requested probability.
@@ -128,15 +133,12 @@ def recommend(
     >>> 1.0 < found.factor < 1.3, found.parameters["operator_fee_scalar"].value
     (True, 0)
     """
-    choice("family", family, FAMILIES)
-    target, drawn = share("loss_probability", loss_probability), whole_scalar("paths", paths, minimum=1)
-    if drawn < 1.0 / target:
-        reason = f"expected at least 1 / {drawn:,}, because {drawn:,} paths cannot show a smaller probability"
-        raise InvalidInput("loss_probability", reason, target)
+    if paths < 1.0 / loss_probability:
+        reason = f"expected at least 1 / {paths:,}, because {paths:,} paths cannot show a smaller probability"
+        raise InvalidInput("loss_probability", reason, loss_probability)
     length = _steps("hold", hold, BIN, 3_600.0, LONGEST_HOLD)
     window = _steps("interval", interval, STEP, STEP, min(DAY, length) * BIN)
     posted_by = _submission(family, submission)
-    size = above_zero("bytes_per_transaction", bytes_per_transaction, unit="bytes")
     history, streams = history_of(l1), seed_sequence(rng).spawn(1 + BLOCKS)
     count = length * PARTS // window
     factors = []
@@ -147,7 +149,7 @@ def recommend(
             history if block is None else history.without(block, BLOCKS),
             horizons=[spans * length * BIN + -(-window * STEP // BIN) * BIN],
             method=method,
-            paths=drawn,
+            paths=paths,
             rng=stream,
             submission=posted_by,
             step=STEP,
@@ -156,17 +158,17 @@ def recommend(
         cost = found["cost"].to_numpy() / posted_by.capacity
         # Users pay the prices of the interval in which their bytes arrive. The bytes of an interval are posted in the
         # first block after the interval.
-        prices = price[:, : spans * count * window].reshape(drawn, spans * count, window).mean(axis=2)
+        prices = price[:, : spans * count * window].reshape(paths, spans * count, window).mean(axis=2)
         costs = cost[:, window : (spans * count + 1) * window : window]
         ratios = np.cumsum(costs, axis=1) / np.cumsum(prices, axis=1)  # cost / fees, summed up to each interval
-        factors.append(float(np.quantile(ratios[:, count - 1], 1.0 - target)))
+        factors.append(float(np.quantile(ratios[:, count - 1], 1.0 - loss_probability)))
     factor, low, high = _interval(factors)
     losing = (ratios > factor).mean(axis=0)
     reached = float(losing[count - 1])
-    exceeding = np.flatnonzero(losing[count:] > max(target, reached))
+    exceeding = np.flatnonzero(losing[count:] > max(loss_probability, reached))
     valid_for = float((count + (exceeding[0] if exceeding.size else count)) * window * STEP)
     cost_per_byte = np.quantile(cost[:, : length * PARTS].mean(axis=1), (0.05, 0.5, 0.95)).tolist()
-    terms = {"tip": history.tip_of(posted_by), "size": size, "now": now, "cost": cost_per_byte[1]}
+    terms = {"tip": history.tip_of(posted_by), "size": bytes_per_transaction, "now": now, "cost": cost_per_byte[1]}
     values, lows, highs = (_parameters(family, end, posted_by, **terms) for end in (factor, low, high))
     return Recommendation(
         family=family,
@@ -189,7 +191,7 @@ def recommend(
 def _submission(family: str, given: Submission | None) -> Submission:
     if given is None and family not in SUBMISSIONS:
         raise InvalidInput("submission", f"expected one, because no source gives that of family {family}", given)
-    found = SUBMISSIONS[family] if given is None else instance("submission", given, Submission)
+    found = given or SUBMISSIONS[family]
     if not found.execution_gas and not found.blob_gas:
         raise InvalidInput("submission", "expected a submission that uses gas or blob gas", found)
     return found
@@ -209,10 +211,9 @@ def _interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def _steps(name: str, seconds: float, step: int, minimum: float, maximum: float) -> int:
-    found = real_scalar(name, seconds, unit="s")
-    if found % step or not minimum <= found <= maximum:
+    if seconds % step or not minimum <= seconds <= maximum:
         raise InvalidInput(name, f"expected multiples of {step} s from {minimum:,.0f} to {maximum:,.0f}", seconds)
-    return int(found) // step
+    return int(seconds) // step
 
 
 def _rule_price(family: str, found: xr.Dataset, history: History, submission: Submission) -> tuple[RealArray, float]:

@@ -4,16 +4,17 @@ Source: OffchainLabs/nitro at 6dce8d1 (2026-04-23), arbos/l1pricing/l1pricing.go
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import check_limit
+from feemodel.quantities import Quantity
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state, records
-from feemodel.simulation.policies.base import MAX_LAG, BuiltIn
+from feemodel.simulation.policies.base import BuiltIn
+from feemodel.simulation.quantities import BytePrice, FactorAboveZero, Lag
 
 UNITS_PER_BYTE = 16.0  # L1 calldata units of a compressed byte
 
@@ -71,18 +72,16 @@ class ArbitrumPricing(BuiltIn):
     previous report.
     """
 
-    price: float  #: initial price [wei / byte]
-    equilibration_units: float = 160_000_000.0  #: number of posted units over which a surplus is returned [unit]
-    inertia: float = 10.0  #: divisor of `equilibration_units` in the damping of price changes [1]
-    reward: float = 0.0  #: reward that is paid for each posted unit [wei / unit]
-    report_delay: int = 0  #: number of further batches posted before a batch is reported [batches]
-    units_per_byte: float = UNITS_PER_BYTE  #: L1 calldata units of a compressed byte [unit / byte]
+    price: BytePrice  #: initial price
+    #: number of posted units over which a surplus is returned
+    equilibration_units: Annotated[float, Quantity("unit", double=True, above_zero=True)] = 160_000_000.0
+    inertia: FactorAboveZero = 10.0  #: divisor of `equilibration_units` in the damping of price changes
+    reward: Annotated[float, Quantity("wei / unit", double=True)] = 0.0  #: reward that is paid for each posted unit
+    report_delay: Lag = 0  #: number of further batches posted before a batch is reported
+    #: L1 calldata units of a compressed byte
+    units_per_byte: Annotated[float, Quantity("unit / byte", double=True, above_zero=True)] = UNITS_PER_BYTE
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
-
-    def __post_init__(self) -> None:
-        self._check(above_zero=("equilibration_units", "inertia", "units_per_byte"))
-        check_limit(self.report_delay, "batches of report_delay", MAX_LAG)
 
     def start(self, setting: Setting) -> State:
         """Return the initial state, for the start of a path."""

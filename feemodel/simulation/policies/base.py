@@ -2,15 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from feemodel.checks import check_fields, check_limit, check_plausible
-from feemodel.ethereum._fee_units import IN_WEI, MIN_PRICE
+from feemodel.arguments import check_fields
+from feemodel.quantities import Ratio
 from feemodel.simulation.closed_loop.observations import Setting, State
+from feemodel.simulation.quantities import Amount, Lag
 
-MAX_LAG = 1 << 20  # maximum lag [steps], about 145 days of L1 blocks
+MAX_LAG = 1 << 20  # maximum number of steps in a window
 
 
 class Pricing(Protocol):
@@ -39,19 +40,13 @@ class BuiltIn(ABC):
     code on disk.
     """
 
-    level: float = 1.0  #: factor by which the announced data price is multiplied [1]
-    l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
-    balance_lag: int = 0  #: age of the balance that the policy observes [steps]
-    target_balance: float = 0.0  #: target for the operator's balance, and the balance at the start of a path [wei]
+    level: Ratio = 1.0  #: factor by which the announced data price is multiplied
+    l1_lag: Lag = 0  #: age of the L1 fees that the policy observes
+    balance_lag: Lag = 0  #: age of the balance that the policy observes
+    target_balance: Amount = 0.0  #: target for the operator's balance, and the balance at the start of a path
 
     def __post_init__(self) -> None:
-        self._check()
-
-    def _check(self, **limits: Any) -> None:
-        check_fields(self, **limits)
-        check_plausible("price", getattr(self, "price", None), IN_WEI, lowest=MIN_PRICE)
-        for name in ("l1_lag", "balance_lag"):
-            check_limit(getattr(self, name), f"steps of {name}", MAX_LAG)
+        check_fields(self)
 
     @abstractmethod
     def start(self, setting: Setting) -> State:

@@ -1,22 +1,40 @@
 """L2 base fee by EIP-1559, updated in each block; the price of data is 0."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from feemodel._compiled import cached_njit
-from feemodel.checks import check_plausible, whole_scalar
+from feemodel.arguments import check_fields
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._fee_market_kernels import next_base_fee
+from feemodel.quantities import Quantity, Ratio, RealWei
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
 
 MAX_PRICE = 2**53  # maximum price [wei / gas]; a double represents all integers up to 2**53 exactly
-MAX_GAS_LIMIT = 3_000_000_000  # maximum gas limit of a block [gas]; the square of this value fits in 64 bits
-MIN_LIMIT = 21_000  # minimum gas limit, the gas of a transfer; smaller inputs are probably in Mgas
-MAX_ELASTICITY = 1_000
-LONGEST_BLOCK = 60.0  # maximum block time in seconds; larger inputs are probably in milliseconds
+
+BlockFee = Annotated[int, Quantity("wei / gas", maximum=MAX_PRICE)]
+BlockTime = Annotated[float, Quantity("s", double=True, above_zero=True, maximum=60, hint="in seconds; 250 ms = 0.25")]
+BlockGas = Annotated[
+    int, Quantity("gas", minimum=1, lowest=21_000, maximum=3_000_000_000, hint="in gas; 30 Mgas = 30,000,000")
+]
+
+
+@cached_njit(nogil=True, error_model="numpy")
+def next_base_fee(base_fee, gas_used, target, compared_target, denominator):  # type: ignore[no-untyped-def]
+    """Return the base fee of the next block for a given gas target, see `feemodel.ethereum.next_base_fee`.
+
+    The inputs are int64 and are not checked: base fees and gas must be below 2**62.
+
+    >>> int(next_base_fee(1_000_000_000, 11_000_000, 10_000_000, 10_000_000, 8))
+    1012500000
+    """
+    distance = abs(gas_used - compared_target)
+    # compute base_fee · distance // target as a sum of two terms, so that every product fits 64 bits
+    step = (base_fee // target * distance + base_fee % target * distance // target) // denominator
+    return base_fee + max(step, 1) if gas_used > compared_target else base_fee - step
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -50,27 +68,23 @@ class Eip1559(BuiltIn):
     The default values are the parameters of OP Mainnet since the Holocene upgrade.
     """
 
-    base_fee: int = 1_000_000  #: base fee of the first block [wei / gas]
-    gas_limit: int = 40_000_000  #: gas limit of a block [gas]
-    elasticity: int = 2  #: gas limit divided by gas target [1]
-    denominator: int = 250  #: base fee change denominator [1]
-    min_base_fee: int = 0  #: minimum base fee [wei / gas]
-    max_base_fee: int = MAX_PRICE  #: maximum base fee [wei / gas]
-    block_time: float = 2.0  #: time between L2 blocks [s]
+    base_fee: BlockFee = 1_000_000  #: base fee of the first block
+    gas_limit: BlockGas = 40_000_000  #: gas limit of a block
+    elasticity: Annotated[int, Quantity("1", minimum=1, maximum=1_000)] = 2  #: gas limit divided by gas target
+    denominator: Annotated[int, Quantity("1", minimum=1, maximum=MAX_PRICE)] = 250  #: base fee change denominator
+    min_base_fee: BlockFee = 0  #: minimum base fee
+    max_base_fee: BlockFee = MAX_PRICE  #: maximum base fee
+    block_time: BlockTime = 2.0  #: time between L2 blocks
     operator_fee_scalar: int = 0
-    operator_fee_multiplier: float = 1e-6  #: factor on `operator_fee_scalar`: 1e-6 in Isthmus, 100 since Jovian
-    operator_fee_constant: float = 0.0  #: constant part of the operator fee of a transaction [wei]
+    operator_fee_multiplier: Ratio = 1e-6  #: factor on `operator_fee_scalar`: 1e-6 in Isthmus, 100 since Jovian
+    operator_fee_constant: RealWei = 0.0  #: constant part of the operator fee of a transaction
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
     def __post_init__(self) -> None:
-        maximum = {"gas_limit": MAX_GAS_LIMIT, "elasticity": MAX_ELASTICITY, "denominator": MAX_PRICE}
-        self._check(above_zero=("elasticity", "denominator", "block_time"), maximum=maximum)
-        whole_scalar("gas_limit", self.gas_limit, minimum=self.elasticity)
-        check_plausible("block_time", self.block_time, "in seconds; 250 ms = 0.25", highest=LONGEST_BLOCK)
-        check_plausible("gas_limit", self.gas_limit, "in gas; 30 Mgas = 30,000,000", lowest=MIN_LIMIT)
-        if not self.min_base_fee <= self.max_base_fee <= MAX_PRICE:
-            raise InvalidInput("max_base_fee", "expected a fee from min_base_fee to 2**53", self.max_base_fee)
+        check_fields(self)
+        if self.max_base_fee < self.min_base_fee:
+            raise InvalidInput("max_base_fee", "expected at least min_base_fee", self.max_base_fee)
         if not self.min_base_fee <= self.base_fee <= self.max_base_fee:
             raise InvalidInput("base_fee", "expected a fee from min_base_fee to max_base_fee", self.base_fee)
 

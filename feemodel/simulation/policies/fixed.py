@@ -6,6 +6,7 @@ from feemodel._compiled import cached_njit
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
+from feemodel.simulation.quantities import BytePrice
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -29,7 +30,7 @@ def run(state, path, rng):  # type: ignore[no-untyped-def]
 class Fixed(BuiltIn):
     """Constant price of data."""
 
-    price: float  #: price of a byte [wei / byte]
+    price: BytePrice  #: price of a byte
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 

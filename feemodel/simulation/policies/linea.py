@@ -15,11 +15,13 @@ from feemodel.checks import check_limit
 from feemodel.errors import InvalidInput
 from feemodel.linea.kernels import recorded, variable_cost
 from feemodel.linea.parameters import NODE
+from feemodel.quantities import Ratio
 from feemodel.simulation.announced import PricingRule
 from feemodel.simulation.closed_loop._accounts import Rounding
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, empty_record, policy_state, records
 from feemodel.simulation.policies.base import MAX_LAG
+from feemodel.simulation.quantities import Amount, Lag
 
 #: Products (weight · L1 fee) and weights, of one block or summed over the averaging window.
 WEIGHTED = np.dtype(
@@ -103,10 +105,10 @@ class LineaPricing(PricingRule):
     is `base_fee + estimate_margin · fixed_cost`.
     """
 
-    level: float = 1.0  #: factor by which the announced data price is multiplied [1]
-    l1_lag: int = 0  #: age of the L1 fees that the policy observes [steps]
-    balance_lag: int = 0  #: age of the balance that the policy observes [steps]
-    target_balance: float = 0.0  #: operator's balance at the start of a path [wei]
+    level: Ratio = 1.0  #: factor by which the announced data price is multiplied
+    l1_lag: Lag = 0  #: age of the L1 fees that the policy observes
+    balance_lag: Lag = 0  #: age of the balance that the policy observes
+    target_balance: Amount = 0.0  #: operator's balance at the start of a path
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 

@@ -6,10 +6,12 @@ Source: ethereum-optimism/specs at fd72cf7 (2026-04).
 from dataclasses import dataclass
 
 from feemodel._compiled import cached_njit
+from feemodel.quantities import Millionths, RealByte
 from feemodel.rollups.optimism import MIN_SCALED_SIZE
 from feemodel.simulation.closed_loop.loop import run_loop, uncounted
 from feemodel.simulation.closed_loop.observations import Setting, State, policy_state
 from feemodel.simulation.policies.base import BuiltIn
+from feemodel.simulation.quantities import Lag
 
 
 @cached_njit(nogil=True, error_model="numpy")
@@ -38,12 +40,12 @@ class OpStackPricing(BuiltIn):
     Mainnet. By default, the L1 origin is four blocks old, because the sequencer waits for confirmations of L1 blocks.
     """
 
-    base_fee_scalar: int = 5_227  #: scalar of the L1 base fee [10⁻⁶]
-    blob_base_fee_scalar: int = 1_014_213  #: scalar of the L1 blob base fee [10⁻⁶]
+    base_fee_scalar: Millionths = 5_227  #: scalar of the L1 base fee
+    blob_base_fee_scalar: Millionths = 1_014_213  #: scalar of the L1 blob base fee
     #: Compressed size of a transaction in the L1 data fee, at least 100; `None` means the size of a transaction in the
-    #: compressed stream [byte].
-    estimated_size: float | None = None
-    l1_lag: int = 4  #: age of the L1 origin block [steps]
+    #: compressed stream.
+    estimated_size: RealByte | None = None
+    l1_lag: Lag = 4  #: age of the L1 origin block
 
     announce, settle, run = staticmethod(announce), staticmethod(settle), staticmethod(run)
 
