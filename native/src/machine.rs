@@ -102,7 +102,7 @@ pub struct Task {
     /// Whether to record how each frame ends.
     pub frames: bool,
     /// What precompiles took and returned, by address and input.
-    pub known: Arc<Mutex<HashMap<(Address, Bytes), (u64, Bytes)>>>,
+    pub known: Arc<Mutex<HashMap<(Address, Bytes), PrecompileOutput>>>,
 }
 
 impl Task {
@@ -315,15 +315,15 @@ impl PrecompileProvider<Ctx> for Precompiles {
         }
         let (key, known) = ((inputs.bytecode_address, inputs.input.bytes(context)), context.chain.task.known.clone());
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((gas, output)) = known.get(&key) {
-            let output = PrecompileOutput::new(*gas, output.clone(), inputs.reservoir);
+        if let Some(output) = known.get(&key) {
+            let output = PrecompileOutput { reservoir: inputs.reservoir, ..output.clone() };
             return Ok(Some(precompile_output_to_interpreter_result(output, inputs.gas_limit)));
         }
         let found = self.0.run(context, inputs)?;
         if let Some(result) = found.as_ref().filter(|result| result.is_ok()) {
             let gas = result.gas.total_gas_spent();
             if gas >= max(KEPT_GAS.0, KEPT_GAS.1 * key.1.len() as u64) {
-                known.insert(key, (gas, result.output.clone()));
+                known.insert(key, PrecompileOutput::new(gas, result.output.clone(), inputs.reservoir));
             }
         }
         Ok(found)
