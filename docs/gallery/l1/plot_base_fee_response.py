@@ -20,5 +20,5 @@ for share in (0.0, 0.25, 0.5, 0.75, 1.0):
 assert 355 < path[-1] / path[0] < 365
 title = f"Fifty full blocks raise the base fee {path[-1] / path[0]:.0f}-fold"
 ax.set(yscale="log", xlabel="blocks", ylabel="base fee [gwei per gas]", title=title)
-ax.legend()
+ax.legend(reverse=True)
 fig.supxlabel("Rule: EIP-1559", x=1, ha="right")
