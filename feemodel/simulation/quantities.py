@@ -7,7 +7,7 @@ from feemodel.quantities import Quantity
 
 PER_SECOND = "per second; 125,280 per day = 1.45"
 IN_WEI = "in wei; 0.1 gwei = 100,000,000"
-CountAboveZero = Annotated[int, Quantity("1", "number", minimum=1)]
+CountAboveZero = Annotated[int, Quantity("1", "number", minimum=1, maximum=INT64_MAX)]
 Lag = Annotated[int, Quantity("steps", "lag", maximum=1 << 20)]  # about 145 days of L1 blocks
 WholeBytes = Annotated[int, Quantity("byte", "bytes", minimum=1, maximum=INT64_MAX)]
 WholeGas = Annotated[int, Quantity("gas", "gas", maximum=INT64_MAX)]

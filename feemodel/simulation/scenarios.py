@@ -15,8 +15,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from feemodel.arguments import checked
-from feemodel.checks import RealArray, WholeArray, choice, instance, require
-from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.checks import RealArray, WholeArray, check_limit, choice, instance, require
+from feemodel.errors import InvalidInput
 from feemodel.quantities import REAL
 from feemodel.simulation._l1_columns import FEES, RATIOS, TIP, UNITS, HasTable, check_unit, check_units, l1_columns
 from feemodel.simulation._metadata import described_dataset, with_metadata
@@ -232,8 +232,7 @@ def check_scenario_size(paths: int, steps: int) -> None:
 
     >>> check_scenario_size(1_000, 1_000)
     """
-    if paths * steps > LARGEST_SCENARIO:
-        raise LimitExceeded(f"{paths:,} paths of {steps:,} steps are more than {LARGEST_SCENARIO:,} steps")
+    check_limit(paths * steps, f"steps of {paths:,} paths", LARGEST_SCENARIO)
 
 
 def step_seconds(found: xr.Dataset) -> float:
@@ -283,6 +282,7 @@ def drawn_rows(stream: Generator, rows: CountAboveZero, steps: CountAboveZero, l
     >>> drawn_rows(np.random.default_rng(1), rows=10, steps=6, length=3)
     array([2, 3, 2, 3, 6, 7])
     """
+    check_scenario_size(1, steps)
     begins_block = stream.random(steps) < 1 / length
     begins_block[0] = True
     indices = np.arange(steps)
