@@ -59,7 +59,7 @@ def command() -> Answer:
         figure.supxlabel(f"Costs: {preset.name}. L1 fees: Ethereum, {MONTH}", x=1, ha="right")
 
     notes = [
-        l1_sentence(*means, f"Means of {MONTH}; assumed tip: {submission.tip:,} wei / gas."),
+        l1_sentence(*means, f"Means of {MONTH}; assumed tip: {submission.tip:,.0f} wei / gas."),
         f"Posting is for full blobs, one by one. Not included: {NOT_INCLUDED}.",
     ]
     data = {"preset": preset.name, "margin": preset.estimate_margin, "transactions": len(real), "l1Fees": MONTH}
