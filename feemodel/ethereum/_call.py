@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from feemodel.arguments import NUMBERS
 from feemodel.checks import MAPPINGS, UINT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import Authorization, Signature
@@ -20,6 +19,7 @@ from feemodel.ethereum._transaction_fields import (
     TYPE_NAMES,
     unknown_field,
 )
+from feemodel.quantities import WHOLE
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -250,7 +250,7 @@ def as_integer(name: str, value: Any, *, maximum: int | None = None) -> int:
     """Read a Python integer or a hexadecimal quantity, from 0 to `maximum`, which is 2**n - 1."""
     if isinstance(value, (list, tuple, Mapping)):  # NumPy would make each item as large as the longest
         raise InvalidInput(name, 'expected an integer or a quantity such as "0x5208"', value)
-    number = from_quantity(value, name) if isinstance(value, str) else NUMBERS[int].check_one(name, value)
+    number = from_quantity(value, name) if isinstance(value, str) else WHOLE.check_one(name, value)
     if maximum is not None and number > maximum:
         raise InvalidInput(name, f"expected a number below 2**{maximum.bit_length()}", value)
     return number

@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import xarray as xr
 
-from feemodel.arguments import check_of, checked
+from feemodel.arguments import checked
 from feemodel.checks import check_limit
 from feemodel.errors import InvalidInput
 from feemodel.progress import Progress, reporting
-from feemodel.quantities import Probability
+from feemodel.quantities import REAL, Probability
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.announced import MAX_MARGIN, PricingRule
 from feemodel.simulation.closed_loop._accounts import DATA_LINES
@@ -209,7 +209,7 @@ def calibration(
     (1.9, 1.88, 1.92, 100)
     """
     margins = [
-        one if isinstance(one, float) and one == math.inf else check_of(float)("break_even", one) for one in break_even
+        one if isinstance(one, float) and one == math.inf else REAL.check_one("break_even", one) for one in break_even
     ]
     if not margins:
         raise InvalidInput("break_even", "expected at least one margin", break_even)

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from feemodel.arguments import check_of, checked
+from feemodel.arguments import checked
 from feemodel.checks import require
 from feemodel.errors import InvalidInput
-from feemodel.quantities import ANY_REAL, ANY_WHOLE
+from feemodel.quantities import ANY_REAL, ANY_WHOLE, WHOLE
 from feemodel.simulation.quantities import CountAboveZero
 
 Rng: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
@@ -35,7 +35,7 @@ def seed_sequence(rng: Rng) -> np.random.SeedSequence:
         if not isinstance(seeds, np.random.SeedSequence):
             raise InvalidInput("rng", "expected a generator that can spawn streams", rng)
         return seeds.spawn(1)[0]  # calls with the same generator return different seeds
-    return np.random.SeedSequence(None if rng is None else check_of(int)("rng", rng))
+    return np.random.SeedSequence(None if rng is None else WHOLE.check_one("rng", rng))
 
 
 def stream_of(seed: np.random.SeedSequence, *key: int) -> np.random.Generator:

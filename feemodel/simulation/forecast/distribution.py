@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from feemodel.arguments import check_of, checked
+from feemodel.arguments import checked
 from feemodel.checks import WholeArray, require, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._fee_units import MAXIMUM
-from feemodel.quantities import Quantity
+from feemodel.quantities import REAL, Quantity
 from feemodel.simulation._l1_columns import FEES, HasTable
 from feemodel.simulation._metadata import described_dataset
 from feemodel.simulation.draws import seed_sequence
@@ -203,7 +203,7 @@ def horizon_bins(horizons: Sequence[Horizon]) -> WholeArray:
         except ValueError:
             reason = "expected a number of seconds, or text such as 10min, 6h or 1d"
             raise InvalidInput("horizons", reason, horizon) from None
-        if check_of(float)("horizons", seconds) % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
+        if REAL.check_one("horizons", seconds) % BIN or not BIN <= seconds <= LONGEST_HORIZON * BIN:
             raise InvalidInput("horizons", "expected multiples of ten minutes, at most seven days", horizon)
         found.append(int(seconds) // BIN)
     if not found:
