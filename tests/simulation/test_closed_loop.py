@@ -205,7 +205,7 @@ def test_the_break_even_price_breaks_even_and_levels_fit():
     even = break_even(HISTORY, Posting(), Demand())
 
     assert pytest.approx(of_path(simulate(HISTORY, Fixed(price=even.price)), "recovery"), abs=1e-12) == 1.0
-    for kind in ("linea-unbounded", "op-stack"):
+    for kind in ("linea-unbounded", "op-stack", "arbitrum"):
         pricing = fitted(HISTORY, baseline_pricing(kind, even), Posting(), Demand())
         assert pytest.approx(of_path(simulate(HISTORY, pricing), "recovery"), abs=1e-8) == 1.0
 

@@ -6,6 +6,7 @@ in one last blob. The policies set only the data price.
 """
 
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from feemodel.arguments import checked
@@ -27,7 +28,7 @@ from feemodel.simulation.scenarios import Scenario
 Kind: TypeAlias = Literal["fixed", "linea", "linea-unbounded", "op-stack", "arbitrum"]
 PRICINGS: tuple[str, ...] = get_args(Kind)
 Blocks = Annotated[int, Quantity("1", minimum=1, maximum=MAX_STEPS)]
-FIT_TOLERANCE, MAX_FITS = 1e-9, 40
+FIT_TOLERANCE, MAX_DOUBLINGS = 1e-9, 21
 
 
 class BreakEven(NamedTuple):
@@ -155,21 +156,20 @@ def fitted(
     """
     if not is_dataclass(pricing) or not any(field.name == "level" for field in fields(pricing)):
         raise InvalidInput("level", "expected a policy with a level", pricing)
+    from scipy.optimize import brentq
+
     inelastic = replace(demand, elasticity=0.0, poisson=False)
 
+    @cache
     def surplus(level: float) -> float:
         at_level = replace(pricing, level=level)
         return float(simulate(l1_fees, at_level, posting, inelastic, costs, step=step)["recovery"].mean()) - 1.0
 
-    low, left = 1.0, surplus(1.0)
-    high = 1.0 / (1.0 + left) if left > -1.0 else 1.0  # gives a recovery of 1 if fees are proportional to the level
-    for _ in range(MAX_FITS):
-        right = surplus(high)
-        if abs(right) <= FIT_TOLERANCE:
-            return replace(pricing, level=high)
-        if right == left:
-            break
-        low, high, left = high, high - right * (high - low) / (right - left), right
-        if not high > 0.0:
-            break
-    raise InvalidInput("level", "expected a policy that recovers its cost at some level", type(pricing).__name__)
+    levels = [2.0**doublings for doublings in range(MAX_DOUBLINGS)]
+    low = next((1.0 / level for level in levels if surplus(1.0 / level) <= 0.0), 1.0)
+    high = next((level for level in levels if surplus(level) >= 0.0), 1.0)
+    level = float(brentq(surplus, low, high, xtol=1e-12)) if surplus(low) <= 0.0 <= surplus(high) else low
+    if not abs(surplus(level)) <= FIT_TOLERANCE:  # the surplus can jump, if prices decide when data is posted
+        reason = "expected a policy that recovers its cost at some level; one that follows the balance needs no fit"
+        raise InvalidInput("level", reason, type(pricing).__name__)
+    return replace(pricing, level=level)
