@@ -36,7 +36,7 @@ RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
 
 TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
-INLINE_GAS = 80_000  # maximum gas of a call in the event loop: 6 ms of ECRECOVER, the slowest operation
+INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 6 ms of P256VERIFY, the slowest operation
 INLINE_BYTES = 65_536  # maximum size of a call's calldata and overrides in the event loop [byte]
 BESU, INTACT = node_named("besu"), node_named("intact")
 
