@@ -53,6 +53,7 @@ def command(
     def draw(figure: Any) -> None:
         for axes, fee in zip(figure.subplots(2, sharex=True), ("base_fee", "blob_base_fee"), strict=True):
             plots.plot_fee_fan(found, axes, fee=fee, history=history)
+        axes.get_legend().remove()  # the same as above
         low, high = found["base_fee"].isel(step=-1).quantile([0.05, 0.95]).to_numpy() / WEI_PER_GWEI
         figure.suptitle(f"In {ahead}, the base fee is {low:.2g} to {high:.2g} gwei on 90 % of paths")
 
