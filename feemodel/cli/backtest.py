@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts.config import Dict
 
 from feemodel import plots
-from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table, result
+from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table, counted, result
 from feemodel.cli.parameters import (
     BLOCK_HOURS,
     FLAT,
@@ -133,7 +133,6 @@ def calibrate(
     scenario: Annotated[Scenario, FLAT] = Scenario(),
     traffic: Annotated[Traffic, FLAT] = Traffic(),
 ) -> Answer:
-    """By default, the number of paths is 10 / probability of a loss, and a path has 24 hours."""
     paths = scenario.paths or math.ceil(LOSING_PATHS / loss_probability)
     scenario = replace(scenario, paths=paths, hours=scenario.hours or HOURS)
     history, made = traffic.arguments(scenario)
@@ -149,7 +148,7 @@ def calibrate(
     row = {"margin": vary, "value": found.margin, f"{found.confidence:.0%} from": found.low, "to": found.high,
            "paths with a loss": found.losing}  # fmt: skip
     title = f"Assumed: {_assumed(made, scenario)}.\n"
-    title += f"P(loss) at most {found.loss_probability:.2%} over {found.paths:,} paths of {hours:g} h"
+    title += f"P(loss) at most {found.loss_probability:.2%} over {counted(found.paths, 'path')} of {hours:g} h"
 
     def draw(figure: "Figure") -> None:
         axes, label = figure.subplots(), f"{found.confidence:.0%} interval"
@@ -171,7 +170,7 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     shared = "no sharing" if posting.stream_ratio == 1.0 else f"stream {posting.stream_ratio:g} of the sizes"
     bounds = "no bounds" if high is None else f"bounds {low:,.0f} to {high:,.0f} wei / byte"
     paid = f"{posting.submission.execution_gas:,} gas and tip {posting.submission.tip / WEI_PER_GWEI:g} gwei"
-    paid += f" for {posting.submission.blob_gas // GAS_PER_BLOB} blobs"
+    paid += f" for {counted(int(posting.submission.blob_gas // GAS_PER_BLOB), 'blob')}"
     return f"{shared}, no finalization, {paid}, {bounds}, blocks of {scenario.block_hours or BLOCK_HOURS:g} h"
 
 

@@ -231,8 +231,8 @@ class History:
 class Scenario(History):
     """L1 fees of an experiment: the history, or paths of a block bootstrap, by default of the history's length."""
 
-    paths: Annotated[int | None, whole("number of sample paths (default: 1)", minimum=1)] = None
-    hours: Annotated[float | None, real("length of a path (default: of the history)", "h", above=0)] = None
+    paths: Annotated[int | None, whole("number of sample paths (default: 1; calibrate: 10/P(loss))", minimum=1)] = None
+    hours: Annotated[float | None, real("length of a path (default: the history; calibrate: 24)", "h", above=0)] = None
     block_hours: Annotated[float | None, real("mean length of a bootstrap block (default: 24)", "h", above=0)] = None
 
     def l1_fees(self, history: "xarray.Dataset", seed: int) -> "xarray.Dataset":

@@ -61,7 +61,8 @@ def verb(
         command.__doc__ = f"{summary[0].upper()}{summary[1:]}.\n\n{inspect.getdoc(function) or ''}"
         app = App(
             name=f"feemodel {name}", version_flags=(), help_format="plaintext", help_epilogue=EXIT_CODES,
-            default_parameter=Parameter(negative=()), result_action="return_value", config=config or (),
+            default_parameter=Parameter(negative=()), group_commands="Parameters", result_action="return_value",
+            config=config or (),
         )  # fmt: skip
         app.default(command)
         return app
