@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from feemodel import plots
 from feemodel.cli import UsageError, parameters
-from feemodel.cli.output import DATASETS, TABLES, Answer, Table
+from feemodel.cli.output import DATASETS, TABLES, Answer, Table, counted
 from feemodel.cli.parameters import FLAT, Columns, Date, Gas, L1Fees, Settings, Sizing, Subject, parse_set, text, whole
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
@@ -86,7 +86,7 @@ def command(
         "l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "rules": [row._asdict() for row in rows],
         "without": {name: str(why) for name, why in without.items()}, "said": [dated, *said],
     }  # fmt: skip
-    title = "{transactions:,} transactions, {signedBytes:,} bytes, {gas:,} gas; fees in gwei".format(**data)
+    title = "{}, {signedBytes:,} bytes, {gas:,} gas; fees in gwei".format(counted(len(transactions)), **data)
     reference = f"of {'linea' if 'linea' in [one.name for one in rules] else rules[0].name}"
     cells = [
         {**_fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
@@ -112,7 +112,7 @@ def report(
     max_wei: Annotated[int | None, whole("exit with 1 if a fee is above this limit", "wei of ETH")] = None,
     sizing: Annotated[Sizing, FLAT] = Sizing(),
 ) -> Answer:
-    """PATH is a broadcast of Foundry (broadcast/**/run-latest.json), or a project's folder with its latest ones."""
+    """PATHS are broadcasts of Foundry (broadcast/**/run-latest.json), or projects' folders with their latest ones."""
     from feemodel.rollups.tables import comparison, measured_sizes, with_columns
 
     (rules, without), codec = chains.read(), sizing.read()
@@ -139,7 +139,7 @@ def report(
         said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
     notes = [dated, *_folded(without), *said, *_assumed(rules, codec)]
     if count := sum(row["above"] for row in rows):
-        notes.append(f"{count:,} of {len(rows):,} fees are above the limit.")
+        notes.append(f"Above the limit: {count:,} of {counted(len(rows), 'fee')}.")
     data = {"l1BaseFeeWei": base_fee, "blobBaseFeeWei": blob_base_fee, "fees": rows, "said": notes}
     return Answer(data, tables, notes, file=rows, code=int(count > 0))
 
@@ -167,7 +167,7 @@ def _folded(without: Mapping[str, InvalidInput]) -> list[str]:
     said = [f"Without {name}: {why.reason}" for name, why in without.items() if name not in unknown]
     if unknown:
         advice = "`feemodel chains NAME` shows what is known, --set CHAIN.PARAMETER=VALUE gives the rest."
-        said.insert(0, f"Parameters unknown, {len(unknown)} chains: {', '.join(unknown)}. {advice}")
+        said.insert(0, f"Parameters unknown, {counted(len(unknown), 'chain')}: {', '.join(unknown)}. {advice}")
     return said
 
 
@@ -195,7 +195,7 @@ def _file(
     table, sent, said = read_transaction_file(path, columns, set_code=set_code, gas_used=gas is None)
     transactions = [one if one.signature else one.with_placeholder_signature() for one in sent]
     if bare := sum(one.signature is None for one in sent):
-        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
+        said.append(f"assumed: placeholder signatures of {counted(bare)}")
     used = [gas] * len(transactions) if gas is not None else known_column(table, "gas_used")
     if used is None:
         said.append("assumed: gas limits in place of gas used")
@@ -230,7 +230,7 @@ def chains(
         unknown = [name for name in now.entries if not now.is_known(name)]
         rows.append({"chain": one.name, "id": one.chain_id, "family": one.family, "token": one.token,
                      "since": now.since[:10], "unknown": unknown})  # fmt: skip
-    table = Table(f"{len(rows)} chains", [row | {"unknown": len(row["unknown"]) or None} for row in rows])
+    table = Table(counted(len(rows), "chain"), [row | {"unknown": len(row["unknown"]) or None} for row in rows])
     return Answer(rows, [table], file=[row | {"unknown": ", ".join(row["unknown"])} for row in rows])
 
 
@@ -289,7 +289,7 @@ def max_send(
     amounts |= {"reserved for fees": found.held, "data fee (L1 part)": found.l1_fee}
     amounts |= {"operator fee": found.operator_fee, "balance": balance}
     rows = [{"part": name, "wei": wei, token: f"{wei / WEI_PER_ETH:.9f}"} for name, wei in amounts.items()]
-    title = f"{chain}, {blocks_ahead:,} blocks ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
+    title = f"{chain}, {counted(blocks_ahead, 'block')} ahead, {found.gas_limit:,} gas at {found.max_fee_per_gas:,} wei"
     notes = ["No value can be sent: the balance does not cover the fees."] if found.max_value is None else []
     data = {"chain": chain, "token": token} | {camel(name): part for name, part in found._asdict().items()}
     return Answer(data, [Table(title, rows)], notes)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from feemodel.cli.output import TABLES, Answer, Table, in_eth
+from feemodel.cli.output import TABLES, Answer, Table, counted, in_eth
 from feemodel.cli.parameters import FLAT, BlockRange, NodeUrl, Sizing, real, text
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput, UpstreamError
@@ -47,20 +47,19 @@ def command(
     paid, cost = int(table["paid"].sum()), float(table["l1_cost"].sum())
     worst = table.nsmallest(10, "surplus")
     notes = [
-        f"{len(table):,} transactions of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)}, "
+        f"{counted(len(table))} of blocks {wanted[0]:,} to {wanted[-1]:,} paid {in_eth(paid)}, "
         f"{paid / cost:.3f} times their share of posting, {in_eth(cost)}",
         f"assumed: submissions of one full blob, {USABLE_BLOB_BYTES:,} compressed bytes and "
         f"{COORDINATOR.execution_gas:,} gas, at the L1 fees of the transaction's own time; other costs are not counted",
-        f"not counted: {others:,} transactions of other types than 0, 1 and 2",
+        f"not counted: {counted(others)} of other types than 0, 1 and 2",
     ]
-    title = f"the {len(worst)} transactions that paid least beyond their share [gwei]"
     shown = worst.assign(**{name: worst[name].astype(float) / WEI_PER_GWEI for name in AMOUNTS})
     rows: list[Any] = shown.drop(columns="timestamp").to_dict("records")
     data = {
         "firstBlock": wanted[0], "lastBlock": wanted[-1], "transactions": len(table), "notCounted": others,
         "paidWei": paid, "l1CostWei": cost, "recovery": paid / cost, "worst": worst.to_dict("records"),
     }  # fmt: skip
-    return Answer(data, [Table(title, rows)], notes, file=table)
+    return Answer(data, [Table("the smallest surplus over a share of the cost [gwei]", rows)], notes, file=table)
 
 
 @verb(out=(".parquet",), what="the blocks", required=True)
@@ -74,7 +73,7 @@ def fetch(
     with Node(node) as client:
         table = get_blocks(client, wanted, tip_percentile=tip_percentile, progress=True)
     data = {"firstBlock": wanted[0], "lastBlock": wanted[-1], "blocks": len(wanted), "tipPercentile": tip_percentile}
-    return Answer(data, notes=[f"{len(wanted):,} blocks, {wanted[0]:,} to {wanted[-1]:,}"], file=table)
+    return Answer(data, notes=[f"{counted(len(wanted), 'block')}, {wanted[0]:,} to {wanted[-1]:,}"], file=table)
 
 
 def _transactions(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from feemodel.cli.output import TABLES, Answer, Table, in_eth
+from feemodel.cli.output import TABLES, Answer, Table, counted, in_eth
 from feemodel.cli.parameters import FLAT, Gas, Pricing, number
 from feemodel.cli.verb import verb
 from feemodel.quantities import CompressedSize
@@ -20,7 +20,7 @@ def command(
     parts = form.parts(size, gas, preset.estimate_margin)
     per_gas = {"base": form.base_fee, **parts._asdict()}
     total = (form.base_fee + parts.total) * gas
-    title = f"{form.name}, {size:,} bytes over {gas:,} gas, margin {preset.estimate_margin:g}"
+    title = f"{form.name}, {counted(size, 'byte')} over {gas:,} gas, margin {preset.estimate_margin:g}"
     return Answer(
         {"pricing": form.name, "margin": preset.estimate_margin, "compressedSize": size, "gas": gas,
          "feePerGas": per_gas, "priorityFeePerGas": parts.total, "totalWei": total},

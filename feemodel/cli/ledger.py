@@ -45,7 +45,7 @@ def command(
         if action == "verify":
             with reporting(True, None, "checking rows"):
                 rows = verify(opened)
-            return Answer({"store": store, "rows": rows}, notes=[f"{store}: {rows:,} rows, all match their hashes"])
+            return Answer({"store": store, "rows": rows}, notes=[f"{store}: all {rows:,} rows match their hashes"])
         if out is None:
             return described(opened, Path(store))
         back_up(opened, out)
@@ -108,13 +108,10 @@ def follow(
                 opened.set_chain_id(from_quantity(client.call("eth_chainId"), "eth_chainId"))
                 follow_node(
                     opened, client, confirmations=confirmations, interval=interval, wait=threading.Event().wait,
-                    on_failure=_say_failure, progress=lambda number: report(1),
+                    progress=lambda number: report(1),
+                    on_failure=lambda error, pause: print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr),
                 )  # fmt: skip
         return described(opened, path)
-
-
-def _say_failure(error: Exception, pause: float) -> None:
-    print(f"feemodel: {error}; retry in {pause:g} s", file=sys.stderr, flush=True)
 
 
 @verb(out=(".json",), what="the proof")

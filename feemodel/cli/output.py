@@ -187,6 +187,11 @@ def shown(value: Any) -> str:
     return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
+def counted(count: int, noun: str = "transaction") -> str:
+    """Return a number and its noun, such as "1 blob" and "2 blobs"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def in_eth(wei: float) -> str:
     """Format an amount of wei in ETH."""
     return f"{wei / WEI_PER_ETH:,.15f}".rstrip("0").rstrip(".") + " ETH"

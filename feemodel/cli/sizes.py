@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from feemodel.cli.output import TABLES, Answer, Table
+from feemodel.cli.output import TABLES, Answer, Table, counted
 from feemodel.cli.parameters import FLAT, Columns, SizedForm, Sizing, TransactionsFile, default_of, flag, whole
 from feemodel.cli.subjects import read_transaction_file
 from feemodel.cli.verb import verb
@@ -27,7 +27,7 @@ def command(
     read, sent, said = read_transaction_file(transactions, columns)
     payloads = [one.measured(form) for one in sent]
     if form == "signed" and (bare := sum(one.signature is None for one in sent)):
-        said.append(f"assumed: placeholder signatures of {bare:,} transactions")
+        said.append(f"assumed: placeholder signatures of {counted(bare)}")
     table = pd.DataFrame({"row": read.index, "length": [*map(len, payloads)]})
     codecs = [*CODECS.values()] if all else []
     if not all or sizing.codec not in CODECS:
@@ -41,7 +41,7 @@ def command(
         counts = dict(zip(("min", "median", "p95", "max"), map(int, points), strict=True))
         share = total / int(table["length"].sum())
         rows.append({"codec": str(name), "total": total, **counts, "ofLength": share, "mean": float(column.mean())})
-    title = f"{len(table):,} transactions, {form}{', packed' if sizing.packed else ''} [bytes]"
+    title = f"{counted(len(table))}, {form}{', packed' if sizing.packed else ''} [bytes]"
     data = {"transactions": len(table), "form": form, "packed": sizing.packed, "codecs": rows, "said": said}
     return Answer(data, [Table(title, rows)], said, file=table)
 
@@ -64,6 +64,6 @@ def train(
     data = {"dictionary": str(file), "bytes": len(dictionary), "trainedOn": len(samples), "said": said,
             "testedOn": len(rest), "zstdBytes": plain, "zstdBytesWithDictionary": trained}  # fmt: skip
     change = f"{trained:,} with the dictionary ({trained / plain - 1:+.1%})"
-    notes = [f"{file}: {len(dictionary):,} bytes, trained on {len(samples):,} transactions.",
-             f"{len(rest):,} other transactions: {plain:,} bytes with zstd, {change}."]  # fmt: skip
+    notes = [f"{file}: {len(dictionary):,} bytes, trained on {counted(len(samples))}.",
+             f"{counted(len(rest), 'other transaction')}: {plain:,} bytes with zstd, {change}."]  # fmt: skip
     return Answer(data, notes=[*notes, *said], file=dictionary)

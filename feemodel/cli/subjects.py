@@ -58,12 +58,12 @@ def read_transaction_file(
     said, left_out = [], len(read) - len(table)
     if left_out:
         kinds = "type 3, or above 4" if set_code else "type 3 or above"
-        said.append(f"left out: {left_out:,} transactions of {kinds}, for which no fee is published")
+        said.append(f"left out: {left_out:,} of {len(read):,} transactions, of {kinds}, for which no fee is published")
     if not len(table):
         raise UnreadableFile(f"{path}: expected transactions, found none{': ' + said[-1] if left_out else ''}")
     known = is_known(table, "gas_used")
     if gas_used and any(known) and not all(known):
-        said.append(f"left out: {known.count(False):,} of {len(known):,} transactions without gas used")
+        said.append(f"left out: {known.count(False):,} of {len(known):,} transactions, without gas used")
         table = table[known]
     with reading(path):
         sent = transactions_of(table, set_code=set_code)

@@ -18,7 +18,6 @@ from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
 from feemodel.estimates.json_types import parse
 from feemodel.io.files import read_toml
-from feemodel.linea.from_l1 import priority_fee_from_l1
 from feemodel.sizes._codecs import Zstd
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from feemodel.simulation.statistics import Over
 
 Formula: TypeAlias = Callable[..., Any]
-KNOWN: tuple[Formula, ...] = (feemodel.priority_fee, priority_fee_from_l1, feemodel.verification_priority_fee)
+KNOWN: tuple[Formula, ...] = (feemodel.priority_fee, feemodel.priority_fee_from_l1, feemodel.verification_priority_fee)
 FORMULAS = {formula.__name__: formula for formula in KNOWN}
-DOUBLE_EXACT = 2**53
 
 
 class Axis(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +44,7 @@ class Axis(msgspec.Struct, forbid_unknown_fields=True):
         ends = (self.first, self.last)
         if self.spacing == "log" and min(ends) <= 0:
             raise InvalidInput(name, "expected ends above 0 for logarithmic spacing", min(ends))
-        if (is_whole := all(isinstance(end, int) for end in ends)) and max(map(abs, ends)) >= DOUBLE_EXACT:
+        if (is_whole := all(isinstance(end, int) for end in ends)) and max(map(abs, ends)) >= 2**53:
             raise InvalidInput(name, "expected whole numbers below 2**53, which doubles represent exactly", max(ends))
         values = np.geomspace(*ends, self.count) if self.spacing == "log" else np.linspace(*ends, self.count)
         return np.rint(values).astype(np.int64) if is_whole else values

@@ -94,7 +94,7 @@ def _broadcast(run: Mapping[str, Any], source: str, said: list[str]) -> Iterator
         one = fill(sent_by, gas=call.gas_limit, chain_id=chain_id, set_code=True).with_placeholder_signature()
         yield Use(_transaction_name(entry), one, used, source)
     if without:
-        said.append(f"assumed: {source}: gas limits in place of gas used, {without:,} transactions have no receipt")
+        said.append(f"assumed: {source}: gas limits in place of gas used; transactions without a receipt: {without:,}")
 
 
 def _receipts_by_nonce(run: Mapping[str, Any], sent: list[dict[str, Any]]) -> list[Mapping[str, Any]]:

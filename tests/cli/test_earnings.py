@@ -84,7 +84,7 @@ def test_each_transaction_has_its_payment_and_its_share(nodes, capsys, tmp_path)
     assert said["worst"][0]["surplus"] == pytest.approx(147_000 - share)
 
     assert main([*line, "--out", str(tmp_path / "each.csv")]) == 0
-    assert "not counted: 1 transactions of other types" in capsys.readouterr().out
+    assert "not counted: 1 transaction of other types" in capsys.readouterr().out
     assert len((tmp_path / "each.csv").read_text().splitlines()) == 3
 
 

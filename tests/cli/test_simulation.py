@@ -83,7 +83,7 @@ def test_calibrate_names_its_assumptions_first_and_draws_as_many_paths_as_the_pr
     assert main(["calibrate", "--loss-probability", "0.5", *options]) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
 
-    said = "stream 0.52 of the sizes, no finalization, 65,250 gas and tip 1 gwei for 1 blobs, no bounds"
+    said = "stream 0.52 of the sizes, no finalization, 65,250 gas and tip 1 gwei for 1 blob, no bounds"
     assert first == f"Assumed: {said}, blocks of 24 h."
     assert second.startswith("P(loss) at most 50.00% over 20 paths of 6 h")
 

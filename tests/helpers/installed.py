@@ -31,8 +31,8 @@ ROOMS = ("ethereum", "linea", "sizes", "rollups", "execution", "ledger", "estima
 OF_THE_CORE = (
     ((*FEE[:-1],), "cost-per-byte"),
     (("explain", CALL), "call of 49 bytes"),
-    (("compare", CALL), "1 transactions"),
-    (("compare", CALL, "--at", "2026-01-20"), "1 transactions"),
+    (("compare", CALL), "1 transaction,"),
+    (("compare", CALL, "--at", "2026-01-20"), "1 transaction,"),
     (("chains",), "30 chains"),
     (("chains", "op-mainnet"), "op-mainnet"),
     (("max-send", "op-mainnet", CALL.replace(', "value": "0x1"', ""), "--balance", "1000000000000000000", "--base-fee",

@@ -44,7 +44,7 @@ def test_receipts_are_joined_by_nonce_and_not_by_the_hash_that_forge_wrote(run, 
     path.write_text(json.dumps(run | {"receipts": run["receipts"][:2]}))  # the last transaction is still pending
     uses, said = read_project(path)
     assert [use.gas_used for use in uses] == [496_371, 43_718, 61_899]
-    assert said == [f"assumed: {path}: gas limits in place of gas used, 1 transactions have no receipt"]
+    assert said == [f"assumed: {path}: gas limits in place of gas used; transactions without a receipt: 1"]
 
 
 def test_a_creation_without_a_contract_is_a_warning(run, path):
@@ -78,14 +78,14 @@ def test_a_broadcast_of_several_chains_has_the_transactions_of_each(run, path):
     uses, said = read_project(path)
 
     assert [use.gas_used for use in uses] == [496_371, 43_718, 44_815, 645_282, 60_385, 61_899]
-    assert said == [f"assumed: {path}: gas limits in place of gas used, 3 transactions have no receipt"]
+    assert said == [f"assumed: {path}: gas limits in place of gas used; transactions without a receipt: 3"]
 
 
 @pytest.mark.parametrize(("limit", "code"), [("509000000000", 1), ("600000000000", 0)])
 def test_a_fee_above_the_limit_is_the_exit_code_1(limit, code, capsys):
     fees = ("--l1-base-fee", "69335406", "--blob-base-fee", "4002699", "--only", "op-mainnet")
     assert main(["report", BROADCAST, *fees, "--max-wei", limit]) == code
-    assert ("above the limit" in capsys.readouterr().out) is bool(code)
+    assert ("Above the limit: 1 of 3 fees." in capsys.readouterr().out) is bool(code)
 
 
 def test_l1_fees_are_the_median_of_a_day_or_of_the_month(capsys):
