@@ -64,11 +64,10 @@ class Service:
         self.head = None if self.upstream is None else self.upstream.head
         self._l1 = None if l1_node is None else polled_l1_prices(settings, l1_node)
         self._polled: list[Polled[Any]] = [one for one in (self.head, self._l1) if one is not None]
-        self.ledger = None if loaded.store is None else Ledger(str(loaded.store), self.head)
+        self.ledger = None if loaded.store is None else Ledger(loaded.store, self.head)
         self.pricing = CurrentPrices(settings, self.chain, self.head, self._l1)
         self._executor = None if self.chain is None else Executor(self.chain, settings)
         self.gas: GasSource | None = self._executor or self.upstream
-        self._is_warm = False
         self.methods = self._methods()
         self.dispatcher = Dispatcher(self.methods, None if self.upstream is None else self.upstream.forward)
 
@@ -105,10 +104,12 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Poll the nodes while the context is open, then close all connections and files."""
+        """Warm up and poll the nodes while the context is open, then close all connections and files."""
         first = [asyncio.create_task(one.refresh()) for one in self._polled]
-        first.append(asyncio.create_task(self._warm_up()))
-        await asyncio.wait(first, timeout=self.settings.node_timeout)  # a slow node does not delay the start for longer
+        if self._executor is not None:
+            await self._executor.warm_up()
+        if first:
+            await asyncio.wait(first, timeout=self.settings.node_timeout)  # a slow node does not delay the start longer
         tasks = [*first, *(asyncio.create_task(one.keep()) for one in self._polled)]
         try:
             yield
@@ -118,14 +119,6 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.close()
 
-    async def _warm_up(self) -> None:
-        """Open the ledger and load the engine, so that the first calls do not have to wait."""
-        if self.ledger is not None:
-            self.ledger.store()
-        if self._executor is not None:
-            await self._executor.warm_up()
-        self._is_warm = True
-
     async def close(self) -> None:
         """Close all connections, files and threads."""
         if self._executor is not None:
@@ -133,17 +126,15 @@ class Service:
         for one in self._polled:
             await one.node.close()
         if self.ledger is not None:
-            self.ledger.close()
+            self.ledger.store.close()
 
     def unready(self) -> list[str]:
-        """Return the reasons why an estimate or a proof would fail now; an empty list if both would succeed."""
-        refused = [] if self._is_warm else ["the engine and the ledger are loaded"]
-        for check in (self.pricing.describe, *([] if self.ledger is None else [self.ledger.store])):
-            try:
-                check()
-            except Exception as error:
-                refused.append(as_call_error(error).message)
-        return refused
+        """Return the reasons why an estimate would fail now; an empty list if it would succeed."""
+        try:
+            self.pricing.describe()
+        except Exception as error:
+            return [as_call_error(error).message]
+        return []
 
     def warnings(self) -> list[str]:
         """Return the polls whose last attempt failed; their earlier values may still be used."""

@@ -1,6 +1,7 @@
 """The methods that the server answers itself: of its own chain, gas prices with a node, and proofs."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta
@@ -156,26 +157,19 @@ class NodeMethods:
 class Ledger:
     """Ledger from which proofs are created; with a node, `HEAD_TAGS` such as "latest" name its newest block.
 
-    Each call for a proof tries to open the ledger file until an attempt succeeds; the file then stays open.
+    Raises `UnreadableFile` if the file cannot be read.
     """
 
-    def __init__(self, path: str, head: Polled[Head] | None = None) -> None:
-        self.path, self._head = path, head
-        self._store: Store | None = None
+    def __init__(self, path: Path, head: Polled[Head] | None = None) -> None:
+        self.store, self._head = Store(path, read_only=True), head
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
-
-    def store(self) -> Store:
-        """Return the open store; raises `UnreadableFile` if the file cannot be read."""
-        if self._store is None:
-            self._store = Store(self.path, read_only=True)
-        return self._store
 
     async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:
         """Return Merkle proofs of an account and its slots at a final block."""
         number = self._head.value.number if self._head is not None and block.tag in HEAD_TAGS else block.number
         named = block.hash or (block.tag if number is None else to_quantity(number)) or "0x0"
         try:
-            steps = proof_steps(self.store(), address, storageKeys, named)
+            steps = proof_steps(self.store, address, storageKeys, named)
             if len(storageKeys) <= STEP:
                 return next(steps)
             async with self._one_long:
@@ -185,11 +179,6 @@ class Ledger:
             return proof
         except LimitExceeded as error:  # too many storage keys, not a busy server
             raise CallError(INVALID_PARAMS, str(error)) from None
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._store is not None:
-            self._store.close()
 
 
 def accounts() -> list[Address]:

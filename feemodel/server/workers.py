@@ -1,4 +1,4 @@
-"""Run the server with uvicorn: one process, or several that share one listening socket.
+"""Run the server with uvicorn: one process, or several at one address.
 
 Only the parent process reads files; workers receive their contents from the parent.
 """
@@ -11,13 +11,18 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import Any
 
 import msgspec
 import uvicorn
+import uvloop
+from starlette.types import ASGIApp
 
 from feemodel.errors import FeeModelError
 from feemodel.estimates.chain import ChainState, development_genesis, genesis_chain, read_genesis_document
@@ -28,10 +33,6 @@ from feemodel.ledger.store import Store
 from feemodel.server.settings import Settings
 from feemodel.sizes._codecs import Codec
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-BACKLOG = 2_048  # maximum number of connections waiting to be accepted
 IDLE_SECONDS = 15  # time after which an idle connection is closed; nginx closes its own earlier, see deploy/nginx.conf
 STOP_SECONDS = 10  # maximum time to finish requests after the signal to stop
 LOADED = "_FEEMODEL_LOADED"  # environment variable with the path of the parent's pickled `Loaded`
@@ -66,18 +67,18 @@ def load(settings: Settings, store: Path | None) -> Loaded:
     return Loaded(settings, chain, store, chain_id, read_codec(settings.codec, settings.dictionary))
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raises `FeeModelError` if the port is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise FeeModelError(f"{host}:{port}: {os.strerror(error.errno or 0)}") from None
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the body of a response waits for an ACK
-    return listener
+class Loop(uvloop.Loop):
+    """Event loop of a worker, which listens on a socket of its own: the kernel then divides connections evenly.
+
+    If workers share one socket, a single worker may accept all connections.
+    """
+
+    async def create_server(self, *arguments: Any, sock: socket.socket, **options: Any) -> Any:  # type: ignore[override]
+        """Listen at the address of the socket that uvicorn has bound for all workers."""
+        return await super().create_server(*arguments, *sock.getsockname()[:2], reuse_port=True, **options)
 
 
-def application() -> "ASGIApp":
+def application() -> ASGIApp:
     """Return a worker's application, made from what the parent has read."""
     loaded: Loaded = pickle.loads(Path(os.environ[LOADED]).read_bytes())
     set_up_log(loaded.settings.log)
@@ -92,37 +93,54 @@ def serve(loaded: Loaded, *, ready: Callable[[str], object] = lambda address: No
     Parameters
     ----------
     loaded : contents of the files that the settings name.
-    ready : function that is called with the server's address when the port accepts connections. Requests wait until
-        the engine, the codec and the ledger are loaded.
+    ready : function that is called with the server's address when a worker accepts connections.
     """
     settings = loaded.settings
     set_up_log(settings.log)
     # uvicorn finishes its requests and raises the signal again; exit then, so that the folder is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with listening(settings.host, settings.port) as listener, tempfile.TemporaryDirectory(prefix="feemodel-") as folder:
+    with tempfile.TemporaryDirectory(prefix="feemodel-") as folder:
         path = Path(folder) / "loaded"
         path.write_bytes(pickle.dumps(loaded))
         os.environ[LOADED] = str(path)
         if settings.workers > 1:
             os.environ[METRICS] = folder
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        ready(f"http://{host}:{listener.getsockname()[1]}")
+        port = _free_port(settings.host, settings.port)
+        Thread(target=_announce, args=(settings.host, port, ready), daemon=True).start()
         uvicorn.run(
             "feemodel.server.workers:application",
             factory=True,
-            fd=listener.fileno(),
+            host=settings.host,
+            port=port,
+            loop="uvloop" if settings.workers == 1 else "feemodel.server.workers:Loop",
             workers=settings.workers,
-            http="httptools",
             ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            backlog=BACKLOG,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=STOP_SECONDS,
         )
+
+
+def _free_port(host: str, port: int) -> int:
+    """Return the port, or any free port for 0; raises `FeeModelError` if another server listens there."""
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+            return int(listener.getsockname()[1])
+    except OSError as error:
+        raise FeeModelError(f"{host}:{port}: {os.strerror(error.errno or 0)}") from None
+
+
+def _announce(host: str, port: int, ready: Callable[[str], object]) -> None:
+    """Call a function with the server's address when a worker accepts connections."""
+    while True:
+        with suppress(ConnectionRefusedError), socket.create_connection((host, port)):
+            break
+        time.sleep(0.05)
+    ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
 
 
 class JsonLines(logging.Formatter):

@@ -3,12 +3,11 @@
 import json
 import logging
 import os
-import socket
 import subprocess
 import sys
 
 from feemodel.server.settings import Settings
-from feemodel.server.workers import listening, set_up_log
+from feemodel.server.workers import set_up_log
 from tests.helpers import node_server
 from tests.server.parts import answering, opened
 
@@ -66,16 +65,6 @@ def test_costs_of_l1_need_the_extra_serve_alone():
     assert said == "[] []\n"
 
 
-def test_a_server_is_not_ready_until_it_is_warm():
-    with opened(started=False) as client:
-        cold = client.http("GET", "/ready")
-    with opened() as client:
-        warm = client.http("GET", "/ready")
-
-    assert (cold.status, cold.json()["reasons"]) == (503, ["the engine and the ledger are loaded"])
-    assert (warm.status, warm.json()["reasons"]) == (200, [])
-
-
 def test_the_log_is_lines_of_json_whatever_a_node_says(capsys):
     before = logging.getLogger().handlers[:], logging.getLogger().level
     try:
@@ -105,8 +94,3 @@ def test_a_web_page_that_names_another_host_or_sends_plain_text_is_refused():
         assert client.http("POST", "/", b"{}", content_type="text/plain").status == 415
     with opened(Settings(host="0.0.0.0", behind_proxy=True), started=False) as client:
         assert statuses(client)[:4] == [200, 200, 200, 200]
-
-
-def test_the_body_of_a_response_does_not_wait_for_an_acknowledgement_of_its_head():
-    with listening("127.0.0.1", 0) as port, socket.create_connection(port.getsockname()), port.accept()[0] as accepted:
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

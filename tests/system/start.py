@@ -91,7 +91,6 @@ def started(*flags: str, port: int = 0) -> Iterator[Started]:
                 wait_until(lambda: announced() or process.poll() is not None, "the server answers", patience=START)
                 address = announced()
                 assert address is not None, errors.read_text(encoding="utf-8", errors="replace")
-                urllib3.request("GET", f"{address[0]}/health", timeout=START, retries=False)  # waits until it is loaded
                 found = tree(process.pid)
                 yield Started(process, int(address[1]), folder, errors)
             finally:

@@ -1,14 +1,17 @@
 """Workers that answer while another process imports, and a port that is taken."""
 
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ledger import Store, check_proof, import_block, import_genesis
 from feemodel.ledger.blocks import AccountChange, AccountFields, BlockChanges
 from tests.helpers.ledger_blocks import allocated
-from tests.system.start import serving
+from tests.system.processes import workers
+from tests.system.start import serving, wait_until
 
 EMPTY = keccak256(b"")
 
@@ -61,6 +64,20 @@ def test_answers_hold_while_another_process_imports(tmp_path):
     assert failures == []
     assert len(answers) >= 200
     assert len(set(answers)) > 5  # many blocks were proved, not only the first
+
+
+def test_connections_are_divided_between_the_workers():
+    with serving("--workers", "2") as server, ExitStack() as opened:
+        wait_until(lambda: len(workers(server.pid)) == 2, "both workers listen")
+        for _ in range(40):
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+        wait_until(lambda: sum(map(_connections, workers(server.pid))) >= 40, "the workers accept them")
+
+        assert min(map(_connections, workers(server.pid))) >= 5
+
+
+def _connections(process):
+    return sum(each.status == "ESTABLISHED" for each in process.net_connections("tcp"))
 
 
 def test_a_port_that_is_taken_is_an_error_in_one_line(plain_server):
