@@ -280,13 +280,13 @@ class AsyncNode:
         is_error = isinstance(replies, _Reply) and isinstance(replies.error, dict)
         is_busy = response.status in RETRIED_STATUSES
         if response.status != 200 and not is_error:
-            reason = f"{self._called}: HTTP {response.status} {response.reason}"
+            reason = f"{self._called}: HTTP {response.status} {self.anonymous(response.reason)}"
             if not is_busy:
                 raise _Unanswered(reason)
             wait = response.headers.get("retry-after", "")
             raise _Temporary(reason, float(wait) if wait.isdecimal() else 0.0)
         if replies is None:
-            kind = response.headers.get("content-type", "no content type")
+            kind = self.anonymous(response.headers.get("content-type", "no content type"))
             raise _Unanswered(f"{self._called}: the answer is not JSON-RPC ({len(data):,} bytes, {kind:.80})")
         errors = [reply.error for reply in (replies if isinstance(replies, list) else [replies])]
         return replies, is_busy or any(isinstance(one, dict) and one.get("code") in RATE_LIMITED for one in errors)
