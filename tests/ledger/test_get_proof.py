@@ -67,6 +67,7 @@ def test_the_head_is_answered_when_it_is_final(tmp_path):
         ((USER, None, "0x1"), "storageKeys: expected a list"),
         ((USER, "0x1", "0x1"), "storageKeys: expected a list"),
         ((USER, ["0x1", "1"], "0x1"), r"storageKeys\[1\]: expected hexadecimal of 1 to 32 bytes"),
+        ((USER, ["0xg"], "0x1"), r"storageKeys\[0\]: expected hexadecimal of 1 to 32 bytes, got '0xg'"),
         ((USER, ["0x" + "0" * 65], "0x1"), r"storageKeys\[0\]: expected hexadecimal of 1 to 32 bytes"),
         ((USER, [], "newest"), "block: expected a quantity .* or one of latest, pending, safe, finalized, earliest"),
         ((USER, [], "0x01"), "block: expected a quantity"),
