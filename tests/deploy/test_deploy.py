@@ -111,13 +111,7 @@ def test_the_unit_that_follows_has_options_that_are_there(capsys):
         r"^ExecStart=\S+ (.*)$", (DEPLOY / "feemodel-follow.service").read_text(), flags=re.MULTILINE
     )
     ledger = "/var/lib/feemodel/ledger.db"
-    assert shlex.split(command) == [
-        "follow",
-        "--store",
-        ledger,
-        "--node",
-        "${FOLLOWED_NODE}",
-    ]
+    assert shlex.split(command) == ["follow", "--store", ledger, "--node", "${FOLLOWED_NODE}"]
     assert main(shlex.split(command)) == 3
     assert capsys.readouterr().err == (f"feemodel: --store {ledger}: no such ledger; --genesis FILE creates a ledger\n")
 

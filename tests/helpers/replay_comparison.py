@@ -23,15 +23,7 @@ from feemodel.linea.pricing_forms import CostPerByte
 from feemodel.sizes._codecs import Codec
 from feemodel.sizes._lzss import packed_size
 from tests.helpers.captures import Replay, ReplayBlock, ReplayTransaction
-from tests.helpers.replays import (
-    Step,
-    estimate_call,
-    execute_again,
-    is_reproduced,
-    offered,
-    same_outcome,
-    steps,
-)
+from tests.helpers.replays import Step, estimate_call, execute_again, is_reproduced, offered, same_outcome, steps
 
 Found = TypeVar("Found")
 

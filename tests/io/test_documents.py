@@ -87,13 +87,7 @@ def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
         read_transactions(path)
 
 
-PARSERS = (
-    parse_fee_history,
-    parse_transactions,
-)
-
-
-@pytest.mark.parametrize("parse", PARSERS)
+@pytest.mark.parametrize("parse", [parse_fee_history, parse_transactions])
 @pytest.mark.parametrize("document", [5, None, object(), b"\xff", b"", "", "{", [5], [None]])
 def test_what_is_no_document_is_a_named_error(parse, document):
     with pytest.raises(InvalidInput):

@@ -14,12 +14,7 @@ from feemodel import _extras as extras
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import slot_bytes
 from feemodel.ledger import plain_hashes
-from feemodel.ledger.scheme import (
-    MIMC,
-    POSEIDON2,
-    Scheme,
-    scheme_of,
-)
+from feemodel.ledger.scheme import MIMC, POSEIDON2, Scheme, scheme_of
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 
 ELEMENT_SIZES = {"poseidon2": 4, "mimc": 32}

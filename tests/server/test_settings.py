@@ -87,11 +87,7 @@ def test_only_variables_with_the_prefix_are_read_from_the_environment():
 
 @pytest.mark.parametrize(
     ("variable", "suggestion"),
-    [
-        ("FEEMODEL_BASEFEE", "; did you mean base_fee?"),
-        ("FEEMODEL_", ""),
-        ("FEEMODEL_QQQQQQ", ""),
-    ],
+    [("FEEMODEL_BASEFEE", "; did you mean base_fee?"), ("FEEMODEL_", ""), ("FEEMODEL_QQQQQQ", "")],
 )
 def test_a_variable_that_no_setting_has_is_refused_without_its_value(variable, suggestion):
     with pytest.raises(InvalidInput) as refused:

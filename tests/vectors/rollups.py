@@ -11,16 +11,7 @@ from feemodel.ethereum import fee_market
 from feemodel.ethereum._quantities import from_hex
 from feemodel.linea import coordinator
 from feemodel.linea.extra_data import PricingRecord
-from feemodel.rollups import (
-    arbitrum_l1_pricing,
-    mantle,
-    optimism,
-    scroll,
-    sending,
-    starknet,
-    zksync,
-    zksync_os,
-)
+from feemodel.rollups import arbitrum_l1_pricing, mantle, optimism, scroll, sending, starknet, zksync, zksync_os
 from feemodel.rollups import arbitrum_l2_pricing as l2_pricing
 from feemodel.rollups.chains import chain
 from feemodel.sizes._codecs import SCROLL_ZSTD, FastLz
