@@ -30,7 +30,7 @@ L1_NAMES = {name: (name, *others.split()) for name, others in _OTHER_NAMES.items
 
 def check_table(name: str, value: Any, columns: Collection[str] = ()) -> None:
     """Raise `InvalidInput` for a value that is not a table, or for a table that lacks one of `columns`."""
-    if not isinstance(value, MAPPINGS) and not (hasattr(value, "columns") and hasattr(value, "__getitem__")):
+    if not isinstance(value, MAPPINGS) and not (hasattr(value, "__len__") and hasattr(value, "columns")):
         raise InvalidInput(name, "expected a table: a mapping from names to columns, or a DataFrame", value)
     if missing := [column for column in columns if column not in value]:
         raise InvalidInput(name, f"expected the columns {', '.join(missing)}", [*value])
@@ -92,8 +92,8 @@ def _utc(time: Any, row: int) -> Any:
     if time is None or time != time:
         return np.datetime64("NaT")
     try:
-        moment = datetime.fromisoformat(time) if isinstance(time, str) else time
+        moment = datetime.fromisoformat(time.removesuffix(" UTC")) if isinstance(time, str) else time
         naive = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
         return np.datetime64(naive)
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"row {row}: timestamp", f"expected seconds or datetimes ({error})", time) from None
+        raise InvalidInput(f"row {row}: timestamp", f"expected seconds or datetimes ({error})", str(time)) from None

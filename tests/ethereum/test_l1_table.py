@@ -23,6 +23,7 @@ SAME = {
     "names of Dune": pd.DataFrame(FEES).rename(columns={"base_fee": "base_fee_per_gas"}).assign(block_time=TIMES),
     "names of a node": PLAIN.rename(columns={"base_fee": "baseFeePerGas", "blob_base_fee": "baseFeePerBlobGas"}),
     "text": {"time": [time.isoformat() for time in TIMES], **FEES},
+    "text of Dune": {"time": [f"{time:%Y-%m-%d %H:%M:%S}.000 UTC" for time in TIMES], **FEES},
     "seconds named time": {"time": SECONDS, **FEES},
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("table", SAME.values(), ids=SAME)
