@@ -22,7 +22,7 @@ FIELD_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "block_hash": ("blockHash",),
     "transaction_index": ("transactionIndex", "index"),
     "transaction_hash": ("hash", "transactionHash", "tx_hash"),
-    "timestamp": ("block_timestamp", "block_time", "blockTimestamp"),
+    "timestamp": ("block_timestamp", "block_time", "blockTimestamp", "timeStamp"),
     "transaction_type": ("type", "transactionType", "tx_type", "typeHex"),
     "chain_id": ("chainId",),
     "nonce": (),

@@ -33,17 +33,20 @@ _NEEDED = ("nonce", "from_address", "to_address", "value", "input", "gas_limit")
 
 def is_table(value: Any) -> bool:
     """Return whether a value is a pandas DataFrame, without importing pandas."""
-    return hasattr(value, "columns") and hasattr(value, "itertuples")
+    return hasattr(value, "itertuples") and hasattr(value, "columns")
 
 
 def as_table(value: Any) -> Any:
     """Return a table of polars, DuckDB or Arrow as a pandas DataFrame; any other value is returned unchanged."""
-    if is_table(value) or not (hasattr(value, "columns") and hasattr(value, "__arrow_c_stream__")):
+    if is_table(value) or not (hasattr(value, "__arrow_c_stream__") and hasattr(value, "columns")):
         return value
     import pandas as pd
     import pyarrow as pa
 
-    return pa.table(value).to_pandas(types_mapper=pd.ArrowDtype)
+    try:
+        return pa.table(value).to_pandas(types_mapper=pd.ArrowDtype)
+    except pa.ArrowInvalid:  # Arrow lacks the 128-bit integers of polars
+        return pd.DataFrame(value.to_dict(as_series=False), dtype=object)
 
 
 def is_transaction_table(value: Any) -> bool:
@@ -170,9 +173,8 @@ def rows_of(table: "pd.DataFrame") -> Iterator[dict[str, Any]]:
 def _check_names(table: "pd.DataFrame", columns: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` for a column whose name is probably the misspelt name of an absent field."""
     absent = [name for name, field in FIELD_OF.items() if field not in columns]
-    for name in table.columns:
-        if not isinstance(name, str) or name in FIELD_OF or name in IGNORED_NAMES:
-            continue
+    others = [name for name in table.columns if isinstance(name, str) and name not in {*FIELD_OF, *IGNORED_NAMES}]
+    for name in others:
         if (meant := misspelt(name, absent)) is not None:
             raise InvalidInput("table", f"unknown column, did you mean {meant}?", name)
 

@@ -50,7 +50,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise
     except RecursionError:
         raise UnreadableFile(f"{path}: not TOML: nested too deeply") from None
-    except ValueError as error:  # text that is not TOML or not UTF-8, a very long integer, or a NUL in the path
+    except ValueError as error:  # text that is not TOML or not UTF-8, or a very long integer
         reason = _QUOTED.sub("'…'", str(error)) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
         raise UnreadableFile(f"{path}: not TOML: {reason}") from None
 
@@ -58,6 +58,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 @contextmanager
 def reading(path: PathLike) -> Iterator[None]:
     """Convert errors about a file or its content to `UnreadableFile`. The error message begins with the path."""
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise InvalidInput("path", "expected the name of a file, without a null byte", path)
     arrow = getattr(sys.modules.get("pyarrow"), "ArrowException", InvalidInput)  # if pyarrow is imported
     try:
         yield

@@ -13,6 +13,7 @@ a number of seconds or a timestamp, and a 128-bit integer is 16 bytes in little-
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,13 +75,15 @@ def parse_columns(given: Mapping[str, str] | None, schema: Schema) -> dict[str, 
     >>> parse_columns({"base_fee": "fee:gwei"}, L1_FEES)["base_fee"].scale
     Fraction(1000000000, 1)
     """
+    if not isinstance(given, (Mapping, NoneType)):
+        raise InvalidInput("columns", "expected a mapping from columns of the table to names of the file", given)
     chosen = {}
     known = {column.name: column for column in schema.columns}
     aliases = {theirs: ours for ours in known for theirs in names_of(schema, ours)}
     for name, theirs in (given or {}).items():
         ours = name if name in known else aliases.get(name, name)
         if ours not in known:
-            close = get_close_matches(name, known, 1)
+            close = get_close_matches(str(name), known, 1)
             hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(known)}"
             raise InvalidInput("columns", f"unknown column of {schema.name}, {hint}", name)
         if ours in chosen:

@@ -1,6 +1,6 @@
 """Read transactions from cryo, ethereum-etl, Dune, a node or other tables, and read files of measured sizes."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -50,18 +50,19 @@ def read_transactions(source: Any, *, columns: Mapping[str, str] | None = None) 
     [[5, 7, 21000]]
     """
     if is_table(frame := as_table(source)):
-        frame = frame.rename(columns=str)
+        frame = frame.set_axis([*map(str, frame.columns)], axis=1)
         columns_of(frame)  # refuses a name that occurs twice
-        return _ordered(table_of_frame(frame, _schema({*frame.columns, *(columns or {})}), columns))
+        return _ordered(table_of_frame(frame, _schema(frame.columns, columns), columns))
     with reading(source):
         if container_of(source) == "json":
             return parse_transactions(contents(source), columns=columns)
         names = column_names(source, container_of(source))
-        return _ordered(read_table(source, _schema({*names, *(columns or {})}), columns))
+        return _ordered(read_table(source, _schema(names, columns), columns))
 
 
-def _schema(names: Collection[str]) -> Schema:
-    return TRANSACTIONS if {*PAYLOADS}.isdisjoint(names) else RAW_TRANSACTIONS
+def _schema(names: Iterable[str], columns: Mapping[str, str] | None) -> Schema:
+    known = {*names, *(columns if isinstance(columns, Mapping) else ())}
+    return TRANSACTIONS if known.isdisjoint(PAYLOADS) else RAW_TRANSACTIONS
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
@@ -99,7 +100,7 @@ parameter of eth_getBlockByNumber to true), got '0x11'
     [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
     """
     rows = [row for item in json_objects(data) for row in _of_block(item)]
-    return _ordered(table_of_objects(rows, _schema(rows[0] if rows else {}), columns))
+    return _ordered(table_of_objects(rows, _schema(rows[0] if rows else (), columns), columns))
 
 
 def _of_block(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -6,7 +6,6 @@ integer is required, a number with a fraction and a double that may have lost di
 raises `InvalidInput` with the name that the caller gave, such as "row 3: gas".
 """
 
-import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from feemodel.checks import INT64_MAX, UINT256_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import MAX_TYPE, is_missing, read_type
-from feemodel.ethereum._quantities import from_hex, from_number
+from feemodel.ethereum._quantities import as_bytes, from_number
 from feemodel.io.files import NO_VALUE, parse_json
 
 #: Kinds of values: `whole` is an integer below 2**63, `amount` is an integer below 2**256, `fee` is an amount of wei
@@ -30,17 +29,15 @@ from feemodel.io.files import NO_VALUE, parse_json
 Kind: TypeAlias = Literal["whole", "amount", "fee", "real", "time", "type", "list", "data"]
 Arrow: TypeAlias = pa.Array | pa.ChunkedArray
 
-ARROW_TYPES = {
-    "whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary(),
-}  # fmt: skip
+ARROW_TYPES = {"whole": pa.int64(), "time": pa.int64(), "type": pa.int64(), "real": pa.float64(), "data": pa.binary()}
 OBJECTS = ("amount", "list")  # kinds of columns that hold Python objects
 WORD = 32  # size of a 256-bit number [byte]
 EXACT_DOUBLE = 2**53  # doubles represent every integer up to this value
 LATEST = 2**34  # maximum time [s], in the year 2514; a larger number is probably in another unit
 LARGEST = {"time": LATEST - 1, "type": MAX_TYPE, "whole": INT64_MAX, "fee": INT64_MAX}
 ONE = Fraction(1)
-# A double as text: Python writes the exponent with "e", and Java with "E"; 2**256 - 1 has 78 digits.
-_NUMBER = re.compile(r"(0|[1-9][0-9]{0,77})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
+# A double as text: Python writes the exponent with "e", and Java with "E".
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,999})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?\Z")
 _PLAIN = "^(0|[1-9][0-9]{0,17})$"
 
 
@@ -52,7 +49,7 @@ def cell(kind: Kind, value: Any, name: str, scale: Fraction = ONE) -> Any:
     """
     match kind:
         case "data":
-            return value if isinstance(value, bytes) else from_hex(value, name)
+            return as_bytes(name, value)
         case "real":
             return float(_exact(value, name))
         case "time":
@@ -71,8 +68,6 @@ def column(kind: Kind, values: Arrow | Sequence[Any], name: str, scale: Fraction
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
-        if pa.types.is_floating(values.type):
-            values = pc.if_else(pc.is_nan(values), None, values)  # pandas writes missing numbers as NaN
         if (ready := _without_python(kind, values, scale)) is not None:
             return ready
         # ClickHouse writes unsigned integers of 128 and 256 bits in little-endian order.
@@ -149,10 +144,8 @@ def _exact(value: Any, name: str, *, whole: bool = False) -> Fraction:
     if isinstance(value, str):
         digits = _NUMBER.match(value)
         number = Decimal(value) if digits and not (whole and digits[3]) else None
-    elif isinstance(value, float):
-        number = Decimal(repr(value)) if math.isfinite(value) else None
-    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        number = Decimal(value)
+    elif isinstance(value, (int, float, np.integer, Decimal)) and not isinstance(value, bool):
+        number = Decimal(value if isinstance(value, int) else str(value))
     if number is None or not number.is_finite() or number < 0:
         raise InvalidInput(name, "expected a whole number" if whole else "expected a number of at least 0", value)
     return Fraction(number)

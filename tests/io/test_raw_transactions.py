@@ -49,6 +49,7 @@ def test_json_lines_keep_the_known_columns() -> None:
 
 def test_one_hexadecimal_string_a_line() -> None:
     assert parse_transactions(b"0x02f8\n\n0xC0\r\n")["raw"].to_list() == [b"\x02\xf8", b"\xc0"]
+    assert parse_transactions('{"signed": "0xc0"}', columns={"raw": "signed"})["raw"].to_list() == [b"\xc0"]
 
 
 def test_integers_may_be_quantities() -> None:

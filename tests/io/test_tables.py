@@ -89,7 +89,11 @@ def test_gas_used_and_timestamps_are_kept_where_the_file_has_them():
 
 def test_own_names_and_units_are_said_by_the_caller():
     frame = pd.read_csv(OWN, dtype={"wei": str})  # nonces above 2**31; fees with gaps are floats
-    for source in (OWN, frame, frame.assign(wei=frame["wei"].map(int)), pl.from_pandas(frame), pa.table(frame)):
+    polars, as_bytes = pl.from_pandas(frame), frame["payload"].map(lambda text: bytearray.fromhex(text[2:]))
+    whole = {"wei": frame["wei"].map(int), "n": pd.Series([np.int64(n) for n in frame["n"]], dtype=object)}
+    objects = frame.assign(**whole, payload=as_bytes)  # bytes as DuckDB has them
+    wide = polars.with_columns(pl.col("wei").cast(pl.Int128), pl.col("n").cast(pl.Int128))  # of integers above 2**64
+    for source in (OWN, frame, objects, polars, wide, pa.table(frame)):
         table = read_transactions(source, columns=OWN_COLUMNS)
         assert payloads(table) == payloads(read_transactions(table)) == MEASURED
 
@@ -138,6 +142,7 @@ def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, su
         (None, r"transactions lack nonce, from_address or from, .*gas_price or max_fee_per_gas .*--columns nonce=NAME"),
         ({**OWN_COLUMNS, "nonce": "m"}, "expected one of the columns of the file, who, whom, .*, got 'm'"),
         ({"nonse": "n"}, "unknown column of transactions, did you mean nonce"),
+        ({5: "n"}, "unknown column of transactions, expected one of block_number, .*, got 5"),
         ({**OWN_COLUMNS, "nonce": "n:gwei"}, "gwei is not a unit of"),
         ({**OWN_COLUMNS, "gas_price": "price"}, r"row 1: price: expected a whole number, got '1\.000000007'"),
     ],
@@ -145,6 +150,15 @@ def test_a_misspelt_column_is_refused_with_the_column_that_is_meant(tmp_path, su
 def test_names_that_do_not_fit_are_said(columns, message):
     with pytest.raises(UnreadableFile, match=message):
         read_transactions(OWN, columns=columns)
+
+
+@pytest.mark.parametrize("read", [read_l1_fees, read_transactions])
+@pytest.mark.parametrize("source", [None, 5, b"mine.csv", {"nonce": [1]}, "a\0b", pl.LazyFrame()], ids=repr)
+def test_what_is_neither_a_table_nor_a_name_of_a_file_is_refused(read, source):
+    with pytest.raises(InvalidInput, match=r"^path: expected the name of a file, .*, got "):
+        read(source)
+    with pytest.raises(UnreadableFile, match=r"columns: expected a mapping .*, got 5"):
+        read(OWN, columns=5)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +173,7 @@ def test_names_that_do_not_fit_are_said(columns, message):
         ("block_time", "1690164981000", "row 2: block_time: expected seconds since 1970"),
         ("type", "Magic", "row 2: type: expected a quantity"),
         ("value", "1e18", "row 2: value: expected a whole number"),
+        ("value", str(2**300), r"row 2: value: expected a whole amount below 2\*\*256"),
     ],
 )
 def test_a_bad_cell_is_named_by_row_column_and_value(tmp_path, column, value, message):

@@ -138,6 +138,13 @@ def test_two_names_of_one_field_may_say_the_same_alone() -> None:
         parse_transactions(json.dumps([{**first, "data": "0x01"}]))
 
 
+def test_the_list_of_an_account_of_etherscan() -> None:
+    row = {"timeStamp": "1678833072", "nonce": "3", "from": "0x" + "11" * 20, "to": "", "value": "0", "input": "0x",
+           "gas": "53000", "gasPrice": "7", "isError": "0", "txreceipt_status": "1"}  # fmt: skip
+    table = parse_transactions(json.dumps({"status": "1", "message": "OK", "result": [row]}))
+    assert (table["timestamp"].to_list(), table["to_address"].to_list()) == ([1678833072], [pd.NA])
+
+
 def test_answers_to_requests_for_single_transactions() -> None:
     transactions = block()["transactions"]
     answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
