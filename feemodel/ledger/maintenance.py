@@ -17,7 +17,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.io.files import written_whole
-from feemodel.ledger.rows import CHILDREN, COLUMNS, ENTRY, LEVELS, NODE, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, COLUMNS, ENTRY, GROUP, LEVELS, Leaf, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
@@ -120,18 +120,18 @@ class _Verification:
                 self._progress(table, count)
         self._rows += count
 
-    def _chunks(self, table: str) -> Iterator[tuple[int, list[Any]]]:
+    def _chunks(self, table: str, size: int = CHUNK) -> Iterator[tuple[int, list[Any]]]:
         """Yield rows that are numbered 1, 2, 3, …, in batches, each with the number of its first row."""
         rows, first = self._each(table, f"{COLUMNS[table]}, id", "id"), 1
-        while chunk := list(islice(rows, CHUNK)):
+        while chunk := list(islice(rows, size)):
             for number, row in enumerate(chunk, first):
                 if row[-1] != number:
                     self._damaged(f"{table} {number} is missing")
             yield first, chunk
             first += len(chunk)
 
-    def _empty(self, table: str) -> _Table:
-        count = self._store.rows.next_number(table)
+    def _empty(self, table: str, group: int = 1) -> _Table:
+        count = self._store.rows.next_number(table) * group
         words = np.zeros((2, count), np.uint64)
         return _Table(np.zeros((count, HASH_SIZE), np.uint8), np.zeros(count, np.int64), *words)
 
@@ -159,21 +159,25 @@ class _Verification:
 
     def _nodes(self, leaves: _Table) -> _Table:
         """Check each node against the hashes and heights of the rows below it."""
-        table = self._empty("node")
+        table = self._empty("node", GROUP)
         zeros = np.frombuffer(b"".join(self._scheme.zeros[::LEVELS]), np.uint8).reshape(-1, HASH_SIZE)
-        for first, rows in self._chunks("node"):
-            height, nodes = np.array([row[0] for row in rows]), np.frombuffer(b"".join(row[1] for row in rows), NODE)
-            if (height < 1).any() or (height > DEPTH // LEVELS).any():
-                self._damaged(f"a node after {first - 1} has another height")
-            at, children, hashes = slice(first, first + len(rows)), nodes["row"].astype(np.int64), nodes["hash"]
-            table.height[at], table.digest[at] = height, node_hashes(self._scheme, hashes.tobytes())
+        for first, rows in self._chunks("node", CHUNK // GROUP):
+            sizes = [len(row[1]) // (CHILDREN * ENTRY.itemsize) for row in rows]
+            at = np.concatenate([np.arange(size) + GROUP * number for number, size in enumerate(sizes, first)])
+            entries = np.frombuffer(b"".join([row[1] for row in rows]), ENTRY).reshape(-1, CHILDREN)
+            children, height = entries["number"].astype(np.int64), np.repeat([row[0] for row in rows], sizes)
+            if max(sizes) > GROUP or (height < 1).any() or (height > DEPTH // LEVELS).any() or (children < 0).any():
+                self._damaged(f"a node after {at[0] - 1} is malformed")
+            digests = node_hashes(self._scheme, entries["hash"].tobytes())
+            hashes = np.frombuffer(entries["hash"].tobytes(), np.uint8).reshape(-1, CHILDREN, HASH_SIZE)
+            table.height[at], table.digest[at] = height, np.frombuffer(digests, np.uint8).reshape(-1, HASH_SIZE)
             for one in np.unique(height).tolist():  # the sums of a node need the sums below the node
                 below, chosen, level = leaves if one == 1 else table, height == one, one - 1
                 rows_below = children[chosen]
                 expected = np.where(rows_below[..., None] > 0, below.digest[rows_below], zeros[level])
                 wrong = (expected != hashes[chosen]).any(axis=(1, 2))
                 wrong |= ((below.height[rows_below] != level) & (rows_below > 0)).any(axis=1)
-                numbers = np.flatnonzero(chosen) + first
+                numbers = at[chosen]
                 if wrong.any():
                     self._damaged(f"node {numbers[wrong][0]} has another hash than a row below it")
                 offset = np.arange(CHILDREN, dtype=np.uint64) << np.uint64(LEVELS * level)
@@ -188,7 +192,7 @@ class _Verification:
         for first, rows in self._chunks("page"):
             for number, (height, data, _) in enumerate(rows, first):
                 entries = np.frombuffer(data, ENTRY)
-                keys, below = entries["hkey"].tolist(), entries["number"].tolist()
+                keys, below = entries["hash"].tolist(), entries["number"].tolist()
                 table.digest[number], table.height[number] = np.frombuffer(keys[0], np.uint8), height
                 if keys != sorted({*keys}) or (height and max(below) >= number):
                     self._damaged(f"page {number} is not in order")

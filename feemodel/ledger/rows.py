@@ -3,8 +3,9 @@
 A new version of a tree shares all unchanged rows with the version before, so every version stays readable. The rows of
 each table are numbered from 1; number 0 means an empty subtree. Three kinds of rows make a tree:
 
-- A node covers four levels of the binary Merkle tree: it has the hashes and the row numbers of its sixteen children.
-  The children of a node of height 1 are leaves.
+- A node covers two levels of the binary Merkle tree: it has the hashes and the row numbers of its four children. The
+  children of a node of height 1 are leaves. New nodes of one height are stored in groups: a row has up to 25 nodes, and
+  the number of a node is 25 times the number of the row plus the node's place in the row.
 - A leaf has its hashed key, the leaf indices of its neighbours by key, the hash of its value, and the value.
 - A page belongs to the sorted index, a B+ tree: entries of a hashed key and a number, in ascending order. The number is
   a leaf index in a page of height 0, and otherwise the row number of the page below that starts with this key.
@@ -14,6 +15,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,28 +25,27 @@ from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
 from feemodel.ledger.scheme import HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
 
-LEVELS = 4  # levels of the binary tree in a node
+LEVELS = 2  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
-NODE = np.dtype([("hash", np.uint8, (CHILDREN, HASH_SIZE)), ("row", "<u4", CHILDREN)])
-NUMBER_SIZE = 8  # size of the number in each page entry [byte]
-ENTRY = np.dtype([("hkey", f"V{HASH_SIZE}"), ("number", f">u{NUMBER_SIZE}")])
+NUMBER_SIZE = 8  # size of the number in each entry [byte]
+ENTRY = np.dtype([("hash", f"V{HASH_SIZE}"), ("number", f">i{NUMBER_SIZE}")])  # in nodes and pages
+GROUP = 25  # maximum number of nodes in a group, which then fits into a page of the file
+ENTRY_SIZE, NODE_SIZE = ENTRY.itemsize, CHILDREN * ENTRY.itemsize
 
 KEPT = 12_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 COLUMNS = {
-    "node": "height, children",
+    "node": "height, nodes",
     "leaf": "hkey, previous, following, hval, value",
     "page": "height, entries",
 }
 
 SCHEMA = """
-CREATE TABLE node (id INTEGER PRIMARY KEY, height INTEGER, children BLOB) STRICT;
+CREATE TABLE node (id INTEGER PRIMARY KEY, height INTEGER, nodes BLOB) STRICT;
 CREATE TABLE leaf (
     id INTEGER PRIMARY KEY, hkey BLOB, previous INTEGER, following INTEGER, hval BLOB, value BLOB
 ) STRICT;
 CREATE TABLE page (id INTEGER PRIMARY KEY, height INTEGER, entries BLOB) STRICT;
 """
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -96,23 +97,28 @@ class Rows:
         self.database, self.scheme = database, scheme
         self.cache: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
 
-    def nodes(self, numbers: Sequence[int], height: int) -> NDArray[Any]:
-        """Return the nodes with these row numbers as a new array; number 0 gives an empty node."""
-        rows = self._many("node", numbers)
-        empty = CHILDREN * self.scheme.zeros[(height - 1) * LEVELS] + bytes(NODE["row"].itemsize)
-        data = bytearray().join([rows[number][1] if number else empty for number in numbers])
-        if len(data) != NODE.itemsize * len(numbers):
+    def nodes(self, numbers: Sequence[int], height: int) -> list[bytes]:
+        """Return the nodes with these row numbers; number 0 gives an empty node."""
+        groups, empty = self._many("node", {number // GROUP for number in numbers}), self.empty_node(height)
+        places = [(number // GROUP, number % GROUP * NODE_SIZE) for number in numbers]
+        nodes = [groups[group][1][start : start + NODE_SIZE] if group else empty for group, start in places]
+        if min(map(len, nodes), default=NODE_SIZE) < NODE_SIZE:
             self.database.damaged("a node is malformed")
-        return np.frombuffer(data, NODE)
+        return nodes
+
+    def empty_node(self, height: int) -> bytes:
+        """Return a node without leaves."""
+        return CHILDREN * (self.scheme.zeros[(height - 1) * LEVELS] + bytes(NUMBER_SIZE))
 
     def node(self, number: int, height: int) -> Node:
         """Return a node with the hashes within it; see `nodes`."""
         node: Node | None = self.cache["inner"].get((height, number))
         if node is None:
-            [row] = self.nodes([number], height)
-            levels = inner_levels(self.scheme, row["hash"].tobytes())
-            pairs = [pieces(level, 2 * HASH_SIZE) for level in levels]
-            node = Node(pairs, row["row"].tolist(), self.scheme.digest(levels[-1]))
+            entries = pieces(self.nodes([number], height)[0], ENTRY_SIZE)
+            hashes = b"".join([entry[:HASH_SIZE] for entry in entries])
+            top = self.scheme.digests(hashes, 2 * HASH_SIZE)
+            rows = [int.from_bytes(entry[HASH_SIZE:]) for entry in entries]
+            node = Node([pieces(hashes, 2 * HASH_SIZE), [top]], rows, self.scheme.digest(top))
             self.keep("inner", {(height, number): node})
         return node
 
@@ -121,10 +127,10 @@ class Rows:
         rows = self._many("leaf", numbers)
         return [Leaf(*rows[number]) for number in numbers]
 
-    def pages(self, numbers: Sequence[int]) -> list[tuple[int, bytes]]:
-        """Return the height and the entries of each page."""
+    def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, list[bytes]]]:
+        """Return the height and the entries of each page, by row number."""
         rows = self._many("page", numbers)
-        return [rows[number] for number in numbers]
+        return {number: (rows[number][0], pieces(rows[number][1], ENTRY_SIZE)) for number in numbers}
 
     def keep(self, kind: str, rows: Mapping[Any, Any]) -> None:
         """Add rows to the cache, which drops the older rows of a kind when there are too many."""
@@ -134,23 +140,25 @@ class Rows:
         if len(rows) <= KEPT:
             cache.update(rows)
 
-    def add_nodes(self, height: int, nodes: NDArray[Any]) -> Numbers:
-        """Add nodes; return their row numbers."""
-        return self.add("node", [(height, blob) for blob in pieces(nodes.tobytes(), NODE.itemsize)])
+    def add_nodes(self, height: int, nodes: Sequence[bytes]) -> list[bytes]:
+        """Add nodes; return their entries for the nodes above, with their hashes and row numbers."""
+        groups = [b"".join(nodes[start : start + GROUP]) for start in range(0, len(nodes), GROUP)]
+        first = GROUP * self.add("node", [(height, group) for group in groups])
+        hashes = np.frombuffer(b"".join(groups), ENTRY)["hash"].tobytes()
+        return entries_of(node_hashes(self.scheme, hashes), first + np.arange(len(nodes)))
 
-    def add_leaves(self, leaves: Iterable[Leaf]) -> Numbers:
-        """Add leaves; return their row numbers."""
-        rows = [(leaf.hkey, leaf.previous, leaf.following, leaf.hval, leaf.value) for leaf in leaves]
-        return self.add("leaf", rows)
+    def add_leaves(self, leaves: Sequence[Leaf]) -> list[bytes]:
+        """Add leaves; return their entries for the nodes above, with their hashes and row numbers."""
+        first = self.add("leaf", [*map(attrgetter(*COLUMNS["leaf"].split(", ")), leaves)])
+        return entries_of(self.scheme.leaf_hashes(leaves), first + np.arange(len(leaves))) if leaves else []
 
-    def add(self, table: str, rows: Sequence[tuple[Any, ...]]) -> Numbers:
-        """Add rows to a table; return their row numbers."""
+    def add(self, table: str, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Add rows to a table; return the number of the first row."""
         first, columns = self.next_number(table), COLUMNS[table]
         marks = ", ".join("?" * len(columns.split(", ")))  # SQLite numbers the new rows consecutively
         self.database.run_many(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
-        numbers = range(first, first + len(rows))
-        self.keep(table, dict(zip(numbers, rows, strict=True)))
-        return np.array(numbers, np.int64)
+        self.keep(table, dict(zip(range(first, first + len(rows)), rows, strict=True)))
+        return first
 
     def next_number(self, table: str) -> int:
         """Return the number of the next row of a table."""
@@ -170,26 +178,38 @@ class Rows:
         return cache
 
 
-def inner_levels(scheme: Scheme, hashes: bytes) -> list[bytes]:
-    """Return the concatenated hashes within nodes: sixteen hashes of each node, then eight, four and two."""
-    levels = [hashes]
-    for _ in range(LEVELS - 1):
-        levels.append(scheme.digests(levels[-1], 2 * HASH_SIZE))
-    return levels
+def child_row(node: bytes, position: int) -> int:
+    """Return the row number of the child of a node at a position of the level below."""
+    start = position % CHILDREN * ENTRY_SIZE + HASH_SIZE
+    return int.from_bytes(node[start : start + NUMBER_SIZE])
 
 
-def node_hashes(scheme: Scheme, hashes: bytes) -> NDArray[np.uint8]:
-    """Return the hashes of nodes, of shape (n, 32), from the concatenated hashes of their children."""
-    digests = scheme.digests(inner_levels(scheme, hashes)[-1], 2 * HASH_SIZE)
-    return np.frombuffer(digests, np.uint8).reshape(-1, HASH_SIZE)
+def changed_nodes(nodes: Mapping[int, bytes], entries: Mapping[int, bytes], empty: bytes) -> dict[int, bytes]:
+    """Return the nodes of a level after a change of the entries at these positions of the level below."""
+    changed: dict[int, bytes] = {}
+    for position, entry in entries.items():
+        above, start = position >> LEVELS, position % CHILDREN * ENTRY_SIZE
+        node = changed.get(above) or nodes.get(above, empty)
+        changed[above] = node[:start] + entry + node[start + ENTRY_SIZE :]
+    return changed
+
+
+def entries_of(hashes: bytes, numbers: NDArray[np.int64]) -> list[bytes]:
+    """Return entries with these hashes and numbers."""
+    entries = np.empty(len(numbers), ENTRY)
+    entries["hash"], entries["number"] = np.frombuffer(hashes, ENTRY["hash"]), numbers
+    return pieces(entries.tobytes(), ENTRY_SIZE)
+
+
+def node_hashes(scheme: Scheme, hashes: bytes) -> bytes:
+    """Return the concatenated hashes of nodes, from the concatenated hashes of their children."""
+    return scheme.digests(scheme.digests(hashes, 2 * HASH_SIZE), 2 * HASH_SIZE)
 
 
 def add_first_rows(rows: Rows) -> None:
     """Store the rows of the empty tree: two leaves, the node above these leaves, and an index of the first leaf."""
     scheme = rows.scheme
     ends = [Leaf(NOTHING, HEAD, TAIL, NOTHING, NOTHING), Leaf(scheme.tail_key, HEAD, TAIL, NOTHING, NOTHING)]
-    node = rows.nodes([0], 1)
-    node["row"][0, :2] = rows.add_leaves(ends)
-    node["hash"][0, :2] = np.frombuffer(scheme.leaf_hashes(ends), np.uint8).reshape(2, HASH_SIZE)
-    rows.add_nodes(1, node)
+    leaves = b"".join(rows.add_leaves(ends))
+    rows.add_nodes(1, [leaves + rows.empty_node(1)[len(leaves) :]])
     rows.add("page", [(0, NOTHING + bytes(NUMBER_SIZE))])

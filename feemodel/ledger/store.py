@@ -18,7 +18,7 @@ from feemodel.ledger.scheme import SCHEMES, AccountLeaf, scheme_of
 from feemodel.ledger.tree import Change, Tree, update_trees
 
 APPLICATION_ID = 0x6665656D  # the text "feem", in the header of the file
-FORMAT = 7
+FORMAT = 8
 SCHEMA = f"""{ROWS_SCHEMA}
 CREATE TABLE tree (root BLOB PRIMARY KEY, next_free INTEGER, sub_root BLOB, node INTEGER, page INTEGER)
     STRICT, WITHOUT ROWID;

@@ -14,32 +14,17 @@ Source: `ZKTrie` of Consensys/shomei at 3f47bed.
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import groupby, islice
+from typing import NamedTuple
 
 from feemodel.errors import InvalidInput
-from feemodel.ledger.hashing import pieces
-from feemodel.ledger.rows import (
-    CHILDREN,
-    ENTRY,
-    LEVELS,
-    NUMBER_SIZE,
-    Leaf,
-    Numbers,
-    Rows,
-    Version,
-    height_of,
-    node_hashes,
-)
+from feemodel.ledger.rows import GROUP, LEVELS, NUMBER_SIZE, Leaf, Rows, Version, changed_nodes, child_row, height_of
 from feemodel.ledger.scheme import DEPTH, FIRST_FREE, HASH_SIZE, HEAD, NOTHING
 
-PLACE = np.dtype([("page", f">u{NUMBER_SIZE}"), ("hkey", ENTRY["hkey"])])  # key in a page, for the search of many keys
-ORDERED = f"S{PLACE.itemsize}"  # a place as bytes, which NumPy can compare
-PAGE_ENTRIES = 16  # maximum number of entries in a page
+PAGE_ENTRIES = 32  # maximum number of entries in a page
+NO_ENTRY = NOTHING + bytes(NUMBER_SIZE)  # of an empty leaf
 BEHIND = b"\xff" * NUMBER_SIZE  # after a key: sorts behind every entry of the key
 
 
@@ -68,7 +53,8 @@ class Tree:
 
     def __init__(self, rows: Rows, version: Version | None = None) -> None:
         self.scheme, self.rows = rows.scheme, rows
-        self.version = version or Version(self.scheme.empty_root, FIRST_FREE, self.scheme.empty_sub_root, 1, 1)
+        self.version = version or Version(self.scheme.empty_root, FIRST_FREE, self.scheme.empty_sub_root, GROUP, 1)
+        self.nodes: defaultdict[int, dict[int, bytes]] = defaultdict(dict)  # nodes read, by height and position
 
     @property
     def root(self) -> bytes:
@@ -91,21 +77,11 @@ class Tree:
         Raises `LedgerDamaged` if the stored rows do not lead to the root. The values and keys are not checked.
         """
         self._check_top()
-        indices = [self._index(hkey) for hkey in hkeys]
+        [indices] = _indices([(self, hkeys)])
         proven = self._proven({*indices})
         floors = [(hkey, proven[index]) for hkey, index in zip(hkeys, indices, strict=True)]
         proven |= self._proven({floor.leaf.following for hkey, floor in floors if floor.leaf.hkey != hkey})
         return [[floor] if floor.leaf.hkey == hkey else [floor, proven[floor.leaf.following]] for hkey, floor in floors]
-
-    def _index(self, hkey: bytes) -> int:
-        """Return what `_indices` returns, faster for few keys."""
-        number, height = self.version.page, DEPTH
-        while height:
-            below, [(height, data)] = height, self.rows.pages([number])
-            if height >= below:
-                self.rows.database.damaged(f"page {number} is not below its page")
-            number = int.from_bytes(_entry(pieces(data, ENTRY.itemsize), hkey)[HASH_SIZE:])
-        return number
 
     def _proven(self, indices: Iterable[int]) -> dict[int, ProvenLeaf]:
         scheme, rows, root, kept = self.scheme, self.rows, self.root, self.rows.cache["proven"]
@@ -142,9 +118,8 @@ class Tree:
         top, entries = height_of(self.next_free), list[bytes]()
         node, numbers, pair = self.rows.node(self.version.node, top), [0, 0], b""
         for height in range(top, 0, -1):
-            digit = index >> LEVELS * (height - 1) & CHILDREN - 1
-            for level in range(LEVELS - 1, 0, -1):  # show the two hashes below a sibling within the node
-                entries.append(node.pairs[level - 1][digit >> level ^ 1])
+            digit = (index >> LEVELS * (height - 1)) % (1 << LEVELS)
+            entries.append(node.pairs[0][digit >> 1 ^ 1])  # the two hashes below a sibling within the node
             numbers, pair = node.rows[digit & -2 : (digit | 1) + 1], node.pairs[0][digit >> 1]
             if height > 1:
                 both = [self.rows.node(number, height - 1) for number in numbers]
@@ -160,82 +135,58 @@ def floors(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[dict[bytes, 
 
     The trees are in one file; each level of all trees is read in one batch.
     """
+    places = _indices(lookups)
+    leaves = _leaves([(tree, {*each}) for (tree, _), each in zip(lookups, places, strict=True)])
+    return [
+        {hkey: (index, found[index]) for hkey, index in zip(hkeys, each, strict=True)}
+        for (_, hkeys), each, found in zip(lookups, places, leaves, strict=True)
+    ]
+
+
+def _indices(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[list[int]]:
+    """Return, for each key of each tree, the index of the leaf with the largest key up to this key."""
     keys = [hkey for _, hkeys in lookups for hkey in hkeys]
-    if not keys:
-        return [{} for _ in lookups]
-    rows, versions = lookups[0][0].rows, [tree.version for tree, _ in lookups]
-    owners = np.repeat(np.arange(len(lookups)), [len(hkeys) for _, hkeys in lookups])
-    indices = _indices(rows, versions, owners, keys)
-    positions = (owners << DEPTH | indices).tolist()
-    leaves = _leaves(rows, versions, positions)
-    places = zip(indices.tolist(), [leaves[position] for position in positions], strict=True)
-    return [dict(zip(hkeys, places, strict=False)) for _, hkeys in lookups]
+    numbers = [tree.version.page for tree, hkeys in lookups for _ in hkeys]
+    heights, rest = [DEPTH] * len(keys), [*range(len(keys))]
+    while rest:
+        rows = lookups[0][0].rows
+        pages = rows.pages({numbers[place] for place in rest})
+        for place in rest:
+            height, entries = pages[numbers[place]]
+            if height >= heights[place]:
+                rows.database.damaged(f"page {numbers[place]} is not below its page")
+            heights[place] = height
+            numbers[place] = int.from_bytes(entries[_floor(entries, keys[place])][HASH_SIZE:])
+        rest = [place for place in rest if heights[place]]
+    indices = iter(numbers)
+    return [[*islice(indices, len(hkeys))] for _, hkeys in lookups]
 
 
-def _indices(rows: Rows, versions: Sequence[Version], owners: Numbers, hkeys: Sequence[bytes]) -> Numbers:
-    """Return, for each key, the index of the leaf with the largest key up to this key.
-
-    `owners` has the number of the tree of each key.
-    """
-    wanted = np.empty(len(hkeys), PLACE)
-    wanted["page"] = np.array([version.page for version in versions])[owners]
-    wanted["hkey"] = np.frombuffer(b"".join(hkeys), PLACE["hkey"])
-    indices, rest, below = np.empty(len(hkeys), np.int64), np.arange(len(hkeys)), np.full(len(hkeys), DEPTH)
-    while len(rest):
-        numbers, inverse = np.unique(wanted["page"], return_inverse=True)
-        pages = rows.pages(numbers.tolist())
-        heights = np.array([height for height, _ in pages])[inverse]
-        if (wrong := heights >= below).any():
-            rows.database.damaged(f"page {wanted['page'][wrong][0]} is not below its page")
-        entries = np.frombuffer(b"".join([data for _, data in pages]), ENTRY)
-        firsts = np.empty(len(entries), PLACE)
-        firsts["page"] = np.repeat(numbers, [len(data) // ENTRY.itemsize for _, data in pages])
-        firsts["hkey"] = entries["hkey"]
-        places = np.searchsorted(firsts.view(ORDERED), wanted.view(ORDERED), side="right") - 1
-        indices[rest] = wanted["page"] = entries["number"][places]
-        inner = heights > 0
-        rest, below, wanted = rest[inner], heights[inner], wanted[inner]
-    return indices
+def _leaves(lookups: Sequence[tuple[Tree, set[int]]]) -> list[dict[int, Leaf]]:
+    """Return the leaves of each tree with these indices, none of which is empty."""
+    _read_nodes(lookups)
+    numbers = [child_row(tree.nodes[1][index >> LEVELS], index) for tree, indices in lookups for index in indices]
+    leaves = iter(lookups[0][0].rows.leaves(numbers) if numbers else ())
+    return [dict(zip(indices, leaves, strict=False)) for _, indices in lookups]
 
 
-def _leaves(rows: Rows, versions: Sequence[Version], positions: Iterable[int]) -> dict[int, Leaf]:
-    """Return the leaves at these positions, none of which is empty; see `_nodes`."""
-    ordered = sorted({*positions})
-    if not ordered:
-        return {}
-    levels, nodes = _nodes(rows, versions, [version.next_free for version in versions], np.array(ordered))
-    numbers = nodes[1]["row"][np.searchsorted(levels[1], levels[0] >> LEVELS), levels[0] & CHILDREN - 1]
-    return dict(zip(ordered, rows.leaves(numbers.tolist()), strict=True))
-
-
-def _nodes(
-    rows: Rows, versions: Sequence[Version], next_free: Sequence[int], positions: Numbers
-) -> tuple[list[Numbers], dict[int, NDArray[Any]]]:
-    """Return the positions of leaves and of the nodes above them, level by level, and the nodes by height.
-
-    A position is the number of a tree and, in the lowest bits, the position in the level of the tree. Nodes that
-    the versions lack are empty; the highest level is the one that `next_free` needs.
-    """
-    tops = np.array([height_of(index) for index in next_free])
-    heights = np.array([height_of(version.next_free) for version in versions])
-    roots = np.array([version.node for version in versions])
-    levels = [positions]
-    for height in range(1, int(tops.max()) + 1):
-        above = np.unique(levels[-1] >> LEVELS)
-        levels.append(above[tops[above >> DEPTH - LEVELS * height] >= height])
-    nodes: dict[int, NDArray[Any]] = {}
-    for height in range(len(levels) - 1, 0, -1):
-        at, owners = levels[height], levels[height] >> DEPTH - LEVELS * height
-        numbers = np.zeros(len(at), np.int64)
-        inner = heights[owners] > height
-        if inner.any():
-            above = np.searchsorted(levels[height + 1], at[inner] >> LEVELS)
-            numbers[inner] = nodes[height + 1]["row"][above, at[inner] & CHILDREN - 1]
-        # A tree that grows by levels keeps its old top node at the left edge.
-        old_tops = (heights[owners] == height) & (at == owners << DEPTH - LEVELS * height)
-        numbers[old_tops] = roots[owners[old_tops]]
-        nodes[height] = rows.nodes(numbers.tolist(), height)
-    return levels, nodes
+def _read_nodes(lookups: Sequence[tuple[Tree, set[int]]]) -> None:
+    """Read the nodes above leaves; each level of all trees is read in one batch."""
+    missing: defaultdict[int, list[tuple[Tree, set[int]]]] = defaultdict(list)  # positions by height
+    for tree, positions in lookups:
+        for height in range(1, height_of(tree.next_free) + 1):
+            positions = {position >> LEVELS for position in positions}
+            missing[height].append((tree, positions - tree.nodes[height].keys()))
+    for height in sorted(missing, reverse=True):
+        numbers = list[int]()
+        for tree, positions in missing[height]:
+            if above := tree.nodes[height + 1]:
+                numbers += [child_row(above[position >> LEVELS], position) for position in positions]
+            else:
+                numbers += [tree.version.node for _ in positions]
+        nodes = iter(lookups[0][0].rows.nodes(numbers, height))
+        for tree, positions in missing[height]:
+            tree.nodes[height].update(zip(positions, nodes, strict=False))
 
 
 class Change(NamedTuple):
@@ -253,28 +204,31 @@ def update_trees(changes: Sequence[Change]) -> None:
     """Apply edits to trees in one file, and store the new versions."""
     if not changes:
         return
-    rows, versions = changes[0].tree.rows, [change.tree.version for change in changes]
+    pages, updates = _Pages(changes[0].tree.rows), list[_Update]()
     read = iter(floors([(tree, [edit.hkey for edit in edits]) for tree, edits, known in changes if known is None]))
     known = [next(read) if change.floors is None else change.floors for change in changes]
-    beside = [_neighbours(change.edits, each) for change, each in zip(changes, known, strict=True)]
-    leaves = _leaves(rows, versions, [number << DEPTH | index for number, each in enumerate(beside) for index in each])
-    pages, changed = _Pages(rows), dict[int, Leaf | None]()
-    next_free, tops = [tree.next_free for tree, *_ in changes], [version.page for version in versions]
-    for number, (change, each, indices) in enumerate(zip(changes, known, beside, strict=True)):
-        near = {index: leaves[number << DEPTH | index] for index in indices} | dict(each.values())
-        next_free[number], entries, linked = _linked(change, each, near)
-        changed |= {number << DEPTH | index: leaf for index, leaf in linked.items()}
-        if entries:
-            tops[number] = pages.updated(tops[number], entries)
-    rows.add("page", pages.added)
-    _store([change.tree for change in changes], next_free, tops, changed)
+    beside = [(change.tree, _neighbours(change.edits, each)) for change, each in zip(changes, known, strict=True)]
+    for change, each, leaves in zip(changes, known, _leaves(beside), strict=True):
+        next_free, entries, changed = _linked(change, each, leaves | dict(each.values()))
+        page = pages.updated(change.tree.version.page, entries) if entries else change.tree.version.page
+        if changed:
+            updates.append(_Update(change.tree, next_free, page, changed))
+    pages.rows.add("page", pages.added)
+    if updates:
+        _store(updates)
 
 
 def _neighbours(edits: Sequence[Edit], floors: Mapping[bytes, tuple[int, Leaf]]) -> set[int]:
-    """Return the indices of the leaves on both sides of each key that is inserted or removed."""
-    found = ((floors[hkey][1], hkey, hval) for hkey, hval, _ in edits)
-    changed = [leaf for leaf, hkey, hval in found if hval is None or leaf.hkey != hkey]
-    return {index for leaf in changed for index in (leaf.previous, leaf.following)}
+    """Return the indices of the leaves whose links change, beside the leaves of the keys and their floors."""
+    found: set[int] = set()
+    for hkey, hval, _ in edits:
+        leaf = floors[hkey][1]
+        if leaf.hkey == hkey:
+            if hval is None:
+                found |= {leaf.previous, leaf.following}
+        elif hval is not None:
+            found.add(leaf.following)
+    return found
 
 
 def _linked(
@@ -313,42 +267,51 @@ def _linked(
             changed.update((left, right, next_free))
             entries.append((hkey, next_free))
             newest, next_free = next_free, next_free + 1
-    return next_free, entries, {index: None if index in removed else leaves[index] for index in changed}
+    return next_free, entries, {index: None if index in removed else leaves[index] for index in sorted(changed)}
 
 
-def _store(
-    trees: Sequence[Tree], next_free: Sequence[int], pages: Sequence[int], changed: Mapping[int, Leaf | None]
-) -> None:
-    """Store the changed leaves, by position, and the nodes above them; set the versions of the trees."""
-    rows, scheme, positions = trees[0].rows, trees[0].scheme, sorted(changed)
-    levels, nodes = _nodes(rows, [tree.version for tree in trees], next_free, np.array(positions, np.int64))
-    tops = np.array([height_of(index) for index in next_free])
-    leaves = [changed[position] for position in positions]
-    there = np.array([leaf is not None for leaf in leaves])
-    numbers, digests = np.zeros(len(leaves), np.int64), np.zeros((len(leaves), HASH_SIZE), np.uint8)
-    kept = [leaf for leaf in leaves if leaf is not None]
-    if kept:
-        numbers[there] = rows.add_leaves(kept)
-        digests[there] = np.frombuffer(scheme.leaf_hashes(kept), np.uint8).reshape(-1, HASH_SIZE)
-    for height in range(1, len(levels)):
-        below = levels[height - 1]
-        rising = tops[below >> DEPTH - LEVELS * (height - 1)] >= height
-        at = np.searchsorted(levels[height], below[rising] >> LEVELS), below[rising] & CHILDREN - 1
-        nodes[height]["hash"][at], nodes[height]["row"][at] = digests[rising], numbers[rising]
-        numbers, digests = rows.add_nodes(height, nodes[height]), node_hashes(scheme, nodes[height]["hash"].tobytes())
-        places = np.flatnonzero(tops[levels[height] >> DEPTH - LEVELS * height] == height)
-        sub_roots = scheme.sub_roots(digests[places].tobytes(), LEVELS * height)
-        for place, sub_root in zip(places.tolist(), sub_roots, strict=True):
-            number = int(levels[height][place]) >> DEPTH - LEVELS * height
-            root = scheme.digest(scheme.top(next_free[number], sub_root))
-            trees[number].version = Version(root, next_free[number], sub_root, int(numbers[place]), pages[number])
+class _Update(NamedTuple):
+    """Changed leaves of a tree by index, `None` for a leaf that becomes empty; next free index and top page."""
+
+    tree: Tree
+    next_free: int
+    page: int
+    leaves: Mapping[int, Leaf | None]
+
+
+def _store(updates: Sequence[_Update]) -> None:
+    """Store the changed leaves and the nodes above them; set the versions of the trees."""
+    rows, scheme = updates[0].tree.rows, updates[0].tree.scheme
+    # The last used leaf is above each new node that is not empty before the update.
+    _read_nodes([(tree, {min(index, tree.next_free - 1) for index in leaves}) for tree, *_, leaves in updates])
+    stored = [leaf for update in updates for leaf in update.leaves.values() if leaf is not None]
+    entries = iter(rows.add_leaves(stored))
+    below = [
+        {index: NO_ENTRY if leaf is None else next(entries) for index, leaf in update.leaves.items()}
+        for update in updates
+    ]
+    tops = [height_of(update.next_free) for update in updates]
+    for height in range(1, max(tops) + 1):
+        empty = rows.empty_node(height)
+        changed = [
+            changed_nodes(update.tree.nodes[height], each, empty) if height <= top else {}
+            for update, each, top in zip(updates, below, tops, strict=True)
+        ]
+        entries = iter(rows.add_nodes(height, [node for nodes in changed for node in nodes.values()]))
+        below = [dict(zip(nodes, entries, strict=False)) for nodes in changed]
+        done = [(update, each[0]) for update, each, top in zip(updates, below, tops, strict=True) if top == height]
+        sub_roots = scheme.sub_roots(b"".join([entry[:HASH_SIZE] for _, entry in done]), LEVELS * height)
+        for ((tree, next_free, page, _), entry), sub_root in zip(done, sub_roots, strict=True):
+            root = scheme.digest(scheme.top(next_free, sub_root))
+            tree.version = Version(root, next_free, sub_root, int.from_bytes(entry[HASH_SIZE:]), page)
+            tree.nodes.clear()
 
 
 class _Pages:
     """New pages of the sorted indices of a block's trees, which get the next row numbers in the order of `added`."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows, self._first, self.added = rows, rows.next_number("page"), list[tuple[int, bytes]]()
+        self.rows, self._first, self.added = rows, rows.next_number("page"), list[tuple[int, bytes]]()
 
     def updated(self, top: int, edits: Sequence[tuple[bytes, int | None]]) -> int:
         """Apply sorted edits of keys to the index with this top page; return the new top page. `None` removes a key."""
@@ -369,21 +332,20 @@ class _Pages:
 
     def _replaced(self, number: int, edits: Sequence[tuple[bytes, int | None]]) -> tuple[int, list[bytes]]:
         """Return the height of a page, and the entries of the pages that replace it."""
-        [(height, data)] = self._rows.pages([number])
-        entries = pieces(data, ENTRY.itemsize)
-        kept = {entry[:HASH_SIZE]: entry for entry in entries}
+        height, entries = self.rows.pages([number])[number]
         if height:
-            for entry, group in groupby(edits, lambda edit: _entry(entries, edit[0])):
-                del kept[entry[:HASH_SIZE]]
-                kept |= {new[:HASH_SIZE]: new for new in self._replaced(int.from_bytes(entry[HASH_SIZE:]), [*group])[1]}
+            groups = [(place, [*group]) for place, group in groupby(edits, lambda edit: _floor(entries, edit[0]))]
+            for place, group in reversed(groups):
+                entries[place : place + 1] = self._replaced(int.from_bytes(entries[place][HASH_SIZE:]), group)[1]
         else:
             for hkey, index in edits:
-                kept.pop(hkey, None)
-                if index is not None:
-                    kept[hkey] = hkey + index.to_bytes(NUMBER_SIZE)
-        return height, self._cut(height, sorted(kept.values()))
+                place = _floor(entries, hkey)
+                present = place >= 0 and entries[place].startswith(hkey)
+                entry = [] if index is None else [hkey + index.to_bytes(NUMBER_SIZE)]
+                entries[place + (not present) : place + 1] = entry
+        return height, self._cut(height, entries)
 
 
-def _entry(entries: Sequence[bytes], hkey: bytes) -> bytes:
-    """Return the entry of a page with the largest key up to this key."""
-    return entries[bisect_right(entries, hkey + BEHIND) - 1]
+def _floor(entries: Sequence[bytes], hkey: bytes) -> int:
+    """Return the place of the entry of a page with the largest key up to this key."""
+    return bisect_right(entries, hkey + BEHIND) - 1

@@ -212,7 +212,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(tmp_path):
     other.close()
     before = path.read_bytes()
     for read_only in (False, True):
-        with pytest.raises(UnreadableFile, match="not a ledger of format 7"):
+        with pytest.raises(UnreadableFile, match="not a ledger of format 8"):
             Store(path, read_only=read_only)
     assert path.read_bytes() == before
     with pytest.raises(UnreadableFile, match="unable to open"):

@@ -2,13 +2,12 @@
 
 from contextlib import suppress
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from feemodel.ledger import Store
-from feemodel.ledger.rows import Leaf, height_of
+from feemodel.ledger.rows import Leaf, entries_of, height_of
 from feemodel.ledger.scheme import DEPTH, NOTHING, POSEIDON2, SCHEMES
 from feemodel.ledger.tree import Change, Edit, Tree, update_trees
 from tests.helpers.execution_engines import HAS_NATIVE
@@ -99,13 +98,11 @@ def test_proofs_hold_whatever_height_the_tree_has(hashing, next_free, tmp_path):
         tree, scheme = Tree(store.rows), store.scheme
         tree.version = tree.version._replace(next_free=next_free)  # as if so many keys had come and gone
         if next_free > 2:
-            node = tree.rows.nodes([0], height_of(next_free))  # whose leftmost leaves are the ends
-            lower, digest = tree.version.node, scheme.digest(tree.rows.node(tree.version.node, 1).pairs[-1][0])
-            for height in range(2, height_of(next_free) + 1):
-                node = tree.rows.nodes([0], height)
-                node["row"][0, 0], node["hash"][0, 0] = lower, np.frombuffer(digest, np.uint8)
-                lower = int(tree.rows.add_nodes(height, node)[0])
-                digest = scheme.digest(tree.rows.node(lower, height).pairs[-1][0])
+            lower, digest = tree.version.node, tree.rows.node(tree.version.node, 1).digest
+            for height in range(2, height_of(next_free) + 1):  # whose leftmost leaves are the ends
+                [entry] = entries_of(digest, [lower])
+                [entry] = tree.rows.add_nodes(height, [entry + tree.rows.empty_node(height)[len(entry) :]])
+                lower, digest = int.from_bytes(entry[32:]), entry[:32]
             tree.version = tree.version._replace(node=lower)
         hkeys = [key_of(scheme, number) for number in range(40)]
         for hkey in hkeys[:30]:
