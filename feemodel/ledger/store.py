@@ -79,6 +79,7 @@ class Store:
                 self.database.one("PRAGMA journal_mode = WAL")
                 self.database.one("PRAGMA synchronous = FULL")
                 self.database.one("PRAGMA cache_size = -65536")  # 64 MiB; an import reads rows all over the file
+                self.database.one(f"PRAGMA mmap_size = {2**36}")  # or SQLite's limit; reads then need no system calls
                 self.database.one("PRAGMA wal_autocheckpoint = 8192")  # 32 MiB; each checkpoint waits for the disk
             stored = self._chain("hashing")
             if stored not in SCHEMES:
