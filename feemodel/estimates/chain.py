@@ -63,7 +63,8 @@ class ChainState:
         """Raise the same error as a node for a block whose state is not available; `None` means the newest block."""
         if block is not None and not self.is_newest(block):
             number = self.call_state.block.number
-            raise ExecutionFailed(f"header not found: {block.given!s:.100}, the newest block is {number:#x}")
+            named = block.tag or (to_quantity(block.number or 0) if block.hash is None else to_hex(block.hash))
+            raise ExecutionFailed(f"header not found: {named:.100}, the newest block is {number:#x}")
 
     def block(self) -> dict[str, Any]:
         """Return the block as `eth_getBlockByNumber` does, with an empty list of transactions."""

@@ -44,7 +44,7 @@ _EIP_1898: Schema = {
     "additionalProperties": False,
     "oneOf": [{"required": ["blockNumber"]}, {"required": ["blockHash"]}],
 }  # fmt: skip
-_BLOCK: Schema = {"title": "block", "oneOf": [QUANTITY, {"type": "integer", "minimum": 0}, _TAG, HASH, _EIP_1898]}
+_BLOCK: Schema = {"title": "block", "anyOf": [QUANTITY, {"type": "integer", "minimum": 0}, _TAG, HASH, _EIP_1898]}
 #: A quantity from 1 to 1,024.
 _BLOCK_COUNT = {**QUANTITY, "pattern": "^0x(400|[1-3][0-9a-fA-F]{2}|[1-9a-fA-F][0-9a-fA-F]?)$"}
 _SLOTS = {"type": "object", "additionalProperties": HASH, "propertyNames": {"pattern": HASH["pattern"]}}
@@ -60,12 +60,9 @@ _OVERRIDES: Schema = {
     },
 }
 _OPTIONS: Schema = {
-    "title": "options",
-    "type": "object",
-    "properties": {"search": {"const": "intact"}},
-    "additionalProperties": False,
+    "title": "options", "type": "object", "properties": {"search": {"const": "intact"}}, "additionalProperties": False,
     "minProperties": 1,
-}
+}  # fmt: skip
 
 
 class StateOverride(msgspec.Struct, frozen=True):

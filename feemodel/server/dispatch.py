@@ -298,16 +298,8 @@ def document(methods: Mapping[str, Method]) -> bytes:
                 "examples": [{"name": f"a call of {name}", "params": example}],
             }
         )
+    words = "What a rollup transaction must pay for L1, and proofs of the rollup's state."
+    info = {"title": "feemodel", "version": __version__, "description": words, "license": {"name": "Apache-2.0"}}
     return msgspec.json.encode(
-        {
-            "openrpc": "1.3.2",
-            "info": {
-                "title": "feemodel",
-                "version": __version__,
-                "description": "What a rollup transaction must pay for L1, and proofs of the rollup's state.",
-                "license": {"name": "Apache-2.0"},
-            },
-            "methods": described,
-            "components": {"schemas": components},
-        }
+        {"openrpc": "1.3.2", "info": info, "methods": described, "components": {"schemas": components}}
     )

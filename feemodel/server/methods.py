@@ -18,13 +18,15 @@ from feemodel.execution._estimate import returned
 from feemodel.execution._state import blob_base_fee
 from feemodel.io.node import NodeError
 from feemodel.io.polled import Head, Polled, quantity_in
-from feemodel.ledger.proof import HEAD_TAGS, STEP, proof_steps
+from feemodel.ledger.proof import HEAD_TAGS, KEY_LIMIT, STEP, proof_steps
 from feemodel.ledger.store import Store
 from feemodel.server.dispatch import INVALID_PARAMS, METHOD_NOT_FOUND, CallError
 from feemodel.server.execute import Executor
 from feemodel.server.node import Upstream
 from feemodel.server.prices import CurrentPrices
 
+_KEYS = {"items": {"type": "string", "pattern": "^0x[0-9a-fA-F]{1,64}$"}, "maxItems": KEY_LIMIT}
+StorageKeys: TypeAlias = Annotated[list[Any], Meta(extra_json_schema=_KEYS)]
 Percentiles: TypeAlias = Annotated[list[Annotated[float, Meta(ge=0, le=100)]], Meta(max_length=100)]
 
 
@@ -164,7 +166,7 @@ class Ledger:
         self.store, self._head = Store(path, read_only=True), head
         self._one_long = asyncio.Lock()  # only one long proof at a time, to limit memory
 
-    async def proof(self, address: Address, storageKeys: list[Any], block: Block) -> dict[str, Any]:
+    async def proof(self, address: Address, storageKeys: StorageKeys, block: Block) -> dict[str, Any]:
         """Return Merkle proofs of an account and its slots at a final block."""
         number = self._head.value.number if self._head is not None and block.tag in HEAD_TAGS else block.number
         named = block.hash or (block.tag if number is None else to_quantity(number)) or "0x0"

@@ -71,7 +71,7 @@ def test_the_block_may_be_named_by_its_hash(client):
     for block in (known, {"blockHash": known}, {"blockHash": known, "blockNumber": None}):
         assert client.result("eth_getBalance", HOLDER, block) == hex(10**22)
     missing = client.error("eth_getBalance", HOLDER, {"blockHash": "0x" + "00" * 32})
-    assert missing["message"].endswith("the newest block is 0x0")
+    assert missing["message"] == f"header not found: 0x{'00' * 32}, the newest block is 0x0"
 
 
 def test_a_block_that_is_not_there_is_null(client):

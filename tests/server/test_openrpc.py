@@ -105,6 +105,8 @@ def test_every_method_has_an_example_that_is_answered_as_described(client, docum
         ("eth_feeHistory", ["0x0", "latest"], 0),
         ("eth_feeHistory", ["0x401", "latest"], 0),
         ("eth_getBalance", [ANNA, {"blockNumber": "0x0", "blockHash": "0x" + "00" * 32}], 1),
+        ("rollup_getProof", [ANNA, ["0xg"], "latest"], 1),
+        ("rollup_getProof", [ANNA, ["0x0"] * 1_025, "latest"], 1),
         ("eth_call", [{"to": BERT, "type": "0x9"}], 0),
         ("eth_call", [{"to": BERT, "accessList": [{"storageKeys": []}]}], 0),
         ("eth_call", [{"to": BERT, "authorizationList": [{"address": BERT}]}], 0),
@@ -133,6 +135,7 @@ VALUES = [
     ("call", {"accessList": {}}, False),
     ("call", [], False),
     ("call", "0x", False),
+    ("block", "0x" + "11" * 32, True),
     ("overrides", {}, True),
     ("overrides", {ANNA: {}}, True),
     ("overrides", {ANNA: {"balance": "0xde0b6b3a7640000", "nonce": "0x1", "code": "0x", "state": {WORD: WORD}}}, True),
@@ -149,7 +152,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("name", "value", "accepted"), VALUES, ids=str)
 def test_the_server_takes_what_the_schema_takes(client, document, name, value, accepted):
-    params = [value] if name == "call" else [TRANSFER, "latest", value]
+    params = {"call": [value], "block": [TRANSFER, value]}.get(name, [TRANSFER, "latest", value])
     (schema,) = [one["schema"] for one in method_of(document, "eth_call")["params"] if one["name"] == name]
     refused = client.ask("eth_call", *params).get("error", {}).get("code") == -32602
     assert (accepted, accepted) == (validator(document, schema).is_valid(value), not refused)
