@@ -43,10 +43,6 @@ def field(tmp_path_factory):
         yield Field(server.pid, front.target("attacker"), prober)
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [*http_attacks(), *call_attacks()],
-    ids=lambda one: one.name,
-)
+@pytest.mark.parametrize("attack", [*http_attacks(), *call_attacks()], ids=lambda one: one.name)
 def test_others_are_answered_and_no_worker_grows_or_dies(field: Field, attack: Attack, seconds: float, bound: float):
     assert field.failures(attack, seconds, bound, REFUSALS) == []
