@@ -258,7 +258,7 @@ def test_verbs_say_what_is_assumed_and_left_out(capsys, tmp_path):
     assert "assumed: chain id 59144 where none is given" in out
     assert "assumed: empty access lists" in out
     assert "assumed: placeholder signatures of 4 transactions" in out
-    assert "left out: 2 transactions of type 3 or above, for which no fee is published" in out
+    assert "left out: 2 of 6 transactions, of type 3 or above, for which no fee is published" in out
 
 
 def test_verbs_take_own_names(capsys):
