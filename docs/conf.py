@@ -6,6 +6,7 @@ import inspect
 import io
 import os
 import re
+import tempfile
 import textwrap
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -21,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 import feemodel
+import feemodel.errors as errors
 from docs.colours import check_colours
 from feemodel.cli import VERBS, main
 from feemodel.quantities import quantity_of
@@ -32,6 +34,12 @@ ROOMS = (
     "feemodel.estimates", "feemodel.ledger", "feemodel.io", "feemodel.simulation", "feemodel.plots",
     "feemodel.server", "feemodel.explorer",
 )  # fmt: skip
+MODULES = {  # modules without a list of public names → names
+    "feemodel.simulation.scenarios": ("bootstrap", "duration", "replay", "scenario"),
+    "feemodel.simulation.surfaces": ("Submission", "Workload"),
+    "feemodel.errors": tuple(name for name, value in vars(errors).items() if inspect.isclass(value) and name != "Any"),
+}
+PAGES: dict[str, str] = {}  # name → page of the API reference
 
 project = "feemodel"
 author = copyright = "the feemodel authors"
@@ -84,28 +92,32 @@ def commands_page() -> str:
         "# Commands\n",
         "`feemodel --help` lists the commands. Each page has the output of `feemodel COMMAND --help`.\n",
     ]
-    for verb, sentence in VERBS.items():
+    for verb in VERBS:
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
             main([verb, "--help"])
-        parts.append(f"## {verb}\n\n{sentence[0].upper()}{sentence[1:]}.\n\n```text\n{text.getvalue().rstrip()}\n```\n")
+        parts.append(f"## {verb}\n\n```text\n{text.getvalue().rstrip()}\n```\n")
     return "\n".join(parts)
 
 
 def methods_page() -> str:
     """The JSON-RPC methods, as the server describes them."""
+    from feemodel.estimates.chain import copy_development_ledger
     from feemodel.server.app import Service
     from feemodel.server.settings import Settings
     from feemodel.server.workers import load
 
-    async def methods() -> Mapping[str, Any]:
-        return Service(load(Settings(), None)).methods
+    async def methods(ledger: Path) -> Mapping[str, Any]:
+        copy_development_ledger(ledger)
+        return Service(load(Settings(), ledger)).methods
 
     parts = [
         "# JSON-RPC methods\n",
         "A running server answers these, with a schema of every parameter and result, at `GET /openrpc.json`.\n",
     ]
-    for name, method in sorted(asyncio.run(methods()).items()):
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(methods(Path(folder, "ledger.db")))
+    for name, method in sorted(found.items()):
         parts.append(f"## {name}\n\n{method.summary}.\n")
         parts += [f"- `{one.name}`{'' if one.required else ' (optional)'}" for one in method.parameters]
         parts.append("")
@@ -116,25 +128,29 @@ def quantities_page() -> str:
     """The nomenclature: each name that a formula takes, with its unit and meaning."""
     from tests.helpers.formulas import functions
 
-    rows = {
-        (name, quantity.unit, quantity.words)
-        for _, function in functions()
-        for name, quantity in getattr(function, "quantities", {}).items()
-    }
-    table = "\n".join(f"| `{name}` | {unit} | {words} |" for name, unit, words in sorted(rows))
-    return f"# Quantities\n\nThe numbers that formulas take.\n\n| name | unit | meaning |\n|---|---|---|\n{table}\n"
+    rows: dict[tuple[str, str], set[str]] = {}  # name and unit → meanings
+    for _, function in functions():
+        for name, quantity in getattr(function, "quantities", {}).items():
+            rows.setdefault((name, quantity.unit), set()).add(quantity.words)
+    table = ""
+    for (name, unit), meanings in sorted(rows.items()):
+        told = sorted(words for words in meanings if not any(words in other for other in meanings - {words}))
+        table += f"| `{name}` | {unit} | {'; '.join(told)} |\n"
+    return f"# Quantities\n\nThe numbers that formulas take.\n\n| name | unit | meaning |\n|---|---|---|\n{table}"
 
 
-def write_in_pages(folder: Path, text: str) -> None:
-    """A page for each section of a text, and one that lists them."""
+def write_in_pages(folder: Path, text: str, sentences: Mapping[str, str]) -> None:
+    """A page for each section of a text, and one that lists them, with sentences by title."""
     folder.mkdir(parents=True, exist_ok=True)
     first, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
-    names = []
+    names, lines = [], []
     for section in sections:
-        names.append(re.sub(r"\W+", "-", section.partition("\n")[0].lower()).strip("-"))
+        title = section.partition("\n")[0]
+        names.append(re.sub(r"\W+", "-", title.lower()).strip("-"))
+        lines.append(f"- [{title}]({names[-1]}.md){': ' * (title in sentences)}{sentences.get(title, '')}")
         (folder / f"{names[-1]}.md").write_text(f"# {section}", encoding="utf-8")
-    tree = "\n".join(["```{toctree}", ":maxdepth: 1", "", *names, "```", ""])
-    (folder / "index.md").write_text(f"{first}\n{tree}", encoding="utf-8")
+    tree = ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
+    (folder / "index.md").write_text("\n".join([first, *lines, *tree]), encoding="utf-8")
 
 
 STYLE = re.compile(r"<style scoped>.*?</style>\n", re.DOTALL)  # of a pandas table; the theme has its own
@@ -179,15 +195,21 @@ def write_api_pages(folder: Path) -> None:
     """A page for each room, and a page for each public name, once: under `feemodel` if it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     shown: dict[int, str] = {}  # the page of each value
-    for room in ROOMS:
+    for room in (*ROOMS, *MODULES):
         module = import_module(room)
-        names = [name for name in sorted(module.__all__, key=str.casefold) if id(getattr(module, name)) not in shown]
-        other = [name for name in sorted(module.__all__, key=str.casefold) if name not in names]
+        every = sorted(MODULES.get(room) or module.__all__, key=str.casefold)
+        every = [name for name in every if callable(getattr(module, name))]  # no constants
+        names = [name for name in every if id(getattr(module, name)) not in shown]
+        other = [name for name in every if name not in names]
         also = ", ".join(f"[{name}]({shown[id(getattr(module, name))]}.rst)" for name in other)
         shown |= {id(getattr(module, name)): f"{room}.{name}" for name in names}
+        for name in every:
+            PAGES[f"{room}.{name}"] = shown[id(getattr(module, name))]
+            if name[0].isupper():
+                PAGES[name] = PAGES[f"{room}.{name}"]
+        PAGES[room] = room
         for name in names:
-            value = getattr(module, name)
-            kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+            kind = "class" if inspect.isclass(getattr(module, name)) else "function"
             members = "   :members:\n" if kind == "class" else ""
             (folder / f"{room}.{name}.rst").write_text(
                 f":orphan:\n\n{name}\n{'=' * len(name)}\n\n.. auto{kind}:: {room}.{name}\n{members}"
@@ -208,18 +230,29 @@ ENTRY = re.compile(r"(\S[^:`]*?) : ")
 MARKUP = re.compile(r"(`[^`]*`)|([*|]|_(?!\w))")  # code, and what only looks like markup
 
 
-def unit_of_field(name: str) -> str:
-    """The unit in the annotation of a field of a dataclass, such as " [s]"."""
+BOUNDED = re.compile(r"typing\.Annotated\[(?:\w+\.)*(\w+), \w+(?:\[[^\[\]]*\])?\]")  # a type with bounds
+
+
+def words_of_field(name: str, text: str) -> str:
+    """The comment of a field, or else what its annotation says, with the unit of its quantity, such as " [s]"."""
     record, _, field = name.rpartition(".")
-    found = locate(record)
+    found: Any = locate(record)
+    if text.startswith("Alias for field"):  # of a named tuple
+        annotation = found.__annotations__[field]
+        shown = getattr(annotation, "__forward_arg__", None) or inspect.formatannotation(annotation)
+        kind = BOUNDED.sub(r"\1", BOUNDED.sub(r"\1", shown))
+        return f"`{kind}`"
     quantity = quantity_of(get_type_hints(found, include_extras=True).get(field)) if is_dataclass(found) else None
-    return f" [{quantity.unit}]" if quantity else ""
+    if quantity is None or (text.endswith("]") and not text.startswith("[")):
+        return text
+    unit = f"[{quantity.unit}]"
+    return f"{quantity.words if text == unit else text.removesuffix('.')} {unit}".strip()
 
 
 def as_restructured_text(_app: Sphinx, what: str, name: str, value: Any, _options: Any, lines: list[str]) -> None:
     """The docstrings of this project, whose formulas are indented and whose parameters are `name : meaning [unit].`"""
-    if what == "attribute" and (text := " ".join(lines).strip()) and not text.endswith("]"):
-        lines[:] = [text.removesuffix(".") + unit_of_field(name)]
+    if what == "attribute" and (text := " ".join(lines).strip()):
+        lines[:] = [words_of_field(name, text)]
     if quantities := getattr(value, "quantities", None):
         lines += ["Parameters", "----------"]
         lines += [f"{name} : {one.words} [{one.unit}]" for name, one in quantities.items()] + [""]
@@ -238,13 +271,31 @@ def block_as_restructured_text(block: str) -> str:
         return "\n".join([".. list-table::", "   :header-rows: 1", "", *cells])
     if block.startswith(">>>"):
         return block
-    block = MARKUP.sub(lambda found: found[1] or "\\" + found[2], block)
+    block = MARKUP.sub(lambda found: linked(found[1]) if found[1] else "\\" + found[2], block)
     if heading := SECTION.match(block):
         entries = (" ".join(entry.split()) for entry in re.split(r"\n(?=\S[^:`\n]*? : )", block[heading.end() :]))
-        return "\n\n".join(
-            [f".. rubric:: {heading[1]}", *(ENTRY.sub(r"- `\1`: ", entry, count=1) for entry in entries)]
-        )
+        listed = (ENTRY.sub(lambda found: f"- {linked(f'`{found[1]}`')}: ", entry, count=1) for entry in entries)
+        return "\n\n".join([f".. rubric:: {heading[1]}", *listed])
     return block
+
+
+def linked(code: str) -> str:
+    """Code, or a link to the page of the name."""
+    name = code.strip("`")
+    return f":doc:`{name} <{PAGES[name]}>`" if name in PAGES else code
+
+
+ZEROS = re.compile(r"b'((?:\\x00)+)'")
+LONG = re.compile(r"=(<factory>|<function .*?>+|\w+\((?:[^()]|\([^()]*\)){60,}\))")
+
+
+def short_signature(*given: Any) -> tuple[str | None, str | None] | None:
+    """The signature without long defaults, and that of a protocol without what Python adds."""
+    *_, signature, returns = given
+    if signature is None:
+        return None
+    signature = ZEROS.sub(lambda found: f"bytes({len(found[1]) // 4})", signature)
+    return "" if signature == "(*args, **kwargs)" else LONG.sub("=...", signature), returns
 
 
 def write_generated(_: Sphinx) -> None:
@@ -252,8 +303,8 @@ def write_generated(_: Sphinx) -> None:
     os.environ["COLUMNS"] = "100"
     folder = BUILT / "reference"
     folder.mkdir(parents=True, exist_ok=True)
-    write_in_pages(folder / "commands", commands_page())
-    write_in_pages(BUILT / "assumptions", (HERE.parent / "ASSUMPTIONS.md").read_text(encoding="utf-8"))
+    write_in_pages(folder / "commands", commands_page(), VERBS)
+    write_in_pages(BUILT / "assumptions", (HERE.parent / "ASSUMPTIONS.md").read_text(encoding="utf-8"), {})
     (folder / "methods.md").write_text(methods_page(), encoding="utf-8")
     (folder / "quantities.md").write_text(quantities_page(), encoding="utf-8")
     write_api_pages(folder / "api")
@@ -269,3 +320,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", without_blank_last_lines)
     app.connect("builder-inited", write_generated, priority=1)
     app.connect("autodoc-process-docstring", as_restructured_text)
+    app.connect("autodoc-process-signature", short_signature)
