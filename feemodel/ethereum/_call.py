@@ -35,7 +35,7 @@ def parse_call(call: Mapping[str, Any], *, sent: bool | None = None, strict: boo
 
     Parameters
     ----------
-    call : mapping or pandas row, from field names to values. Any name in `feemodel.ethereum._transaction_fields` is
+    call : mapping or pandas row, from field names to values. The names of JSON-RPC and of common extractors are
         accepted. Values are hexadecimal text, ints or bytes; a missing value counts as absent.
     sent : whether `call` is a transaction that was sent. `None` means: if `call` has a hash, a position in a block or a
         signature, it is treated as a transaction that was sent.

@@ -47,7 +47,7 @@ def explorer_methods(**options: Any) -> dict[str, Callable[..., Any]]:
 
 
 class Explorer(Subjects):
-    """All JSON-RPC methods: those of `Subjects`, and those that take only numbers."""
+    """The JSON-RPC methods of the explorer. The fields say where prices and gas come from."""
 
     def presets(self) -> dict[str, Any]:
         """Presets of chains and days, the server's own pricing, and examples of transactions.

@@ -24,8 +24,8 @@ def read_l1_fees(path: PathLike, *, columns: Mapping[str, str] | None = None) ->
         fees, a sample needs a time and either `blob_base_fee`, or `excess_blob_gas` with `blob_count` or
         `blob_gas_used`. Other columns of the table are optional. Fees need not be whole numbers of wei.
     columns : column of the table → column of the file, with the unit if it is not wei: `{"base_fee": "fee:gwei"}`. Fees
-        without a unit are read as wei. Fees that are probably not in wei are refused (see
-        `feemodel.ethereum._fee_units`), unless the unit `:wei` is given.
+        without a unit are read as wei. Fees that are probably not in wei, such as a base fee
+        below 1,000 wei, are refused unless the unit `:wei` is given.
 
     Returns
     -------

@@ -352,7 +352,7 @@ class Node:
 
     Parameters
     ----------
-    url : http:// or https:// address, with user, password, path and query. Error messages show only the scheme, host
+    url : HTTP or HTTPS address, with user, password, path and query. Error messages show only the scheme, host
         and port.
     timeout : maximum time of an attempt, including the wait for a free connection [s].
     retries : number of retries after a failed attempt.
@@ -360,7 +360,7 @@ class Node:
 
     Raises
     ------
-    InvalidInput : `url` is not an http:// or https:// address, or a limit is invalid.
+    InvalidInput : `url` is not an HTTP or HTTPS address, or a limit is invalid.
     """
 
     def __init__(self, url: str, *, timeout: float = 10.0, retries: int = 4, backoff: float = 0.25) -> None:

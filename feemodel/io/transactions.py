@@ -25,9 +25,9 @@ def read_transactions(source: Any, *, columns: Mapping[str, str] | None = None) 
         may be gzipped. The format is recognised from the content. Raw transactions, and transactions without a block
         number and an index, stay in their order. A cryo file needs `value_string` or `value_binary`, because
         `value_f64` is not exact.
-    columns : column of the table → column of the source, for names that are not in
-        `feemodel.ethereum._transaction_fields`. A name may be followed by a unit, if the source has another unit than
-        the table: `{"input": "payload", "gas_price": "price:gwei"}`.
+    columns : column of the table → column of the source, for names that are not those of Dune, cryo, ethereum-etl or
+        a node. A name may be followed by a unit, if the source has another unit than the table:
+        `{"input": "payload", "gas_price": "price:gwei"}`.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
     ----------
     data : one of the following: blocks with full transactions (one, a list, or one per line);
         responses of `eth_getTransactionByHash`; transactions in a list or one per line, with the field names of
-        `feemodel.ethereum._transaction_fields`; the response of a Dune query; or raw transactions, one per line. A raw
+        `read_transactions`; the response of a Dune query; or raw transactions, one per line. A raw
         transaction is the signed EIP-2718 encoding in hexadecimal with 0x, or a JSON object with `raw` (the signed
         encoding) or `sender_and_unsigned_transaction`, and any other columns of the table. Other fields are ignored.
     columns : column of the table → field of the data, for other field names. A name may be followed by a unit, if the
@@ -94,8 +94,7 @@ def parse_transactions(data: bytes | str, *, columns: Mapping[str, str] | None =
 
     >>> parse_transactions(b'{"number": "0x10", "timestamp": "0x65", "gasUsed": "0x5208", "transactions": ["0x11"]}')
     Traceback (most recent call last):
-    feemodel.errors.InvalidInput: transactions: expected full transactions, not hashes (set the second \
-parameter of eth_getBlockByNumber to true), got '0x11'
+    feemodel.errors.InvalidInput: transactions: expected full transactions (eth_getBlockByNumber with true), got '0x11'
     >>> parse_transactions('{"raw": "0x02f87782e708", "gas_used": 21000}\\n0x02f87782e709')["raw"].to_list()
     [b'\\x02\\xf8w\\x82\\xe7\\x08', b'\\x02\\xf8w\\x82\\xe7\\t']
     """
@@ -111,7 +110,7 @@ def _of_block(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         return
     for transaction in transactions:
         if not isinstance(transaction, dict):
-            reason = "expected full transactions, not hashes (set the second parameter of eth_getBlockByNumber to true)"
+            reason = "expected full transactions (eth_getBlockByNumber with true)"
             raise InvalidInput("transactions", reason, transaction)
         own = {name: value for name, value in transaction.items() if FIELD_OF.get(name) != "timestamp"}
         yield {"timestamp": item.get("timestamp"), **own}

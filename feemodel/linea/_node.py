@@ -42,7 +42,7 @@ def node_checks(preset: LineaPreset) -> tuple[Check, ...]:
 
     Parameters
     ----------
-    preset : pricing parameters of the node, see `feemodel.linea.parameters.linea_preset`.
+    preset : pricing parameters of the node, see `feemodel.linea.linea_preset`.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def measured_sizes(
     signed_transactions : EIP-2718 encodings (bytes or hexadecimal text) or `Transaction` objects; or a table of
         `feemodel.io.read_transactions`. If every row of a table has the gas used, the default of `gas` is the column of
         the gas used. Transactions without a signature get a placeholder signature. To convert a call to a
-        `Transaction`, use `feemodel.ethereum._transaction.fill(call, ..., set_code=True).with_placeholder_signature()`.
+        `Transaction`, use `feemodel.ethereum.fill` and `with_placeholder_signature`.
     gas : gas used by each transaction; `None`: the gas limits, which are usually higher [gas].
     pubdata : assumed number of bytes that each transaction publishes on zkSync, one number or one per transaction
         [byte].

@@ -29,7 +29,7 @@ Share = Annotated[float, Quantity("1", double=True, above_zero=True, maximum=10,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceCap:
-    """Parameters of Linea's price cap for submissions; `feemodel.linea._price_cap` has the formulas."""
+    """Parameters of Linea's price cap for submissions, see `feemodel.linea.dynamic_gas_price_cap`."""
 
     target_delay: Delay = price_cap.TARGET_DELAY  #: waiting time after which the multiplier is 1 + adjustment
     adjustment: Ratio = price_cap.ADJUSTMENT  #: increase of the multiplier after `target_delay`
@@ -63,9 +63,9 @@ class Posting:
     'deadline'
     """
 
-    submission: Submission = field(default_factory=Submission)
+    submission: Submission = field(default_factory=Submission)  #: gas, capacity and tip of a submission
     deadline: Delay | None = None  #: maximum waiting time of a byte
-    #: Size of all transactions compressed together / sum of the sizes of transactions compressed one by one.
+    #: size of all transactions compressed together / sum of the sizes of transactions compressed one by one
     stream_ratio: Share = 1.0
     kind: Annotated[str, KINDS] = "fill"
     blobs: Annotated[int, Quantity("1", minimum=1, maximum=MAX_BLOBS)] = 1  #: number of blobs in a submission

@@ -50,7 +50,7 @@ def replay(
     source : description of the data, which the attributes of results contain; `None` means a text with the type and
         length of the table.
     unit : unit of base fees, blob base fees and tips: "wei", "kwei", "gwei" or "eth". `None` means wei, but fees that
-        are probably in another unit are rejected (see `feemodel.ethereum._fee_units`). "wei" accepts fees of any
+        are probably in another unit, such as a base fee below 1,000 wei, are rejected. "wei" accepts fees of any
         magnitude.
 
     Returns

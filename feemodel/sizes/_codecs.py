@@ -203,7 +203,7 @@ def get_codec(codec: str | Codec) -> Codec:
         if codec in CODECS:
             return CODECS[codec]
         if codec == "lzss":
-            hint = "lzss needs a dictionary: pass feemodel.sizes._lzss.Lzss(Path(FILE).read_bytes())"
+            hint = "lzss needs a dictionary: pass feemodel.Lzss.from_file(FILE)"
             raise InvalidInput("codec", hint, codec)
     elif not isinstance(codec, type) and all(hasattr(codec, member) for member in ("name", "size", "sizes")):
         return codec

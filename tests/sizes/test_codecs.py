@@ -248,7 +248,7 @@ def test_options_may_be_numbers_of_numpy() -> None:
         (lambda: compressed_sizes(bytearray(b"one")), "payloads: expected an iterable of payloads"),
         (lambda: compressed_sizes("0x00"), "payloads: expected an iterable of payloads"),
         (lambda: compressed_sizes(5), "payloads: expected an iterable of payloads"),
-        (lambda: compressed_size(b"fine", "lzss"), r"pass feemodel.sizes._lzss.Lzss\(Path\(FILE\).read_bytes\(\)\)"),
+        (lambda: compressed_size(b"fine", "lzss"), r"pass feemodel.Lzss.from_file\(FILE\)"),
         (
             lambda: compressed_size(b"fine", "gzip"),
             "expected one of zstd, brotli, fastlz.*, got 'gzip'",

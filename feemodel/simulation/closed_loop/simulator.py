@@ -65,8 +65,8 @@ def simulate(
     Returns
     -------
     Dataset. Variables over `path` and `day`: fees, cash costs by category and accrued costs [wei], transactions, bytes,
-    submissions and prices. Variables over `path`: the statistics in `feemodel.simulation.closed_loop._results`.
-    Variables over `recorded_path` and `step`: values in each step.
+    submissions and prices. Variables over `path`: statistics, such as `recovery`. Variables over `recorded_path`
+    and `step`: values in each step. The attribute `long_name` of a variable says what it is.
 
     Raises
     ------
