@@ -3,7 +3,7 @@ A month of fees against a month of posting
 ==========================================
 
 The size part of the fees of real transactions, at 1.45 a second, and the cost of posting them, each day of a month of
-L1 fees, under Linea's published bounds and a margin of 1.2. The bounds hold the price down when L1 is dear.
+L1 fees, under Linea's published bounds and a margin of 1.2. The bounds hold the price down when L1 is expensive.
 """
 
 import matplotlib.pyplot as plt

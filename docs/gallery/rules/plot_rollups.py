@@ -4,8 +4,8 @@ One transfer under every chain's rule
 
 The fee of one transaction on each chain, for data (L1) and for execution (L2), at the same L1 fees. If no
 source gives a chain's current parameters, the last published values are used, and the label gives their month. The
-base fee of L1 is 1 gwei, its blob base fee 0.004 gwei; the exchange rates of Starknet's and Mantle's tokens, Celo's
-base fee and the gas of a Starknet transfer are assumed.
+base fee of L1 is 1 gwei, its blob base fee 0.004 gwei; the exchange rates of Starknet's and Mantle's tokens
+and the gas of a Starknet transfer are assumed.
 """
 
 import contextlib
@@ -21,7 +21,6 @@ from feemodel.rollups.chains import chain
 
 plt.style.use("feemodel.plots.style")
 ASSUMED = {
-    "celo": {"l2_gas_price": 25 * 10**9, "token_per_eth": 12_000.0},
     "mantle": {"token_ratio": 3_114, "base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213,
                "operator_fee_scalar": 0, "operator_fee_constant": 0, "l2_gas_price": 20 * 10**6},
     "starknet": {"eth_to_fri_rate": 30_000 * 10**18},
