@@ -15,11 +15,7 @@ from tests.helpers.inputs import SMALL, inputs
 # its examples are the same each time; elsewhere every run looks at new ones.
 IN_CI = "CI" in os.environ
 settings.register_profile(
-    "untimed",
-    deadline=None,
-    derandomize=IN_CI,
-    max_examples=20,
-    suppress_health_check=[HealthCheck.too_slow],
+    "untimed", deadline=None, derandomize=IN_CI, max_examples=20, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
 

@@ -44,7 +44,7 @@ MAY_IMPORT = {
 }
 #: Lines by room, and totals. A ceiling may only be lowered: what is added to a room takes the place of something.
 CEILINGS = {
-    "cli": 2_290,
+    "cli": 2_286,
     "estimates": 674,
     "ethereum": 1_980,
     "execution": 1_692,
@@ -58,8 +58,8 @@ CEILINGS = {
     "simulation": 6_416,
     "sizes": 789,
     "top level": 1_539,
-    "package": 29_674,
-    "tests": 33_093,
+    "package": 29_670,
+    "tests": 33_092,
     "Rust": 2_624,
     "JavaScript, CSS and HTML": 1_098,
     "modules": 186,

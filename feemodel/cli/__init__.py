@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -59,9 +60,10 @@ EXIT_CODES = (
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 #: Argument of the Python API → parameter of the command, where the two differ.
 OPTION_OF = {
-    "base_fee": "l1_base_fee", "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
-    "max_priority_fee": "priority_fee", "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only",
-    "storageKeys": "slot", "submission": "execution_gas", "url": "node",
+    "alloc": "genesis", "balance_wei": "balance", "base_fee": "l1_base_fee", "extra_data": "record", "folder": "resume",
+    "gas_limit": "gas", "horizons": "horizon", "max_priority_fee": "priority_fee", "parameter": "set",
+    "rate": "arrival_rate", "rng": "seed", "rule": "only", "storageKeys": "slot", "submission": "execution_gas",
+    "url": "node",
 }  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line
@@ -169,9 +171,10 @@ def _naming_the_option(error: Exception, said: str, parsed: Sequence[inspect.Bou
             for key, own in (vars(value) if is_dataclass(value) else {name: value}).items():
                 typed[key] = f"--{key.replace('_', '-')}" if is_option else key, own
     if isinstance(error, InvalidInput):
-        name = error.name.partition("[")[0]
+        whole = error.name.partition("[")[0]
+        name = re.split("[. ]", whole)[0]
         option = typed.get(name) or typed.get(OPTION_OF.get(name, name))
-        return said if option is None else str(type(error)(option[0], error.reason, error.value))
+        return said if option is None else str(type(error)(option[0] + whole[len(name) :], error.reason, error.value))
     for named, value in typed.values():
         files = {value, str(Path(value))} if isinstance(value, str) else ()
         if named.startswith("--") and any(said.startswith((f"{file}:", f"{file},", f"{file}/")) for file in files):

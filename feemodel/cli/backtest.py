@@ -8,26 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts.config import Dict
 
 from feemodel import plots
+from feemodel.cli import parameters
 from feemodel.cli.output import DATASETS, HOUR, TABLES, Answer, Table, counted, result
-from feemodel.cli.parameters import (
-    BLOCK_HOURS,
-    FLAT,
-    ArrivalRate,
-    Columns,
-    LossProbability,
-    Scenario,
-    Seed,
-    Sizing,
-    SpecFile,
-    Workers,
-    default_of,
-    flag,
-    number,
-    one_of,
-    real,
-    text,
-    whole,
-)
+from feemodel.cli.parameters import FLAT, Scenario, Seed, Sizing, default_of, flag, number, one_of, real, text, whole
 from feemodel.cli.subjects import read_workload, shipped_workload
 from feemodel.cli.verb import verb
 from feemodel.errors import InvalidInput
@@ -75,8 +58,8 @@ class Traffic(Submitted, Sizing):
     """Transactions, drawn at random over the time of the L1 fees; their pricing and posting."""
 
     transactions: Annotated[str | None, text("file of transactions (default: those in the package)", "FILE")] = None
-    columns: Columns = ()  # type: ignore[assignment]
-    arrival_rate: ArrivalRate = Demand().rate
+    columns: parameters.Columns = ()  # type: ignore[assignment]
+    arrival_rate: parameters.ArrivalRate = Demand().rate
     seed: Seed = 1
     tip: Annotated[int | None, whole("L1 tip (default: of the file, or 100000000)", "wei / gas")] = None
     margin: Annotated[float, real("factor on the variable cost")] = RULE.margin
@@ -128,7 +111,7 @@ def command(
 @verb(out=TABLES, figure=True, what="the loss curve")
 def calibrate(
     *,
-    loss_probability: LossProbability = 0.05,
+    loss_probability: parameters.LossProbability = 0.05,
     vary: Annotated[Any, one_of("margin to find", ("estimate_margin", "margin"))] = default_of(calibration, "vary"),
     scenario: Annotated[Scenario, FLAT] = Scenario(),
     traffic: Annotated[Traffic, FLAT] = Traffic(),
@@ -171,7 +154,9 @@ def _assumed(made: dict[str, Any], scenario: Scenario) -> str:
     bounds = "no bounds" if high is None else f"bounds {low:,.0f} to {high:,.0f} wei / byte"
     paid = f"{posting.submission.execution_gas:,} gas and tip {posting.submission.tip / WEI_PER_GWEI:g} gwei"
     paid += f" for {counted(int(posting.submission.blob_gas // GAS_PER_BLOB), 'blob')}"
-    return f"{shared}, no finalization, {paid}, {bounds}, blocks of {scenario.block_hours or BLOCK_HOURS:g} h"
+    return (
+        f"{shared}, no finalization, {paid}, {bounds}, blocks of {scenario.block_hours or parameters.BLOCK_HOURS:g} h"
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +166,7 @@ class Policies(Submitted):
     pricing: Annotated[Any, one_of("pricing policy", PRICINGS)] = "linea"
     fit: Annotated[bool, flag("set the level of the price so that it breaks even at elasticity 0")] = False
     elasticity: Annotated[float, real("price elasticity of demand", least=0)] = Demand().elasticity
-    arrival_rate: ArrivalRate = Demand().rate
+    arrival_rate: parameters.ArrivalRate = Demand().rate
     posting: Annotated[str, one_of("posting policy", ("fill", "deadline", "price-cap"))] = "fill"
     sla: Annotated[float | None, real("target of price-cap, or the deadline (default: 16)", "h", above=0)] = None
 
@@ -213,14 +198,14 @@ def options_of_file(app: "App", commands: tuple[str, ...], arguments: "ArgumentC
 
 @verb(out=(".nc",), figure=True, what="all results", config=options_of_file)
 def simulate(
-    spec: SpecFile | None = None,
+    spec: parameters.SpecFile | None = None,
     /,
     *,
     policies: Annotated[Policies, FLAT] = Policies(),
     scenario: Annotated[Scenario, FLAT] = Scenario(),
     step: Annotated[float, real("length of a step", "s", above=0)] = default_of(run, "step"),
     seed: Seed = default_of(run, "rng"),
-    workers: Workers = None,
+    workers: parameters.Workers = None,
     picture: Path | None = None,
 ) -> Answer:
     """SPEC.toml has options as keys; options on the command line take precedence.

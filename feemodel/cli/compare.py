@@ -71,6 +71,8 @@ def command(
             set_code = all(one.no_set_code is None for one in rules)
             transactions, used, hashes, said = _file(subject, columns, gas, set_code=set_code)
         else:
+            if columns:
+                raise InvalidInput("--columns", "expected only with a file", columns[0])
             transactions, used, hashes, said = _inline(subject, gas)
         needed = {"gas", "length", "transaction_type", *(column for one in rules for column in one.columns)}
         table = measured_sizes(transactions, gas=used, linea_codec=codec, columns=[*needed.intersection(MEASURED)])

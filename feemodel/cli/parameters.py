@@ -219,6 +219,8 @@ class History:
 
         columns = assigned("--l1-columns", self.l1_columns)
         if self.l1 is None:
+            if columns:
+                raise InvalidInput("--l1-columns", "expected only with --l1", self.l1_columns[0])
             return replay(read_shipped_l1_fees(), source="Ethereum mainnet, 2026-01-07 to 02-06, means of ten minutes")
         table = read_l1_fees(self.l1, columns=columns)
         with reading(self.l1):
@@ -264,7 +266,7 @@ def assigned(option: str, texts: Iterable[str], form: str = "FIELD=NAME") -> dic
 
 def parse_set(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the parameters of `--set CHAIN.PARAMETER=VALUE` by chain."""
-    from feemodel.rollups.chains import parse_parameter
+    from feemodel.rollups.chains import parse_parameter, schema
 
     form = "CHAIN.PARAMETER=VALUE, such as mode.base_fee_scalar=20000"
     found: dict[str, dict[str, Any]] = {}
@@ -272,5 +274,9 @@ def parse_set(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
         chain, _, name = left.partition(".")
         if not name:
             raise InvalidInput("--set", f"expected {form}", left)
-        found.setdefault(chain, {})[name] = parse_parameter(name, value)
+        check_known("--set", name, schema())
+        try:
+            found.setdefault(chain, {})[name] = parse_parameter(name, value)
+        except InvalidInput as error:
+            raise InvalidInput(f"--set {left}", error.reason, value) from None
     return found

@@ -63,6 +63,8 @@ explain raw.txt --genesis g
   2 --genesis: expected a call, not a signed transaction, got 2
 explain {} --genesis missing.json
   3 --genesis missing.json: no such file
+explain {} --genesis genesis.json
+  2 --genesis.config: expected an object with chainId, got None
 explain {} --intact --gas 5
   2 --gas: expected none with --intact, which searches for the gas, got 5
 explain missing.json
@@ -97,6 +99,12 @@ sizes raw.txt --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 compare raw.txt --at 2024-13-01
   2 --at: expected a time such as 2024-06-14, 2024-06-14T12:00:00 or Unix seconds, got '2024-13-01'
+compare raw.txt --set base.base_fee_scalr=1
+  2 --set: unknown name, did you mean base_fee_scalar?, got 'base_fee_scalr'
+compare raw.txt --set base.base_fee_scalar=much
+  2 --set base.base_fee_scalar: expected an integer, got 'much'
+compare {} --columns nonce=n
+  2 --columns: expected only with a file, got 'nonce=n'
 compare raw.txt --out c.xyz
   2 --out: expected a file name that ends in .nc or .csv or .parquet, got 'c.xyz'
 compare raw.txt --chains=
@@ -122,6 +130,8 @@ backtest --l1 row.csv
   3 --l1 row.csv: scenario: expected at least two steps, got 1
 backtest --l1-columns time
   2 --l1-columns: expected FIELD=NAME, each once, got 'time'
+backtest --l1-columns base_fee=fee
+  2 --l1-columns: expected only with --l1, got 'base_fee=fee'
 backtest --arrival-rate 1e6
   2 --arrival-rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000.0
 backtest --out there.csv

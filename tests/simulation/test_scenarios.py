@@ -151,10 +151,7 @@ def test_usage_follows_from_gas_used_and_its_limit():
         ({"base_fee": ["1_000", "7"]}, r"base_fee: expected a column of numbers \(not <U5\)"),
         ({"base_fee": pd.Series(["7", 8], dtype=object)}, r"base_fee: expected a column of numbers \(not text\)"),
         ({"base_fee": [True, True]}, r"base_fee: expected a column of numbers \(not bool\)"),
-        (
-            {"gas_used_ratio": [50.0, 99.5]},
-            r"gas_used_ratio\[0\]: expected at most 1, a share of the limit, got 50",
-        ),
+        ({"gas_used_ratio": [50.0, 99.5]}, r"gas_used_ratio\[0\]: expected at most 1, a share of the limit, got 50"),
         ({"gas_used": [5, 31], "gas_limit": [30, 30]}, r"gas_used\[1\]: expected at most the gas limit"),
         (
             {"gas_used": [0, 0], "gas_limit": [30, 0]},

@@ -123,11 +123,7 @@ def test_a_seed_gives_the_same_indices_on_any_executor():
         (lambda: sobol_indices(lambda x: np.sqrt(x.clip(-1) * np.inf), 64, x=(1, 2)), InvalidInput, "expected finite"),
         (lambda: ishigami_indices(1_000), InvalidInput, "count: expected a power of two"),
         (lambda: ishigami_indices(1), InvalidInput, "count: expected an integer of at least 2, got 1"),
-        (
-            lambda: ishigami_indices(64, confidence=1.0),
-            InvalidInput,
-            "confidence: expected a number below 1",
-        ),
+        (lambda: ishigami_indices(64, confidence=1.0), InvalidInput, "confidence: expected a number below 1"),
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "125,829,120 numbers of a design are more than"),
         (lambda: sobol_indices(ishigami, 64, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),
