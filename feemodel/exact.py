@@ -67,7 +67,7 @@ class Exact(NDArrayOperatorsMixin):
         return np.asarray(upper * 2**64 + self.word.astype(object))
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, out: Any = None) -> Any:
-        """Compute the operator that calls a NumPy function. `+=` gives a new array, not `out`."""
+        """Compute an operator of NumPy. `+=` gives a new array, not `out`."""
         return OPERATORS[function](*map(_of, inputs))
 
 
@@ -251,7 +251,7 @@ def _less(one: Exact, other: Exact) -> Any:
 def _divided(value: Exact, divisor: Exact) -> Any:
     """Return the quotient, rounded down.
 
-    A dividend that does not fit int64 is divided in doubles, which are wrong by less than 2**60. With a divisor below
+    A dividend that does not fit int64 is divided in doubles, with an error of less than 2**60. With a divisor below
     2**61, the remainder of this quotient lies within ±2**63, so that int64 arithmetic (modulo 2**64) gives it exactly.
     The remainder corrects the quotient. A quotient above 2**62 is computed in two parts.
     """

@@ -81,7 +81,7 @@ def l1_cost_per_byte(point: Any) -> Any:
 
 
 def recovery(point: Point, found: Columns) -> dict[str, Any] | None:
-    """Return the L1 cost and the recovered shares along a curve, `None` for a cost of 0; without L1 fees, `None`."""
+    """Return the L1 cost and the recovered shares along a curve; `None` without L1 fees. A cost of 0 has no share."""
     if found.l1_costs is None:
         return None
 

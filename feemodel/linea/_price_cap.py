@@ -56,7 +56,7 @@ def tip_within_caps(  # type: ignore[no-untyped-def]
 ):
     """Return the tip that a transaction pays, or -1 if the caps are too low for it to be sent [wei / gas].
 
-    The caps are not yet limited to their maxima, and the blob base fee of a transaction without blobs is 0.
+    This function limits the caps to their maxima. The blob base fee of a transaction without blobs is 0.
 
     0.9 · (100 + 20) = 108 is less than a base fee of 110, but covers a base fee of 105. With a base fee of 105, the tip
     is 120 − 105 = 15:

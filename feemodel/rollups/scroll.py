@@ -190,8 +190,8 @@ def curie_l2_base_fee(
 ) -> WeiPerGas:
     """Return the L2 base fee from Curie to Feynman: min(l1_base_fee · scalar // 10¹⁸ + overhead, 10 gwei).
 
-    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. `l1_base_fee` is the one
-    that the oracle stored at the parent block; the system contract has the other two. Before Curie the base fee is 0.
+    The sequencer follows this rule, but a block is valid with any base fee of at most 10 gwei. `l1_base_fee` is
+    that of the oracle at the parent block; the system contract has the others. Before Curie the base fee is 0.
 
     At an L1 base fee of 1 gwei, the L2 base fee is 34,000 + 15,680,000 wei:
 

@@ -18,9 +18,9 @@ def past_changes(
 ) -> dict[str, NDArray[np.float64]]:
     """Draw sample paths of both fees from past forecast errors.
 
-    A path is a point forecast plus the errors of the same forecast at a past origin, which is drawn from those at about
-    the same time of day. Both fees of a path use the same past origin. The result is fee name → mean logarithms, of
-    shape (paths, bins + 1); the first column is the newest fee.
+    A path is a point forecast plus the errors that this forecast made from a past origin, drawn at random from origins
+    at about the same time of day. Both fees of a path use the same past origin. The result is fee name → mean
+    logarithms, of shape (paths, bins + 1); the first column is the newest fee.
     """
     first = next(iter(series.values()))
     newest = len(first) - 1

@@ -125,7 +125,7 @@ def recommend(
     Raises
     ------
     InvalidInput : `feemodel.forecast` rejects an argument; the family has no known submission and none is given; or
-        `hold` or `interval` is out of range or is not a multiple of ten or two minutes.
+        `hold` is no multiple of ten minutes, `interval` is none of two minutes, or one is out of range.
 
     >>> times = np.arange(0, 8 * 86_400, 600) + 1_770_000_000
     >>> flat = {"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times}
@@ -200,8 +200,8 @@ def _submission(family: str, given: Submission | None) -> Submission:
 def _interval(values: list[float]) -> tuple[float, float, float]:
     """Return the last value, and the ends of its jackknife interval; each other value leaves out one block.
 
-    The deviations are from the mean of the other values. The last value has random paths of its own: deviations from
-    this value would be larger.
+    The interval depends on the deviations of the other values from their mean. Deviations from the last value, which
+    has random paths of its own, would be larger.
     """
     from scipy.stats import t
 

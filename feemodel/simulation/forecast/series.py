@@ -81,7 +81,7 @@ def before_target(values: RealArray, horizon: int, lag: int) -> RealArray:
 
 
 def typical(values: RealArray, horizon: int) -> RealArray:
-    """Return, for each origin, the newest days' median value at the target's time of day; NaN in the first day.
+    """Return the median of the newest days at the target's time of day, for each origin; NaN in the first day.
 
     >>> found = typical(np.repeat([1.0, 9.0, 2.0, 3.0], DAY), DAY)
     >>> found[::DAY]  # the spike of the second day is not the forecast after the third
