@@ -17,7 +17,7 @@ from feemodel.errors import InvalidInput
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WORD_SIZE
 from feemodel.io.files import written_whole
-from feemodel.ledger.rows import CHILDREN, COLUMNS, ENTRY, GROUP, LEVELS, Leaf, Version, height_of, node_hashes
+from feemodel.ledger.rows import CHILDREN, COLUMNS, ENTRY, GROUP, LEVELS, Version, height_of, node_hashes
 from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE, TAIL, AccountLeaf, account_hashes
 from feemodel.ledger.store import Store, StoredBlock
 
@@ -140,7 +140,7 @@ class _Verification:
         table, roots, codes = self._empty("leaf"), set[bytes](), set[bytes]()
         ends = bytes(HASH_SIZE), self._scheme.tail_key
         for first, rows in self._chunks("leaf"):
-            leaves = [Leaf(*row[:-1]) for row in rows]
+            leaves = [self._store.rows.leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
             table.digest[at] = np.frombuffer(self._scheme.leaf_hashes(leaves), np.uint8).reshape(-1, HASH_SIZE)
             table.keys[at] = [int.from_bytes(leaf.hkey[:8]) for leaf in leaves]

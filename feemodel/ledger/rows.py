@@ -15,7 +15,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from feemodel.ledger.database import Database
 from feemodel.ledger.hashing import pieces
-from feemodel.ledger.scheme import HASH_SIZE, HEAD, NOTHING, TAIL, Scheme
+from feemodel.ledger.scheme import EMPTY_KECCAK, HASH_SIZE, HEAD, NOTHING, TAIL, AccountLeaf, Scheme
 
 LEVELS = 2  # levels of the binary tree in a node
 CHILDREN = 1 << LEVELS
@@ -31,6 +30,7 @@ NUMBER_SIZE = 8  # size of the number in each entry [byte]
 ENTRY = np.dtype([("hash", f"V{HASH_SIZE}"), ("number", f">i{NUMBER_SIZE}")])  # in nodes and pages
 GROUP = 25  # maximum number of nodes in a group, which then fits into a page of the file
 ENTRY_SIZE, NODE_SIZE = ENTRY.itemsize, CHILDREN * ENTRY.itemsize
+PLAIN_SIZE = 64  # size of the stored value of an account without code and storage: nonce and balance [byte]
 
 KEPT = 12_000  # number of rows that are cached, up to 4 kB each; a proof is otherwise three times slower
 COLUMNS = {
@@ -89,12 +89,16 @@ def height_of(next_free: int) -> int:
 class Rows:
     """The three tables of rows.
 
+    The value of an account without code and storage is stored without its last four words, which are always the same.
+
     The cache has the newest rows of each table by number, nodes with their inner hashes by height and number, checked
     roots, and checked leaves of proofs by root and index.
     """
 
     def __init__(self, database: Database, scheme: Scheme) -> None:
         self.database, self.scheme = database, scheme
+        plain = AccountLeaf(0, 0, scheme.empty_root, scheme.empty_code_hash, EMPTY_KECCAK, 0)
+        self._plain = plain.to_bytes()[PLAIN_SIZE:]
         self.cache: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
 
     def nodes(self, numbers: Sequence[int], height: int) -> list[bytes]:
@@ -125,7 +129,11 @@ class Rows:
     def leaves(self, numbers: Sequence[int]) -> list[Leaf]:
         """Return the leaves with these row numbers, none of which is 0."""
         rows = self._many("leaf", numbers)
-        return [Leaf(*rows[number]) for number in numbers]
+        return [self.leaf(*rows[number]) for number in numbers]
+
+    def leaf(self, hkey: bytes, previous: int, following: int, hval: bytes, value: bytes) -> Leaf:
+        """Return the leaf of a row."""
+        return Leaf(hkey, previous, following, hval, value + self._plain if len(value) == PLAIN_SIZE else value)
 
     def pages(self, numbers: Iterable[int]) -> dict[int, tuple[int, list[bytes]]]:
         """Return the height and the entries of each page, by row number."""
@@ -149,7 +157,9 @@ class Rows:
 
     def add_leaves(self, leaves: Sequence[Leaf]) -> list[bytes]:
         """Add leaves; return their entries for the nodes above, with their hashes and row numbers."""
-        first = self.add("leaf", [*map(attrgetter(*COLUMNS["leaf"].split(", ")), leaves)])
+        plain = self._plain
+        rows = [(one.hkey, one.previous, one.following, one.hval, one.value.removesuffix(plain)) for one in leaves]
+        first = self.add("leaf", rows)
         return entries_of(self.scheme.leaf_hashes(leaves), first + np.arange(len(leaves))) if leaves else []
 
     def add(self, table: str, rows: Sequence[tuple[Any, ...]]) -> int:

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from feemodel.errors import InvalidInput
 from feemodel.ledger.rows import GROUP, LEVELS, NUMBER_SIZE, Leaf, Rows, Version, changed_nodes, child_row, height_of
@@ -149,12 +149,11 @@ def _indices(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[list[int]]
     numbers = [tree.version.page for tree, hkeys in lookups for _ in hkeys]
     heights, rest = [DEPTH] * len(keys), [*range(len(keys))]
     while rest:
-        rows = lookups[0][0].rows
-        pages = rows.pages({numbers[place] for place in rest})
+        pages = lookups[0][0].rows.pages({numbers[place] for place in rest})
         for place in rest:
             height, entries = pages[numbers[place]]
             if height >= heights[place]:
-                rows.database.damaged(f"page {numbers[place]} is not below its page")
+                lookups[0][0].rows.database.damaged(f"page {numbers[place]} is not below its page")
             heights[place] = height
             numbers[place] = int.from_bytes(entries[_floor(entries, keys[place])][HASH_SIZE:])
         rest = [place for place in rest if heights[place]]
@@ -200,6 +199,10 @@ class Change(NamedTuple):
     floors: Mapping[bytes, tuple[int, Leaf]] | None = None
 
 
+#: Tree, its next version as far as known, and its changed leaves by index: `None` for a leaf that becomes empty.
+_Update: TypeAlias = tuple[Tree, Version, Mapping[int, Leaf | None]]
+
+
 def update_trees(changes: Sequence[Change]) -> None:
     """Apply edits to trees in one file, and store the new versions."""
     if not changes:
@@ -212,7 +215,7 @@ def update_trees(changes: Sequence[Change]) -> None:
         next_free, entries, changed = _linked(change, each, leaves | dict(each.values()))
         page = pages.updated(change.tree.version.page, entries) if entries else change.tree.version.page
         if changed:
-            updates.append(_Update(change.tree, next_free, page, changed))
+            updates.append((change.tree, change.tree.version._replace(next_free=next_free, page=page), changed))
     pages.rows.add("page", pages.added)
     if updates:
         _store(updates)
@@ -270,40 +273,27 @@ def _linked(
     return next_free, entries, {index: None if index in removed else leaves[index] for index in sorted(changed)}
 
 
-class _Update(NamedTuple):
-    """Changed leaves of a tree by index, `None` for a leaf that becomes empty; next free index and top page."""
-
-    tree: Tree
-    next_free: int
-    page: int
-    leaves: Mapping[int, Leaf | None]
-
-
 def _store(updates: Sequence[_Update]) -> None:
     """Store the changed leaves and the nodes above them; set the versions of the trees."""
-    rows, scheme = updates[0].tree.rows, updates[0].tree.scheme
-    # The last used leaf is above each new node that is not empty before the update.
-    _read_nodes([(tree, {min(index, tree.next_free - 1) for index in leaves}) for tree, *_, leaves in updates])
-    stored = [leaf for update in updates for leaf in update.leaves.values() if leaf is not None]
-    entries = iter(rows.add_leaves(stored))
-    below = [
-        {index: NO_ENTRY if leaf is None else next(entries) for index, leaf in update.leaves.items()}
-        for update in updates
-    ]
-    tops = [height_of(update.next_free) for update in updates]
+    rows, scheme = updates[0][0].rows, updates[0][0].scheme
+    # The last used leaf is below each node that is not new.
+    _read_nodes([(tree, {min(index, tree.next_free - 1) for index in leaves}) for tree, _, leaves in updates])
+    entries = iter(rows.add_leaves([leaf for *_, leaves in updates for leaf in leaves.values() if leaf]))
+    below = [{index: next(entries) if leaf else NO_ENTRY for index, leaf in leaves.items()} for *_, leaves in updates]
+    tops = [height_of(version.next_free) for _, version, _ in updates]
     for height in range(1, max(tops) + 1):
         empty = rows.empty_node(height)
         changed = [
-            changed_nodes(update.tree.nodes[height], each, empty) if height <= top else {}
-            for update, each, top in zip(updates, below, tops, strict=True)
+            changed_nodes(tree.nodes[height], each, empty) if height <= top else {}
+            for (tree, *_), each, top in zip(updates, below, tops, strict=True)
         ]
         entries = iter(rows.add_nodes(height, [node for nodes in changed for node in nodes.values()]))
         below = [dict(zip(nodes, entries, strict=False)) for nodes in changed]
         done = [(update, each[0]) for update, each, top in zip(updates, below, tops, strict=True) if top == height]
         sub_roots = scheme.sub_roots(b"".join([entry[:HASH_SIZE] for _, entry in done]), LEVELS * height)
-        for ((tree, next_free, page, _), entry), sub_root in zip(done, sub_roots, strict=True):
-            root = scheme.digest(scheme.top(next_free, sub_root))
-            tree.version = Version(root, next_free, sub_root, int.from_bytes(entry[HASH_SIZE:]), page)
+        for ((tree, version, _), entry), sub_root in zip(done, sub_roots, strict=True):
+            root, number = scheme.digest(scheme.top(version.next_free, sub_root)), int.from_bytes(entry[HASH_SIZE:])
+            tree.version = version._replace(root=root, sub_root=sub_root, node=number)
             tree.nodes.clear()
 
 
