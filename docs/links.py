@@ -1,4 +1,4 @@
-"""Whether every link inside a built site leads somewhere: `python -m docs.links FOLDER`. Other sites are not asked."""
+"""Whether each link inside a built site leads somewhere, and no page has odd text: `python -m docs.links FOLDER`."""
 
 import sys
 from collections.abc import Iterator
@@ -36,11 +36,19 @@ def broken(folder: Path) -> Iterator[str]:
                 yield f"{path.relative_to(folder.resolve())}: {link}"
 
 
+def unwanted(folder: Path) -> Iterator[str]:
+    """Every page that shows what Python writes in place of documentation, or the path of this checkout."""
+    texts = ("Alias for field number", "str(object=", "&lt;factory&gt;", r"\x00\x00\x00", str(Path.cwd()))
+    for path in sorted(folder.rglob("*.html")):
+        content = path.read_text(encoding="utf-8")
+        yield from (f"{path.relative_to(folder)}: unwanted text {text}" for text in texts if text in content)
+
+
 def main(arguments: list[str]) -> int:
     (folder,) = map(Path, arguments)
-    found = list(broken(folder))
+    found = [*broken(folder), *unwanted(folder)]
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(list(folder.rglob('*.html'))):,} pages, {len(found)} broken links")
+    print(f"{len(list(folder.rglob('*.html'))):,} pages, {len(found)} broken links or unwanted texts")
     return 1 if found else 0
 
 
