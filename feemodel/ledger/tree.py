@@ -145,7 +145,7 @@ def floors(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[dict[bytes, 
 
 def _indices(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[list[int]]:
     """Return, for each key of each tree, the index of the leaf with the largest key up to this key."""
-    keys = [hkey for _, hkeys in lookups for hkey in hkeys]
+    keys = [hkey + BEHIND for _, hkeys in lookups for hkey in hkeys]
     numbers = [tree.version.page for tree, hkeys in lookups for _ in hkeys]
     heights, rest = [DEPTH] * len(keys), [*range(len(keys))]
     while rest:
@@ -155,7 +155,7 @@ def _indices(lookups: Sequence[tuple[Tree, Sequence[bytes]]]) -> list[list[int]]
             if height >= heights[place]:
                 lookups[0][0].rows.database.damaged(f"page {numbers[place]} is not below its page")
             heights[place] = height
-            numbers[place] = int.from_bytes(entries[_floor(entries, keys[place])][HASH_SIZE:])
+            numbers[place] = int.from_bytes(entries[bisect_right(entries, keys[place]) - 1][HASH_SIZE:])
         rest = [place for place in rest if heights[place]]
     indices = iter(numbers)
     return [[*islice(indices, len(hkeys))] for _, hkeys in lookups]
@@ -276,8 +276,7 @@ def _linked(
 def _store(updates: Sequence[_Update]) -> None:
     """Store the changed leaves and the nodes above them; set the versions of the trees."""
     rows, scheme = updates[0][0].rows, updates[0][0].scheme
-    # The last used leaf is below each node that is not new.
-    _read_nodes([(tree, {min(index, tree.next_free - 1) for index in leaves}) for tree, _, leaves in updates])
+    _read_nodes([(tree, {tree.next_free - 1}) for tree, *_ in updates])  # new leaves come after this leaf
     entries = iter(rows.add_leaves([leaf for *_, leaves in updates for leaf in leaves.values() if leaf]))
     below = [{index: next(entries) if leaf else NO_ENTRY for index, leaf in leaves.items()} for *_, leaves in updates]
     tops = [height_of(version.next_free) for _, version, _ in updates]
