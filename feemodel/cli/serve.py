@@ -84,7 +84,7 @@ def _shown(name: str, value: Any) -> Any:
 
 def _option(name: str) -> inspect.Parameter:
     words = HELP[name] + ("" if (default := DEFAULTS[name]) is None else f" (default: {default})")
-    kind: Any = Annotated[str | None, text(words, "…")]
+    kind: Any = Annotated[str | None, text(words, "VALUE")]
     if isinstance(default, bool):
         kind = Annotated[bool | None, Parameter(help=words, negative=f"--no-{name.replace('_', '-')}")]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=None)
