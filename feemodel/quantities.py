@@ -168,7 +168,7 @@ Calldata = Annotated[Real, Quantity("byte", "calldata of the last blocks", doubl
 BlockCalldata = Annotated[Real, Quantity("byte", "maximum calldata of a block", double=True, above_zero=True)]
 Adjustment = Annotated[Whole, Quantity("wei / gas", "amount that is added to the fee per gas")]
 OfferedPrice = Annotated[Whole, Quantity("wei / gas", "price that the transaction offers")]
-MaxFee = Annotated[Whole, Quantity("wei / gas", "maximum fee of a dynamic-fee transaction")]
+MaxFee = Annotated[Whole, Quantity("wei / gas", "max fee or max priority fee of a dynamic-fee transaction")]
 VerificationGas = Annotated[Whole, Quantity("gas", "L1 gas of the verification of a submission")]
 VerifiedBytes = Annotated[Whole, Quantity("byte", "bytes that one submission verifies", minimum=1)]
 GasPriceRatio = Annotated[Real, Quantity("1", "L1 gas price / L2 gas price", double=True)]
