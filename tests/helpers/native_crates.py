@@ -1,4 +1,4 @@
-"""What the native engine is built from: permissive licences only, and no C.
+"""What the native engine is built from: permissive licences only, and no C but libsecp256k1.
 
 python -m tests.helpers.native_crates        # prints how many crates under which licences; fails on others
 """
@@ -17,7 +17,7 @@ PERMISSIVE = frozenset(
         "Unicode-3.0", "Zlib",
     )
 )  # fmt: skip
-COMPILES_C = frozenset(("cc", "cmake", "bindgen", "autotools", "nasm-rs"))
+COMPILES_C = frozenset(("cmake", "bindgen", "autotools", "nasm-rs"))
 
 
 def permissive(licence: str) -> bool:
@@ -38,23 +38,12 @@ def _chosen(choice: str) -> str:
     return next((one for one in found if one in PERMISSIVE), choice)
 
 
-def crates() -> dict[str, str]:
+def crates(*options: str) -> dict[str, str]:
     """The crates that the package is built from on this machine, and their licences."""
-    form = "{p}\t{l}"
-    tree = [
-        "cargo",
-        "tree",
-        "--manifest-path",
-        MANIFEST,
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-        "--format",
-        form,
-    ]
+    form = ["--edges", "normal,build", "--prefix", "none", "--format", "{p}\t{l}"]
+    tree = ["cargo", "tree", "--manifest-path", MANIFEST, *form, *options]
     lines = subprocess.run(tree, capture_output=True, text=True, check=True).stdout.splitlines()
-    pairs = [line.removesuffix(" (*)").split("\t") for line in lines if line]
+    pairs = [line.removesuffix(" (*)").split("\t") for line in lines if "\t" in line]
     return {name.split(" ")[0]: licence for name, licence in pairs}
 
 
@@ -62,6 +51,7 @@ def main() -> bool:
     found = crates()
     wrong = {name: licence for name, licence in found.items() if not permissive(licence)}
     wrong |= dict.fromkeys(found.keys() & COMPILES_C, "compiles C")
+    wrong |= dict.fromkeys(crates("--invert", "cc", "--depth", "1").keys() - {"cc", "secp256k1-sys"}, "compiles C")
     for licence, count in Counter(found.values()).most_common():
         print(f"{count:>5}  {licence}")
     for name, reason in wrong.items():
