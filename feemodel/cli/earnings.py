@@ -92,19 +92,21 @@ def _transactions(
         receipts = node.batch([("eth_getBlockReceipts", [to_quantity(number)]) for number in numbers])
         blocks = []
         for number, block, listed in zip(numbers, found, receipts, strict=True):
-            if block is None or listed is None or len(listed) != len(block["transactions"]):
-                raise UpstreamError(f"the node: block {number:,}: expected the block and a receipt of each transaction")
-            paid = {one["transactionHash"]: {name: one[name] for name in PAID} for one in listed}
-            posted = [one | paid[one["hash"]] for one in block["transactions"] if int(one["type"], 16) in POSTED_TYPES]
-            others += len(listed) - len(posted)
-            blocks.append({**block, "transactions": posted})
+            try:
+                paid = {one["transactionHash"]: {name: quantity_in(name, one[name]) for name in PAID} for one in listed}
+                sent = [(one, int(one.get("type", "0x0"), 16), paid[one["hash"]]) for one in block["transactions"]]
+                posted = [one | payment for one, kind, payment in sent if kind in POSTED_TYPES]
+                blocks.append({"timestamp": quantity_in("timestamp", block["timestamp"]), "transactions": posted})
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                raise UpstreamError(f"the node: block {number:,}: expected block and receipts ({error!r})") from None
+            others += len(sent) - len(posted)
         table = parse_transactions(json.dumps(blocks))
         if len(table):
             parts.append(table.assign(size=fee_sizes(table, codec=codec, packed=sizing.packed)))
         advance(len(numbers))
     if not parts:
-        reason = "expected blocks with transactions of type 0, 1 or 2"
-        raise InvalidInput("blocks", reason, f"{wanted.start}:{wanted.stop}")
+        named = f"{wanted.start}:{wanted.stop}"
+        raise InvalidInput("blocks", "expected blocks with transactions of type 0, 1 or 2", named)
     table = pd.concat(parts, ignore_index=True)
     table["hash"], table["block"] = table["transaction_hash"].map(to_hex), table["block_number"]
     table["paid"] = [gas * price for gas, price in zip(table["gas_used"], table["effective_gas_price"], strict=True)]

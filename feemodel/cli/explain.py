@@ -39,8 +39,7 @@ def command(
     executed = None if gas is not None else _executed(one, genesis, intact=intact)
     estimated = estimated_gas(one, gas) if executed is None else executed[1].gas_limit
     amounts = {"estimated": estimated, "limit": estimated if one.gas_limit is None else one.gas_limit}
-    execution: dict[str, Any] = {}
-    nonce, chain_id, said = 0, LINEA_CHAIN_ID, list[str]()
+    execution, nonce, chain_id, said = dict[str, Any](), 0, LINEA_CHAIN_ID, list[str]()
     if executed is not None:
         state, found = executed
         amounts["used"] = found.gas_used

@@ -138,9 +138,8 @@ def _distribution(name: str, value: Any, listed: type) -> Any:
 
     shape = dict(value)
     asked = shape.pop("distribution", None)
-    known = {
-        key: made for key, made in vars(stats).items() if isinstance(made, (stats.rv_continuous, stats.rv_discrete))
-    }
+    kinds = stats.rv_continuous, stats.rv_discrete
+    known = {key: made for key, made in vars(stats).items() if isinstance(made, kinds)}
     check_known(f"{name}.distribution", asked, known)
     try:
         return known[asked](**shape)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from feemodel.checks import sequence
+from feemodel.checks import INT64_MAX, sequence
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import as_integer
 from feemodel.io.files import parse_json
@@ -93,7 +93,7 @@ def parse_fee_history(answer: bytes | str | Mapping[str, Any]) -> FeeHistory:
 
 
 def _fees(name: str, values: Any) -> tuple[int, ...]:
-    return tuple(as_integer(f"{name}[{index}]", value) for index, value in enumerate(sequence(name, values)))
+    return tuple(as_integer(f"{name}[{at}]", one, maximum=INT64_MAX) for at, one in enumerate(sequence(name, values)))
 
 
 def _ratios(result: Mapping[str, Any], name: str) -> tuple[float, ...]:

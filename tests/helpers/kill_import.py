@@ -63,10 +63,7 @@ def back_up_beside(store: Store) -> None:
 
 
 #: What the process to be killed does after each block.
-WORK: dict[str, Callable[[Store], object]] = {
-    "import": lambda store: None,
-    "backup": back_up_beside,
-}
+WORK: dict[str, Callable[[Store], object]] = {"import": lambda store: None, "backup": back_up_beside}
 
 
 def import_until_killed(path: Path, signs: int, work: str) -> None:

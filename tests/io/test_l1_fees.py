@@ -236,10 +236,8 @@ def test_text_of_java_and_of_r(tmp_path: Path) -> None:
     [
         ({"oldestBlock": None}, "oldestBlock: expected an integer, got None"),
         ({"baseFeePerGas": None}, "baseFeePerGas: expected a list"),
-        (
-            {"baseFeePerGas": ["0x64", "0x6e"]},
-            "baseFeePerGas: expected 3 values, because of the length of gasUsedRatio, not 2",
-        ),
+        ({"baseFeePerBlobGas": [hex(2**63)] * 3}, r"baseFeePerBlobGas\[0\]: expected a number below 2\*\*63"),
+        ({"baseFeePerGas": ["0x64", "0x6e"]}, "baseFeePerGas: expected 3 values, because of .* gasUsedRatio, not 2"),
         ({"baseFeePerGas": ["0x64", "1e3", "0x1"]}, r"baseFeePerGas\[1\]: expected a quantity.*got '1e3'"),
         ({"gasUsedRatio": [0.5, -0.1]}, r"gasUsedRatio\[1\]: expected a ratio of at least 0, got -0\.1"),
         ({"gasUsedRatio": [float("nan"), 1]}, r"gasUsedRatio\[0\]: expected a ratio of at least 0, got nan"),
