@@ -187,13 +187,14 @@ class Polled(Generic[Value]):
 
         If the error is `OtherChain`, the last value is discarded.
         """
+        said = self.node.anonymous(str(error))
         if self.error is None:
-            foreseen = isinstance(error, FeeModelError)
-            fields = {"what": self.what, "node": self.node.name, "error": str(error)}
-            _log.warning("poll failed", exc_info=None if foreseen else error, extra={"fields": fields})
+            trace = None if isinstance(error, FeeModelError) else error
+            fields = {"what": self.what, "node": self.node.name, "error": said}
+            _log.warning("poll failed", exc_info=trace, extra={"fields": fields})
         if isinstance(error, OtherChain):
             self._held = None
-        self.error = str(error).encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
+        self.error = said.encode(errors="backslashreplace").decode()[:ERROR_LENGTH]
 
     async def refresh(self) -> None:
         """Fetch the value once. If the fetch fails, keep the last value and set `error`."""

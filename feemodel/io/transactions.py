@@ -50,8 +50,7 @@ def read_transactions(source: Any, *, columns: Mapping[str, str] | None = None) 
     [[5, 7, 21000]]
     """
     if is_table(frame := as_table(source)):
-        frame = frame.set_axis([*map(str, frame.columns)], axis=1)
-        columns_of(frame)  # refuses a name that occurs twice
+        columns_of(frame := frame.set_axis([*map(str, frame.columns)], axis=1))  # refuses a name that occurs twice
         return _ordered(table_of_frame(frame, _schema(frame.columns, columns), columns))
     with reading(source):
         if container_of(source) == "json":

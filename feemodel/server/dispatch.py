@@ -262,9 +262,7 @@ class Dispatcher:
 def _failed(identity: Any, error: Exception) -> tuple[bytes, int]:
     """Return the response with an error object, and the code of the error."""
     found = as_call_error(error)
-    fields = {"code": found.code, "message": found.message}
-    if found.data is not None:
-        fields["data"] = found.data
+    fields = {"code": found.code, "message": found.message} | ({} if found.data is None else {"data": found.data})
     try:
         return _encode({"jsonrpc": "2.0", "id": identity, "error": fields}), found.code
     except Exception as unwritable:  # an error of a node may have invalid text or a very long code
@@ -288,16 +286,11 @@ def document(methods: Mapping[str, Method]) -> bytes:
         fields = method.parameters
         params = [{"name": one.name, "required": one.required, "schema": next(schema)} for one in fields]
         example = [{"name": one.name, "value": EXAMPLES[one.name]} for one in fields if one.name in EXAMPLES]
-        described.append(
-            {
-                "name": name,
-                "summary": method.summary,
-                "paramStructure": "by-position",
-                "params": params,
-                "result": {"name": "result", "schema": next(schema)},
-                "examples": [{"name": f"a call of {name}", "params": example}],
-            }
-        )
+        described.append({
+            "name": name, "summary": method.summary, "paramStructure": "by-position", "params": params,
+            "result": {"name": "result", "schema": next(schema)},
+            "examples": [{"name": f"a call of {name}", "params": example}],
+        })  # fmt: skip
     words = "What a rollup transaction must pay for L1, and proofs of the rollup's state."
     info = {"title": "feemodel", "version": __version__, "description": words, "license": {"name": "Apache-2.0"}}
     return msgspec.json.encode(

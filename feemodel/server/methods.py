@@ -11,7 +11,7 @@ from feemodel.errors import InvalidInput, LimitExceeded, UpstreamError
 from feemodel.estimates.json_types import Address, Block, BlockCount, CallObject, HexData, Overrides, Quantity
 from feemodel.estimates.prices import reward, suggested_tip
 from feemodel.estimates.rollup import EstimateOptions
-from feemodel.ethereum._quantities import to_hex, to_quantity
+from feemodel.ethereum._quantities import from_quantity, to_hex, to_quantity
 from feemodel.ethereum.fee_market import MIN_BLOB_BASE_FEE
 from feemodel.execution._clients import GETH_NODE
 from feemodel.execution._estimate import returned
@@ -147,12 +147,15 @@ class NodeMethods:
         least, base_fee = reward(self._pricing.now, self._size), self._pricing.now.form.base_fee
 
         def raised(name: str, fee: Any, least: int) -> Quantity:
-            return to_quantity(max(quantity_in(f"eth_feeHistory: {name}", fee), least))
+            return to_quantity(max(from_quantity(fee, name), least))
 
-        if history.get("reward"):
-            history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
-        if history.get("baseFeePerGas"):
-            history["baseFeePerGas"][-1] = raised("baseFeePerGas", history["baseFeePerGas"][-1], base_fee)
+        try:
+            if history.get("reward"):
+                history["reward"] = [[raised("reward", fee, least) for fee in row or ()] for row in history["reward"]]
+            if history.get("baseFeePerGas"):
+                history["baseFeePerGas"][-1] = raised("baseFeePerGas", history["baseFeePerGas"][-1], base_fee)
+        except (InvalidInput, TypeError) as error:
+            raise UpstreamError(self._upstream.node.anonymous(f"the node: eth_feeHistory: {error}")) from None
         return history
 
 

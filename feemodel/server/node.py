@@ -50,8 +50,9 @@ class Upstream:
         return await self.node.forward(method, params)
 
     async def ask(self, method: str, params: list[Any]) -> Any:
-        """Return the node's answer as a decoded JSON value."""
-        return msgspec.json.decode(await self.forward(method, params))
+        """Return the node's answer as a decoded JSON value, without the node's address if no parameters were sent."""
+        answer = msgspec.json.decode(await self.forward(method, params))
+        return answer if params else self.node.anonymous(answer)
 
     async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:
         """Return the gas limit that the node estimates, with the sender's nonce and the chain id."""
@@ -72,10 +73,10 @@ class Upstream:
         self.head.note(newest)
         if isinstance(found, NodeError):
             raise found
-        limit = quantity_in("eth_estimateGas", found)
+        limit = quantity_in("eth_estimateGas", self.node.anonymous(found))
         if not limit:
             raise UpstreamError("the node: eth_estimateGas: expected a gas limit of at least 1, got 0x0")
-        nonce = quantity_in("eth_getTransactionCount", self.node.own(count[0])) if count else 0
+        nonce = quantity_in("eth_getTransactionCount", self.node.anonymous(self.node.own(count[0]))) if count else 0
         return Gas(limit=limit, nonce=nonce, chain_id=known)
 
     async def _check(self) -> None:
@@ -90,4 +91,7 @@ class Upstream:
 
     def _read(self, chain_id: Any, head: Any, history: Any) -> tuple[int, Head]:
         """Return the chain id, which must be the known one, and the newest block, from the outcomes of `STATE`."""
-        return self.chain_id.check(self.node.own(chain_id)), Head.parse(self.node.own(head), history)
+        try:
+            return self.chain_id.check(self.node.own(chain_id)), Head.parse(self.node.own(head), history)
+        except UpstreamError as error:
+            raise type(error)(self.node.anonymous(str(error))) from None

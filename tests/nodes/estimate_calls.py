@@ -55,12 +55,8 @@ def authorized(delegate: bytes, nonce: int) -> tuple[bytes, dict[str, Any]]:
     assert account is not None
     numbers = {"chainId": entry.chain_id, "nonce": nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
     given = {name: hex(number) for name, number in numbers.items()} | {"address": f"0x{delegate.hex()}"}
-    return account, {
-        "authorizationList": [given],
-        "gasPrice": None,
-        "maxFeePerGas": "0x7",
-        "maxPriorityFeePerGas": "0x0",
-    }
+    fees = {"gasPrice": None, "maxFeePerGas": "0x7", "maxPriorityFeePerGas": "0x0"}
+    return account, {"authorizationList": [given], **fees}
 
 
 def own_calls() -> Iterator[Own]:
@@ -131,11 +127,6 @@ def own_calls() -> Iterator[Own]:
         yield "gas introspection", name, code, {CALLEE: (stores(2), {})}, {}
     halts: Contracts = {CALLEE: ("fe", {}), INNER: (stores(1), {})}
     yield "caught failure", "an INVALID", f"{calls(CALLEE)}5000", halts, {}
-    yield (
-        "caught failure",
-        "an INVALID with 50,000 gas",
-        f"{calls(CALLEE, gas='61c350')}50{calls(INNER)}5000",
-        halts,
-        {},
-    )
+    little = f"{calls(CALLEE, gas='61c350')}50{calls(INNER)}5000"
+    yield "caught failure", "an INVALID with 50,000 gas", little, halts, {}
     yield "caught failure", "a revert", f"{calls(CALLEE)}50{stores(1)}", {CALLEE: (REVERTS, {})}, {}

@@ -28,13 +28,7 @@ def test_prices_and_proposals_end_at_128_bits():
 
 
 def test_mean_fees_are_of_blocks_that_are_old_enough():
-    samples = [
-        L1GasSample(0, 0, 1),
-        L1GasSample(2, 1, 2),
-        L1GasSample(4, 4, 5),
-        L1GasSample(6, 9, 10),
-        L1GasSample(8, 16, 17),
-    ]
+    samples = [L1GasSample(*row) for row in ((0, 0, 1), (2, 1, 2), (4, 4, 5), (6, 9, 10), (8, 16, 17))]
     assert starknet.mean_l1_fees(samples, 66, count=3, lag=60) == (6, 4, 5)
     assert starknet.mean_l1_fees(samples, 60, count=3, lag=60) == (0, 0, 1)
     assert starknet.mean_l1_fees(samples, 30) == (0, 0, 1)  # the lag of 600 s ends at second 0, as in the node

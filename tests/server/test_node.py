@@ -36,15 +36,13 @@ def on(node, **settings):
 
 def numbers(client):
     """The base fee in each answer that has one."""
+    other = {"pricing": "verification-cost", "minGasPrice": hex(2 * GWEI), "compressedSize": 49, "gas": "0x5208"}
     return {
         "estimate": client.result("rollup_estimateGas", TRANSFER)["baseFeePerGas"],
         "pricing": client.result("feemodel_pricing")["baseFee"],
         "explain": client.result("feemodel_explain", {**TRANSFER, "gas": "0x5208"})["feePerGas"]["base"],
         "fee": client.result("feemodel_fee", {"compressedSize": 49, "gas": "0x5208"})["feePerGas"]["base"],
-        "other form": client.result(
-            "feemodel_fee",
-            {"pricing": "verification-cost", "minGasPrice": hex(2 * GWEI), "compressedSize": 49, "gas": "0x5208"},
-        )["feePerGas"]["base"],
+        "other form": client.result("feemodel_fee", other)["feePerGas"]["base"],
         "explorer": client.result("feemodel_presets")["server"]["baseFee"],
     }
 
@@ -379,3 +377,16 @@ def test_a_gas_limit_that_is_none_is_the_nodes_fault(node, gas):
     with on(node) as client:
         error = client.error("rollup_estimateGas", TRANSFER)
         assert (error["code"], error["message"].startswith("the node: eth_estimateGas: expected")) == (-32002, True)
+
+
+@pytest.mark.parametrize("method", ["eth_estimateGas", "eth_getTransactionCount", "eth_chainId", "eth_getBlockByNumber",
+                                    "eth_gasPrice", "eth_maxPriorityFeePerGas", "eth_feeHistory"])  # fmt: skip
+def test_a_result_that_repeats_the_nodes_address_is_refused_without_its_key(node, method, caplog):
+    url = f"{node.url}/v3/0f1e2d3c4b5a6978"
+    asked = {"eth_feeHistory": ("0x1", "latest", [50]), "eth_gasPrice": (), "eth_maxPriorityFeePerGas": ()}
+    for answer in (url, {"reward": [[url]]}, {"reward": 5}):
+        answering(node, **{method: answer})
+        with opened(Settings(node=url)) as client:
+            error = client.error(*((method, *asked[method]) if method in asked else ("rollup_estimateGas", TRANSFER)))
+        assert error["code"] == -32002
+        assert "0f1e2d" not in error["message"] + caplog.text
