@@ -90,8 +90,10 @@ def command(
     }  # fmt: skip
     title = "{}, {signedBytes:,} bytes, {gas:,} gas; fees in gwei".format(counted(len(transactions)), **data)
     reference = f"of {'linea' if 'linea' in [one.name for one in rules] else rules[0].name}"
+    digits = 3 if max(row.total_eth or 0 for row in rows) < 100_000 * WEI_PER_GWEI else 0  # fits 80 columns
     cells = [
-        {**_fee_cells(row), "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.3f}",
+        {**_fee_cells(row, digits),
+         "in gwei of ETH": "" if row.total_eth is None else f"{row.total_eth / WEI_PER_GWEI:,.{digits}f}",
          reference: "" if row.ratio is None else f"{row.ratio:.3f}×"}
         for row in rows
     ]  # fmt: skip
@@ -146,11 +148,11 @@ def report(
     return Answer(data, tables, notes, file=rows, code=int(count > 0))
 
 
-def _fee_cells(row: "ComparisonRow") -> dict[str, str]:
+def _fee_cells(row: "ComparisonRow", digits: int = 3) -> dict[str, str]:
     """Return the cells of a fee: the rule (with a token other than ETH), the total, and the parts in gwei."""
     name = row.rule if row.token == "ETH" else f"{row.rule} [{row.token}]"
     fees = {"total": row.total, "L1 part": row.l1_fee, "L2 part": row.l2_fee}
-    return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.3f}" for part, fee in fees.items()}}
+    return {"rule": name, **{part: f"{fee / WEI_PER_GWEI:,.{digits}f}" for part, fee in fees.items()}}
 
 
 def _assumed(rules: "Sequence[Rule]", codec: "Codec") -> list[str]:

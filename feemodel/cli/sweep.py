@@ -90,10 +90,8 @@ def command(spec: SpecFile, /, *, workers: Workers = None, resume: Resume = None
     data = {"dimensions": dict(result.sizes), "results": ranges, "attributes": result.attrs}
     axes = " × ".join(f"{size:,} {name}" for name, size in result.sizes.items()) or "one value"
     title = "{evaluations:,} evaluations of {function}: ".format(**result.attrs) + axes
-    rows = [
-        {"result": name.replace("_", " "), "unit": result[name].attrs.get("units", ""), **row}
-        for name, row in ranges.items()
-    ]
+    units = {name: result[name].attrs.get("units", "") for name in ranges}
+    rows = [{"result": name.replace("_", " "), "unit": units[name], **row} for name, row in ranges.items()]
     notes = [f"{name}: {value}" for name, value in result.attrs.items() if name not in ("evaluations", "function")]
     return Answer(data, [Table(title, rows)], notes, file=result)
 

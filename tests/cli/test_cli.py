@@ -425,9 +425,9 @@ def test_a_result_names_the_date_of_its_l1_fees(verb, capsys):
 def test_tables_fit_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     call = json.dumps({"to": "0x" + "11" * 20, "value": "0x1"})
-    report = str(ROOT / "tests" / "data" / "reports" / "run-latest.json")
-    verbs = [["fee", "--size", "128", "--gas", "21000"], ["explain", call], ["compare", call], ["demo"], ["chains"],
-             ["report", report, "--only", "op-mainnet,linea"]]  # fmt: skip
+    report, file = (str(ROOT / "tests" / "data" / name) for name in ("reports/run-latest.json", "tables/raw-lines"))
+    verbs = [["fee", "--size", "128", "--gas", "21000"], ["explain", call], ["compare", call], ["compare", file],
+             ["demo"], ["chains"], ["report", report, "--only", "op-mainnet,linea"]]  # fmt: skip
     for words in [*verbs, *(["chains", name] for name in CHAINS)]:
         assert main(words) == 0
         assert max(map(len, capsys.readouterr().out.splitlines())) <= 80, words
