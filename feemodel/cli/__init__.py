@@ -60,10 +60,10 @@ EXIT_CODES = (
 CODES = {InvalidProof: 1, UnreadableFile: 3, UpstreamError: 4}
 #: Argument of the Python API → parameter of the command, where the two differ.
 OPTION_OF = {
-    "alloc": "genesis", "balance_wei": "balance", "base_fee": "l1_base_fee", "extra_data": "record", "folder": "resume",
-    "gas_limit": "gas", "horizons": "horizon", "max_priority_fee": "priority_fee", "parameter": "set",
-    "rate": "arrival_rate", "rng": "seed", "rule": "only", "storageKeys": "slot", "submission": "execution_gas",
-    "url": "node",
+    "alloc": "genesis", "balance_wei": "balance", "base_fee": "l1_base_fee", "block_seconds": "block_hours",
+    "extra_data": "record", "folder": "resume", "gas_limit": "gas", "horizons": "horizon",
+    "max_priority_fee": "priority_fee", "parameter": "set", "rate": "arrival_rate", "rng": "seed", "rule": "only",
+    "storageKeys": "slot", "submission": "execution_gas", "url": "node",
 }  # fmt: skip
 UNFORESEEN = 70  # EX_SOFTWARE of sysexits.h
 STDIN = "/dev/stdin"  # "-" on the command line

@@ -138,6 +138,8 @@ backtest --out there.csv
   2 --out: the file exists (--overwrite replaces it), got 'there.csv'
 calibrate --hours 0
   2 --hours: expected a number above 0, got 0.0 (feemodel calibrate --help)
+calibrate --block-hours 1000
+  2 --block-hours: expected a number from 600 s (one step) to 2.6046e+06 s (the history), got 3600000.0
 demo --figure there.csv
   2 --figure: expected a file name that ends in .png or .svg or .pdf, got 'there.csv'
 sweep sweep.toml

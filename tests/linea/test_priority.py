@@ -39,9 +39,7 @@ def test_large_arrays_name_the_element_that_is_out_of_range(place, value, messag
 
 # Sizes on both sides of every place where a large array is treated differently: where the compiled kernel takes over,
 # and where its blocks end.
-PATH_SIZES = [
-    1, 2, BLOCK, BLOCK + 1, KERNEL_THRESHOLD - 1, KERNEL_THRESHOLD, 4 * BLOCK + 1,
-]  # fmt: skip
+PATH_SIZES = [1, 2, BLOCK, BLOCK + 1, KERNEL_THRESHOLD - 1, KERNEL_THRESHOLD, 4 * BLOCK + 1]
 OVERFLOWS = [  # size, gas, costs, and what the error names
     (1, 1, {"variable_cost": 2**63 - 2048, "fixed_cost": 4096}, r"size part \+ fixed_cost"),
     (1, 1, {"variable_cost": 2**63 - 1, "fixed_cost": 1}, r"size part \+ fixed_cost"),
