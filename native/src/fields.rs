@@ -29,7 +29,7 @@ pub const FORKS: [(&str, SpecId); 10] = [
     ("bpo2", SpecId::OSAKA),
 ];
 
-/// The rules of a fork; `ValueError` for one that is not executed.
+/// The rules of a fork; `ValueError` for a fork that is not supported.
 pub fn spec_named(name: &str) -> PyResult<SpecId> {
     let found = FORKS.iter().find(|(known, _)| *known == name);
     found.map(|(_, spec)| *spec).ok_or_else(|| PyValueError::new_err(format!("fork: {name} is not known")))
@@ -52,7 +52,7 @@ pub fn copied(name: &str, bytes: &[u8]) -> PyResult<Bytes> {
     Ok(Bytes::copy_from_slice(bytes))
 }
 
-/// When an execution that may take this many seconds from now on must end; `ValueError` for what is no such number.
+/// The deadline of an execution that may take this many seconds; `ValueError` for an invalid number.
 pub fn deadline(seconds: Option<f64>) -> PyResult<Option<Instant>> {
     let Some(seconds) = seconds else { return Ok(None) };
     let wrong = || PyValueError::new_err(format!("seconds: expected a number from 0 to {MAX_SECONDS}, got {seconds}"));

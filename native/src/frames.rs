@@ -9,15 +9,15 @@ use crate::machine::Ending;
 /// One call or creation; the outermost is the first.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// How many others it runs in.
+    /// Number of frames around it.
     pub depth: u32,
-    /// The account whose code it runs, or that it creates; zero where a creation does not begin.
+    /// The account whose code it runs, or that it creates; zero if a creation does not begin.
     pub address: Address,
-    /// It reverts too where it did not begin.
+    /// A frame that did not begin counts as reverted.
     pub status: Ending,
     /// Keccak-256 of what it returned.
     pub output: B256,
-    /// The first opcode in it that reads the gas left, or a balance that pays for it; empty where there is none.
+    /// The first opcode that reads the gas left, or a balance that pays for gas; empty if there is none.
     pub reads: &'static str,
 }
 
@@ -43,7 +43,7 @@ impl Frames {
         self.all.push(Frame { depth, address, ..Frame::default() });
     }
 
-    /// An opcode of the frame that runs reads gas.
+    /// An opcode of the current frame reads gas.
     pub fn reads(&mut self, opcode: u8) {
         if let Some(frame) = self.running.last().and_then(|index| self.all.get_mut(*index))
             && frame.reads.is_empty()
@@ -52,7 +52,7 @@ impl Frames {
         }
     }
 
-    /// The frame that runs ends.
+    /// The current frame ends.
     pub fn ends(&mut self, result: &FrameResult) {
         let end = result.instruction_result();
         if let Some(frame) = self.running.pop().and_then(|index| self.all.get_mut(index)) {
@@ -65,13 +65,13 @@ impl Frames {
         }
     }
 
-    /// All of them.
+    /// All frames.
     pub fn all(self) -> Vec<Frame> {
         self.all
     }
 }
 
-/// The first frame that does not end in both executions in the same way.
+/// Index of the first frame that ends differently in the two executions.
 pub fn difference(one: &[Frame], other: &[Frame], by_output: bool) -> Option<usize> {
     let differs = one.iter().zip(other).position(|(frame, other)| !frame.ends_as(other, by_output));
     differs.or_else(|| (one.len() != other.len()).then(|| one.len().min(other.len())))

@@ -1,10 +1,10 @@
 //! The search for the gas limit of a message, as geth and Besu do it, or so that every frame ends as with ample gas.
 //!
-//! The same steps as in `feemodel/execution/_search.py`, which says where they come from: a transfer at 21,000, the upper
-//! bound, a first guess, then halves. A limit is executed only where an earlier execution does not prove how it ends.
+//! The same steps as in `feemodel/execution/_search.py`, which names their sources: a transfer at 21,000, the upper
+//! bound, a first guess, then bisection. A limit is executed only if no earlier execution proves how it ends.
 //!
-//! For intact frames the least limit of the path is the answer, where nothing on the path reads gas: one gas less and
-//! some frame runs out of it. Else it is the first guess.
+//! For intact frames, the least limit of the path is the answer if nothing on the path reads gas: with one gas less,
+//! some frame runs out. Otherwise, it is the first guess.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::message::Execution;
 const TRANSACTION_GAS: u64 = 21_000;
 const CALL_STIPEND: u64 = 2_300;
 
-/// Whose search it is.
+/// Rules of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// go-ethereum.
@@ -39,7 +39,7 @@ impl Rules {
         }
     }
 
-    /// What the lower end starts from.
+    /// Gas used; no smaller limit is searched.
     fn used(self, outcome: &Executed) -> u64 {
         match self {
             Self::Geth => (outcome.gas_used - outcome.refund).max(outcome.floor),
@@ -58,62 +58,62 @@ impl Rules {
     }
 }
 
-/// What is searched, and what it may take.
+/// A search, and its limits.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// Whose search it is.
+    /// Rules of the search.
     pub rules: Rules,
     /// The upper bound.
     pub upper: u64,
     /// The largest limit that the node would execute; below 0 it would execute none.
     pub most: i64,
-    /// How far above the least limit the answer may lie, as a part of it.
+    /// Largest relative error of the answer.
     pub tolerance: f64,
     /// Whether the message may be a plain transfer.
     pub transfer: bool,
-    /// What all executions may take.
+    /// Gas after which no execution begins.
     pub total_gas: u64,
-    /// After which no further one begins.
+    /// Time after which no execution begins.
     pub begins_until: Option<Instant>,
-    /// When the one that runs ends.
+    /// Options of each execution.
     pub task: Task,
-    /// What all executions may take at most in place of more, as far as that proves how more ends.
+    /// Gas of all executions together, in place of larger limits whose outcome it proves.
     pub inline_gas: Option<u64>,
 }
 
 /// What a search found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// `None` where the message fails at the upper bound.
+    /// `None` if the message fails at the upper bound.
     pub gas_limit: Option<u64>,
-    /// Of the execution at the upper bound, or of the transfer; `None` where the node would not execute it.
+    /// Of the execution at the upper bound, or of the transfer; `None` if the node would not execute it.
     pub outcome: Option<Executed>,
     /// Limits that were executed.
     pub executed: u64,
-    /// Limits of which an execution proved how they end.
+    /// Limits whose outcome an execution at another limit proved.
     pub proven: u64,
-    /// What is known of the frames, where they were to stay as they are.
+    /// What is known of the frames, in a search for intact frames.
     pub intact: Option<Intact>,
 }
 
 /// How it is known that every frame ends as at the upper bound.
 #[derive(Debug)]
 pub struct Intact {
-    /// "proven" on this limit and every larger one, and on none below it; "searched"; or "not possible" where one gas
-    /// less than the upper bound already changes an output: only statuses were kept.
+    /// "proven" for this limit and every larger one, and for none below it; "searched"; or "not possible" if one gas
+    /// less than the upper bound changes an output, so only statuses were kept.
     pub status: &'static str,
-    /// What prevents a proof, or the output.
+    /// What prevents a proof, or changes the output.
     pub place: Option<Place>,
 }
 
 /// A frame, and the opcode in it that reads gas.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Of the frame, in the order in which they begin.
+    /// Frames are numbered in the order of their starts.
     pub index: usize,
     /// The account whose code it runs.
     pub address: Address,
-    /// Empty where none reads gas.
+    /// Empty if none reads gas.
     pub opcode: &'static str,
 }
 
@@ -126,11 +126,11 @@ pub enum Unfound {
     Gas,
     /// They took more time.
     Time,
-    /// The gas that may be taken in place of more does not tell how more ends.
+    /// An execution with `inline_gas` does not prove the outcome.
     Unproven,
 }
 
-/// Execute a message with a gas limit, or with `inline_gas` in place of more where that proves how more ends.
+/// Execute a message with a gas limit, or with `inline_gas` if that is less and proves the outcome.
 pub fn execute(
     execution: Execution<'_>,
     gas_limit: u64,
@@ -139,7 +139,7 @@ pub fn execute(
 ) -> Result<Executed, Unfound> {
     let Execution { state, message, .. } = execution;
     let given = inline_gas.map_or(gas_limit, |left| left.min(gas_limit));
-    // Code of the sender may spend what a larger limit would leave it less of.
+    // Code of the sender may spend a balance that a larger limit reduces.
     let may_spend = message.pays && message.transaction.gas_price > 0 && state.0.has_code(&message.transaction.caller);
     if given < gas_limit && may_spend {
         return Err(Unfound::Unproven);
@@ -188,7 +188,7 @@ pub fn search(execution: Execution<'_>, search: &Search) -> Result<Found, Unfoun
     Ok(probes.found(Some(high), Some(outcome)))
 }
 
-/// Gas limits tried: proven by what other limits showed, or executed.
+/// Gas limits tried: executed, or proven by other executions.
 struct Probes<'a> {
     execution: Execution<'a>,
     search: &'a Search,
@@ -205,7 +205,7 @@ struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// The outcome with a limit; `None` where the node would not execute it.
+    /// The outcome with a limit; `None` if the node would not execute it.
     fn execute(&mut self, gas_limit: u64) -> Result<Option<Executed>, Unfound> {
         let search = self.search;
         if i64::try_from(gas_limit).map_or(true, |limit| limit > search.most) {
@@ -224,7 +224,7 @@ impl Probes<'_> {
         Ok(Some(outcome))
     }
 
-    /// Execute with a limit, and keep what that proves about others.
+    /// Execute with a limit, and keep what it proves about other limits.
     fn trace(&mut self, gas_limit: u64) -> Result<Option<Executed>, Unfound> {
         let outcome = self.execute(gas_limit)?;
         self.traced += 1;

@@ -14,7 +14,7 @@ pub const BLOCK: usize = 32;
 /// The hash of a message.
 pub type Digest = [u8; BLOCK];
 
-/// Messages from which on threads are worth their start.
+/// Number of messages from which threads are faster.
 const PARALLEL: usize = 4_096;
 
 /// A hash of the state tree, by its name: "poseidon2" or "mimc".
@@ -34,7 +34,7 @@ impl Hash {
         }
     }
 
-    /// The digests of messages of `size` bytes, one after the other; `None` where one is no message of the hash.
+    /// The digests of messages of `size` bytes, one after the other; `None` if a message is invalid.
     fn digests<'py>(&self, py: Python<'py>, data: &[u8], size: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if size == 0 || !data.len().is_multiple_of(size) {
             return Err(PyValueError::new_err(format!("expected whole messages of {size} bytes, got {}", data.len())));

@@ -5,27 +5,27 @@
 //! recorder is told of the three kinds of points: a frame begins or ends, and SSTORE wants to see more than 2,300 left.
 //!
 //! A child that halts consumes everything it was given, which is a part of what was left: from there on, what is spent
-//! depends on the limit. Frames in which that happens are kept as a `Tree` of steps, and the least gas with which all of
-//! them can be taken is searched at the end. With less gas a child that halted does so too, at the same place or before,
-//! as long as its own calls come to the same: otherwise it could go on in another way. With more gas it may not halt.
+//! depends on the limit. Frames in which that happens are kept as a `Tree` of steps, and the least gas with which all
+//! of them can be taken is searched at the end. With less gas, a child that halted halts again, at the same place or
+//! before, as long as its own calls end as before. With more gas, it may not halt.
 //!
-//! So with the least limit or more every frame ends in the same way, and with less some frame does not.
+//! So all frames end in the same way from the least limit on (up to the executed one if a frame halted), but not below.
 
 use std::cmp::{max, min};
 
-/// SSTORE fails with this much left or less, EIP-2200.
+/// SSTORE fails with this much gas left or less, EIP-2200.
 const SSTORE_SENTRY: u64 = 2_300;
 
-/// A call or creation on its way: what its caller had spent, and what it handed over.
+/// A call or creation in progress: the gas that its caller had spent, and handed over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Call {
     /// Spent by the caller before the gas was handed over, this instruction's own cost included.
     spent: u64,
-    /// The caller's gas left once it was handed over.
+    /// The caller's gas left afterwards.
     left: u64,
     /// Handed over, without the stipend.
     forwarded: u64,
-    /// Given to the child on top of that, because value is transferred.
+    /// Also given to the child, because value is transferred.
     stipend: u64,
 }
 
@@ -34,11 +34,11 @@ struct Call {
 enum Step {
     /// `need` must be there, of which `spent` is spent.
     Spend { need: u64, spent: u64 },
-    /// A call or creation in which gas burns: it is given what it named, or all but a 64th.
+    /// A call or creation in which a frame halts: it is given what it named, or all but a 64th.
     Call { named: u64, stipend: u64, child: Tree },
 }
 
-/// A frame in which one halts, itself or another.
+/// A frame that halts, or in which another frame halts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     steps: Vec<Step>,
@@ -46,7 +46,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// What is left of this much gas; `None` where a frame would end in another way.
+    /// What is left of this much gas; `None` if a frame would end differently.
     fn left(&self, mut gas: u64) -> Option<u64> {
         for step in &self.steps {
             match step {
@@ -60,7 +60,7 @@ impl Tree {
         Some(if self.halts { 0 } else { gas })
     }
 
-    /// The least gas of which something is left, where of `most` it is.
+    /// The least gas, up to `most`, for which `left` is not `None`.
     fn need(&self, most: u64) -> u64 {
         let (mut low, mut high) = (0, most);
         while low < high {
@@ -71,17 +71,17 @@ impl Tree {
     }
 }
 
-/// One frame under way.
+/// A frame in progress.
 #[derive(Clone, Debug, Default)]
 struct Frame {
     limit: u64,
-    /// Spent up to the last burn, which included.
+    /// Spent up to the last call in `steps`, included.
     base: u64,
-    /// The most that had to be there so far, since the last burn.
+    /// The gas needed since then.
     need: u64,
-    /// The part of it that the last call or creation needed.
+    /// The part of `need` up to the last call or creation.
     need_of_calls: u64,
-    /// Up to the last burn.
+    /// Steps up to the last call in which a frame halted.
     steps: Vec<Step>,
     call: Call,
 }
@@ -91,13 +91,13 @@ impl Frame {
         self.limit - left - self.base
     }
 
-    /// Its call must be given at least `need`.
+    /// The call must be given at least `need`.
     fn hands_over(&mut self, need: u64) {
         self.need = max(self.need, self.call.spent + before_cap(need));
         self.need_of_calls = self.need;
     }
 
-    /// How it ends, with this much left, or by halting.
+    /// End with this much gas left; `None` for a halt.
     fn end(mut self, left: Option<u64>) -> End {
         let spent = left.map_or(0, |left| self.spent(left));
         let need = if left.is_some() { max(self.need, spent) } else { self.need_of_calls };
@@ -116,7 +116,7 @@ pub enum End {
     Needed(u64),
     /// It never began (no funds, too deep): it needed nothing and gave everything back.
     Refused,
-    /// It halted, or another one in it: how, and what it left over.
+    /// It halted, or a frame in it did: the steps, and the gas left.
     Burnt(Tree, u64),
 }
 
@@ -131,11 +131,11 @@ impl End {
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     frames: Vec<Frame>,
-    /// Of the frame that ended last.
+    /// Gas limit of the frame that ended last.
     limit: u64,
     /// Whether something on the path reads gas, or a balance that pays for it.
     pub reads: bool,
-    /// Whether a frame halted, which with more gas it may not.
+    /// Whether a frame halted; with more gas, it may not halt.
     pub halted: bool,
     /// Whether there was a call or a creation.
     pub nests: bool,
@@ -144,12 +144,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// How many frames are under way.
+    /// Number of frames in progress.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// The frame that runs, with `left` gas, calls or creates; the child will be given `given`, `stipend` of it on top.
+    /// The current frame, with `left` gas, calls or creates; the child is given `given`, which includes `stipend`.
     pub fn calls(&mut self, left: u64, given: u64, stipend: u64) {
         let Some(frame) = self.frames.last_mut() else { return };
         self.nests = true;
@@ -169,14 +169,14 @@ impl Recorder {
         }
     }
 
-    /// The frame that runs ends, with this much gas left, or with none where it halts.
+    /// The current frame ends with this much gas left; `None` for a halt.
     pub fn ends(&mut self, left: Option<u64>) -> End {
         let frame = self.frames.pop().unwrap_or_default();
         self.limit = frame.limit;
         frame.end(left)
     }
 
-    /// The caller, which is now the frame that runs, is told how its child ended.
+    /// Tell the caller, now the current frame, how its child ended.
     pub fn returns(&mut self, end: End) {
         let Some(frame) = self.frames.last_mut() else {
             self.least = match end {

@@ -2,7 +2,7 @@
 //!
 //! - `state`: the accounts that calls run on, and overrides over them
 //! - `message`: what is executed, and in which block
-//! - `machine`: revm put together, and what a few opcodes and every frame report
+//! - `machine`: revm, in which a few opcodes and every frame report gas
 //! - `frames`: how every call and creation ended
 //! - `gas_search`: the search for a gas limit, in one call
 //! - `least_gas`: the least gas limit on which an execution takes the same path
@@ -10,7 +10,7 @@
 //! - `lzss`: compressed sizes of the compressor of Linea's blobs
 //! - `fields`: names and numbers as Python hands them over
 //!
-//! What the EVM does is never an exception: an execution answers with how it ended.
+//! A failed execution raises no exception: its result says how it ended.
 
 mod fields;
 mod frames;
@@ -56,8 +56,8 @@ create_exception!(feemodel_native, NativeError, PyException, "A fault of the eng
 /// Ending, gas used, refund, floor, output, and why it did not succeed.
 type Outcome<'py> = (&'static str, u64, u64, u64, Bound<'py, PyBytes>, String);
 
-/// Execute a message with a gas limit, with what that proves: the least and the largest gas limit on which it ends the
-/// same way, where one is known, whether there was no call and no creation, and each frame. `inline_gas` see `execute`.
+/// Execute a message with a gas limit. Also return the least and the largest gas limit with the same end, if known,
+/// whether there was no call and no creation, and each frame. For `inline_gas`, see `execute`.
 #[pyfunction]
 #[pyo3(signature = (state, block, message, gas_limit, *, seconds=None, frames=false, inline_gas=None, stop=None))]
 #[allow(clippy::too_many_arguments)]
@@ -101,14 +101,14 @@ impl Stop {
     }
 }
 
-/// How the limit is known to keep every frame as it is, and the frame in the way: index, address, opcode.
+/// How the limit is known to keep every frame, and the frame that prevents a proof: index, address, opcode.
 type GivenIntact = (&'static str, Option<(usize, [u8; 20], &'static str)>);
 
-/// Gas limit, outcome of the upper bound or the transfer, limits executed, limits proven, what is known of the frames.
+/// Gas limit, outcome at the upper bound or of the transfer, numbers of limits executed and proven, `GivenIntact`.
 type Searched<'py> = (Option<u64>, Option<Outcome<'py>>, u64, u64, Option<GivenIntact>);
 
-/// The gas limit that a message needs, see `gas_search`. `total_gas` and `seconds` are what its executions may take,
-/// `left` is the time of the task that it is part of, `most` the largest limit that the node would execute.
+/// The gas limit that a message needs, see `gas_search`. No execution begins after `total_gas` or `seconds`, and all
+/// must end within `left` seconds; `most` is the largest limit that the node would execute.
 #[pyfunction]
 #[pyo3(signature = (state, block, message, *, rules, upper, most, tolerance, transfer, total_gas, seconds=None, left=None, inline_gas=None, stop=None))]
 #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
@@ -158,9 +158,9 @@ fn version() -> (&'static str, Vec<&'static str>) {
     (env!("CARGO_PKG_VERSION"), fields::FORKS.iter().map(|(name, _)| *name).collect())
 }
 
-/// What a function that executes returns; without Python's lock. A panic is a fault of the engine.
+/// Run a function without Python's lock. A panic becomes a `NativeError`.
 fn caught<Found: Send>(py: Python<'_>, function: impl FnOnce() -> Found + Send) -> PyResult<Found> {
-    // What a panic leaves behind is not used again: the machine of the thread is put back only where there was none.
+    // What a panic leaves behind is not used again: the machine of the thread is put back only without a panic.
     let found = py.detach(|| catch_unwind(AssertUnwindSafe(function)));
     found.map_err(|panic| NativeError::new_err(words(panic.as_ref())))
 }

@@ -38,16 +38,16 @@ const LONGEST_DICTIONARY: usize = (1 << 21) - (1 << 18) + 2;
 /// Most bytes of all payloads of a call.
 const MOST: usize = 1 << 29;
 
-/// What no reference saves, in bits.
+/// Savings without a reference, in bits.
 const NO_MATCH: i32 = -8 * LONGEST as i32;
 /// A floor below all that a reference can save, also below `NO_MATCH`.
 const ANY: i32 = NO_MATCH - 1;
 /// Zeros after data that is read in words of eight bytes.
 const PADDING: usize = 16;
 /// Comparisons for each byte of a payload, beyond which the matches at all indices are tabulated. The search for
-/// matches is faster in real transactions. For payloads made to be slow it would take quadratic time.
+/// matches is faster in real transactions, but takes quadratic time for adversarial payloads.
 const PATIENCE: i64 = 8;
-/// Earlier positions of a key that are so few that no rarer key is looked for.
+/// Number of earlier positions of a key up to which no rarer key is looked for.
 const FEW: u32 = 4;
 
 /// The longest match at a position, and its latest start; negative where there is none.
@@ -62,7 +62,7 @@ fn is_reserved(byte: u8) -> bool {
 }
 
 /// Bits that the best reference saves compared with literals. A far reference takes seven bits more than a near one,
-/// and a literal eight, so that it is better if it replaces one byte more.
+/// so it is better if it replaces one byte more, which takes eight bits as a literal.
 fn reference_savings(near: usize, longest: usize, reserved: bool) -> i32 {
     if near == longest && (near >= SHORTEST || reserved) {
         8 * near as i32 - NEAR_BITS
@@ -73,7 +73,7 @@ fn reference_savings(near: usize, longest: usize, reserved: bool) -> i32 {
     }
 }
 
-/// The length of a reference from what it saves.
+/// The length of a reference from the bits it saves.
 fn reference_length(savings: i32) -> usize {
     (savings + FAR_BITS) as usize / 8
 }
@@ -205,8 +205,8 @@ impl Dictionary {
 
     /// The length of the longest match at `i`, or `known` if no match is longer.
     ///
-    /// It is at most `limit`. A length from `KEY` on is exact. A shorter one is only if the byte is reserved and
-    /// `known` is less than `KEY - 1`.
+    /// The length is at most `limit`. A match shorter than `KEY` is found only if the byte is reserved and `known` is
+    /// less than `KEY - 1`.
     #[inline(never)]
     fn longest(&self, payload: &Payload, i: usize, limit: usize, mut known: usize) -> usize {
         let data = &payload.data[..];
@@ -219,7 +219,7 @@ impl Dictionary {
             return known;
         } else {
             if known >= KEY {
-                // A longer match has the byte after the known one.
+                // A longer match contains the byte after the known match.
                 let last = word(data, i + known + 1 - KEY);
                 if !all_equal(last, KEY) && !self.ranges.contains_key(&first(last, KEY)) {
                     return known;
@@ -261,7 +261,7 @@ impl Dictionary {
     }
 }
 
-/// A payload and its earlier positions by key. It is used again for one payload after the other, so that its memory is.
+/// A payload and its earlier positions by key, reused for the next payload to keep its memory.
 #[derive(Default)]
 struct Payload {
     length: usize,
@@ -280,14 +280,14 @@ struct Payload {
     /// For a reserved byte, its last position, and that of the same two bytes; negative where there is none.
     previous_byte: Vec<i32>,
     previous_pair: Vec<i32>,
-    /// The latest position with each hash of a key, and its rank. Latest positions count from 1 for the first payload
-    /// and stay from one payload to the next; less `origin`, those in payloads before are negative.
+    /// The latest position with each hash of a key, and its rank. Positions count from 1 at the first payload, so those
+    /// in earlier payloads are negative after subtraction of `origin`.
     heads: Vec<(u32, u32)>,
     /// The latest start of a run of each byte, of each pair of a reserved byte and another, and of each reserved byte.
     last_runs: Vec<u32>,
     last_pairs: [Vec<u32>; 2],
     last_bytes: [u32; 2],
-    /// Bits that the best reference saves at each index, where they are tabulated.
+    /// Bits that the best reference saves at each index, if they are tabulated.
     savings: Vec<i32>,
     comparisons: usize,
 }
@@ -516,7 +516,7 @@ impl Payload {
                     }
                     shift = self.rarest_key(i, shared);
                     comparisons += shared / 16;
-                    // If the match contains the new key, the key also occurs in the candidate, so go on from there.
+                    // If the match contains the new key, the key also occurs in the candidate, so continue there.
                     // Otherwise go back from `i` to the last occurrence before the candidate.
                     let index = if shift + SHORTEST <= shared { start } else { i };
                     following = before(index, shift);
@@ -626,7 +626,7 @@ pub struct Lzss {
 
 #[pymethods]
 impl Lzss {
-    /// A dictionary has both reserved bytes.
+    /// A dictionary must contain both reserved bytes.
     #[new]
     fn new(py: Python<'_>, dictionary: &[u8]) -> PyResult<Self> {
         if dictionary.len() > LONGEST_DICTIONARY {

@@ -1,7 +1,7 @@
-//! revm put together for executing one message after another.
+//! revm, set up to execute one message after another.
 //!
-//! What a node checks before it executes (price, balance, nonce, block) its caller has checked: here stand only the
-//! rules of the execution itself. Beside revm's own work, frames and a few opcodes are reported to the recorder.
+//! The caller has checked what a node checks before it executes (price, balance, nonce, block). Frames and a few
+//! opcodes are reported to the recorder.
 
 use std::cell::Cell;
 use std::cmp::max;
@@ -74,25 +74,25 @@ pub struct Executed {
     pub ending: Ending,
     /// Before refunds, without the calldata floor.
     pub gas_used: u64,
-    /// Given back of it.
+    /// Refund of gas.
     pub refund: u64,
-    /// The least that is charged.
+    /// Minimum gas charged.
     pub floor: u64,
-    /// Returned, reverted with, or the code of a creation.
+    /// Data of the return or revert, or the code of a creation.
     pub output: Bytes,
     /// Why it did not succeed, in geth's words.
     pub words: String,
-    /// The least gas limit on which it takes the same path, as long as gas is not read.
+    /// The least gas limit on which it takes the same path, if gas is not read.
     pub least: u64,
-    /// The largest limit on which it ends the same way, from `least` on; 0 where nothing is known.
+    /// The largest limit on which it ends the same way, from `least` on; 0 if unknown.
     pub most: u64,
     /// Whether there was no call and no creation.
     pub single_frame: bool,
-    /// How each frame ended, where that was asked for.
+    /// How each frame ended, if requested.
     pub frames: Vec<frames::Frame>,
 }
 
-/// What an execution is asked for beside its outcome, and when it is given up.
+/// Options of an execution, and when it is stopped.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
     /// When it must end.
@@ -106,7 +106,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether to give it up.
+    /// Whether to stop.
     pub fn is_late(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
             || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
@@ -118,7 +118,7 @@ impl Task {
 pub enum Failure {
     /// BLOCKHASH asked for a hash that was not given.
     MissingHash(u64),
-    /// The time was over.
+    /// The time was up.
     Late,
     /// An account would hold more than 2**256 - 1 wei.
     Overflow,
@@ -128,18 +128,18 @@ pub enum Failure {
     Other(String),
 }
 
-/// What an execution knows beside what revm does.
+/// State of an execution in addition to revm's.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     initial: InitialAndFloorGas,
     /// What the sender pays in advance.
     due: U256,
-    /// The sender, where its balance depends on the gas limit.
+    /// The sender, if its balance depends on the gas limit.
     payer: Option<Address>,
     task: Task,
     recorder: Recorder,
     frames: Frames,
-    /// How the outermost frame halted, where that is more than revm says.
+    /// How the outermost frame halted, if revm's reason lacks it.
     note: Option<String>,
     failure: Option<Failure>,
 }
@@ -148,7 +148,7 @@ pub struct Run {
 const KEPT_MEMORY: usize = 16 << 20;
 
 impl Run {
-    /// The opcode that runs reads the gas left, or a balance that pays for it.
+    /// The current opcode reads the gas left, or a balance that pays for gas.
     fn reads(&mut self, opcode: u8) {
         self.recorder.reads = true;
         self.frames.reads(opcode);
@@ -160,7 +160,7 @@ impl Run {
         }
     }
 
-    /// Give the execution up: the error that ends it.
+    /// Record a failure, and return the error that ends the execution.
     fn give_up(&mut self, failure: Failure) -> ContextError<Missing> {
         self.failure = Some(failure);
         ContextError::Custom(String::new())
@@ -192,7 +192,7 @@ struct Machine(Evm<Ctx, (), Table, Precompiles, Frame>);
 impl Machine {
     fn new(spec: SpecId) -> Self {
         let mut context = Ctx::new(Reader::default(), spec);
-        context.cfg.tx_gas_limit_cap = Some(u64::MAX); // EIP-7825 is the caller's
+        context.cfg.tx_gas_limit_cap = Some(u64::MAX); // the caller checks EIP-7825
         let mut instructions = Table::new_mainnet_with_spec(spec);
         let table = instructions.instruction_table_mut();
         table[opcode::SSTORE as usize] = Instruction::new(sstore);
@@ -296,10 +296,10 @@ fn halt(reason: &HaltReason) -> String {
     words.into()
 }
 
-/// revm's precompiles; a search computes each that takes long only once for an input.
+/// revm's precompiles; a search keeps the outputs of slow ones.
 struct Precompiles(EthPrecompiles);
 
-/// An output is kept from this gas on, ECRECOVER's, and this gas for each byte of the input, which bounds the memory.
+/// Minimum gas of an output that is kept: that of ECRECOVER, and per byte of the input, which bounds the memory.
 const KEPT_GAS: (u64, u64) = (3_000, 16);
 
 impl PrecompileProvider<Ctx> for Precompiles {
@@ -334,7 +334,7 @@ impl PrecompileProvider<Ctx> for Precompiles {
     }
 }
 
-/// The rules of a transaction without those that its caller has checked, and without what follows it.
+/// The rules of a transaction without the caller's checks, and without the steps after the execution.
 struct Rules;
 
 impl Handler for Rules {
@@ -402,7 +402,7 @@ impl EvmTr for Machine {
         self.0.all_mut()
     }
 
-    /// A call or creation begins, or turns out to be none: a precompile, no code, no funds, too deep, a collision.
+    /// Begin a call or creation, or end it at once: a precompile, no code, no funds, too deep, a collision.
     fn frame_init(&mut self, init: FrameInit) -> Result<FrameInitResult<'_, Frame>, ContextDbError<Ctx>> {
         let Evm { ctx, frame_stack, .. } = &mut self.0;
         let run = &mut ctx.chain;
@@ -439,7 +439,7 @@ impl EvmTr for Machine {
             InstructionResult::OverflowPayment => return Err(run.give_up(Failure::Overflow)),
             InstructionResult::OutOfFunds | InstructionResult::CallTooDeep => {
                 if run.payer == Some(sender) {
-                    run.reads(if is_creation { opcode::CREATE } else { opcode::CALL }); // it may be too poor for the value
+                    run.reads(if is_creation { opcode::CREATE } else { opcode::CALL }); // its balance may be too low
                 }
                 End::Refused
             }
@@ -473,7 +473,7 @@ impl EvmTr for Machine {
     }
 }
 
-/// What revm does not say of how the outermost frame halted.
+/// Why the outermost frame halted, if revm's reason lacks it.
 fn noted(frame: &Frame, result: &FrameResult) -> Option<String> {
     let Frame { interpreter, .. } = frame;
     let code = &interpreter.bytecode;
@@ -500,7 +500,7 @@ fn sstore(context: Opcode<'_>) -> InstructionExecResult {
     instructions::host::sstore(context)
 }
 
-/// Gas that a call takes at once is more than it can be given, whatever it is: "all but a 64th".
+/// GAS directly before a call does not count: the call is given less, "all but a 64th".
 fn gas(context: Opcode<'_>) -> InstructionExecResult {
     let next = context.interpreter.bytecode.opcode();
     if !matches!(next, opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL) {
@@ -526,7 +526,7 @@ fn selfbalance(context: Opcode<'_>) -> InstructionExecResult {
     instructions::host::selfbalance(context)
 }
 
-/// It moves a balance, which revm would let overflow.
+/// SELFDESTRUCT moves a balance, which could overflow in revm.
 fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let own = interpreter.input.target_address();
@@ -535,7 +535,7 @@ fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     let overflows = heir != own && balance.checked_add(held(host, &heir)).is_none();
     let end = instructions::host::selfdestruct(InstructionContext { interpreter: &mut *interpreter, host: &mut *host });
     if end != Err(InstructionResult::SelfDestruct) {
-        return end; // with less gas it cannot be paid for either: the payer has more then, and it costs no less
+        return end; // it fails with less gas too: the payer's balance is then larger, and the cost is no lower
     }
     if host.chain.payer == Some(own) {
         host.chain.reads(opcode::SELFDESTRUCT);
@@ -547,13 +547,13 @@ fn selfdestruct(context: Opcode<'_>) -> InstructionExecResult {
     end
 }
 
-/// What an account holds now; to look does not make it warm.
+/// The current balance of an account, which does not become warm.
 fn held(context: &Ctx, address: &Address) -> U256 {
     let loaded = context.journaled_state.state.get(address);
     loaded.map_or_else(|| context.journaled_state.database.0.balance(address), |account| account.info.balance)
 }
 
-/// An account without code whose storage forbids a creation has no hash in `state`; to a contract it has that of no code.
+/// EXTCODEHASH returns the hash of no code for an account without code that has a zero hash in `state` (EIP-7610).
 fn extcodehash(context: Opcode<'_>) -> InstructionExecResult {
     let InstructionContext { interpreter, host } = context;
     let asked = interpreter.stack.data().last().map(address);

@@ -61,24 +61,24 @@ impl Block {
 #[pyclass(frozen, module = "feemodel_native")]
 pub struct Message {
     pub(crate) transaction: TxEnv,
-    /// What BASEFEE reads, whatever the block says.
+    /// What BASEFEE reads, instead of the block's base fee.
     pub(crate) base_fee: u64,
-    /// Whether the sender's balance is reduced by what the gas limit costs.
+    /// Whether the sender's balance is reduced by the cost of the gas limit.
     pub(crate) pays: bool,
     authorizations: Vec<SignedAuthorization>,
     recovered: OnceLock<Vec<Either<SignedAuthorization, RecoveredAuthorization>>>,
 }
 
 impl Message {
-    /// The authorizations with whose they are, which takes as long as to execute them: it is found out once, and only
-    /// for a gas limit that pays for it.
+    /// The authorizations with their signers, which are slow to recover: it is done once, and only for a gas limit that
+    /// pays for it.
     pub(crate) fn authorizations(&self) -> &[Either<SignedAuthorization, RecoveredAuthorization>] {
         self.recovered.get_or_init(|| {
             self.authorizations.iter().map(|entry| Either::Right(entry.clone().into_recovered())).collect()
         })
     }
 
-    /// What the message costs before its first opcode, and the least that is charged for its data.
+    /// The intrinsic gas of the message, and the calldata floor.
     pub(crate) fn initial_gas(&self, prices: &GasParams) -> InitialAndFloorGas {
         let transaction = &self.transaction;
         let keys = transaction.access_list.iter().map(|item| item.storage_keys.len() as u64).sum();

@@ -17,7 +17,7 @@ static CONSTANTS: LazyLock<Vec<Fr>> = LazyLock::new(|| {
     hashes.skip(1).take(ROUNDS).map(|hash| Fr::from_be_bytes_mod_order(hash.as_slice())).collect()
 });
 
-/// The digests of messages; `None` where one is not of whole blocks, or a block not below the order of the field.
+/// The digests of messages; `None` if a block is incomplete, or not below the order of the field.
 pub fn digests(messages: &[&[u8]]) -> Option<Vec<Digest>> {
     messages.iter().map(|message| digest(message)).collect()
 }

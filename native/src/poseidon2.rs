@@ -19,12 +19,12 @@ const FULL_ROUNDS: usize = 6;
 const PARTIAL_ROUNDS: usize = 21;
 const SEED: &str = "Poseidon2-koalabear[t=16,rF=6,rP=21,d=3]";
 
-/// One element of several messages.
+/// One element of each of several messages.
 type Lanes = <KoalaBear as Field>::Packing;
 
 static PERMUTATION: LazyLock<Poseidon2KoalaBear<WIDTH>> = LazyLock::new(permutation);
 
-/// The digests of messages of one length; `None` where an element is not below the order of the field.
+/// The digests of messages of one length; `None` if an element is not below the order of the field.
 pub fn digests(messages: &[&[u8]]) -> Option<Vec<Digest>> {
     let mut found = Vec::with_capacity(messages.len());
     for group in messages.chunks(Lanes::WIDTH) {

@@ -1,7 +1,7 @@
 //! The accounts that calls run on: handed over once, never changed, shared by threads.
 //!
-//! An override is a thin layer over them, made for one call and dropped after it. Because overrides stand in what revm
-//! takes for its database, an overridden slot is cold, and its original value is the overridden one, as in a node.
+//! An override is a thin layer over them, made for one call and dropped after it. Because overrides belong to revm's
+//! database, an overridden slot is cold, and its original value is the overridden one, as in a node.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use revm::state::AccountInfo;
 
 use crate::fields::{copied, spec_named};
 
-/// Address, balance, nonce, code, slots with their values, and whether those replace all that stand below.
+/// Address, balance, nonce, code, slots with their values, and whether these replace all slots below.
 type GivenAccount = ([u8; 20], [u8; 32], u64, Py<Code>, Vec<([u8; 32], [u8; 32])>, bool);
 
 /// Code, read through once for its jump destinations and its hash.
 #[pyclass(frozen, module = "feemodel_native")]
 pub struct Code {
     ordinary: Bytecode,
-    /// The same as a delegation, EIP-7702, where its bytes are one; what that means depends on the fork.
+    /// The delegation (EIP-7702) that the code may be; its effect depends on the fork.
     delegation: Option<Bytecode>,
 }
 
@@ -40,16 +40,16 @@ impl Code {
     }
 }
 
-/// One account with its slots; what is not there holds zero, or what the layer below says.
+/// One account with its slots; a missing slot is zero, or that of the layer below.
 #[derive(Clone, Debug, Default)]
 struct Record {
     info: Option<AccountInfo>,
     slots: HashMap<U256, U256>,
-    /// Whether slots that are not there are zero, whatever stands below.
+    /// Whether missing slots are zero, whatever the layer below has.
     replaced: bool,
 }
 
-/// Accounts by address, over others.
+/// Accounts by address, a layer over `base`.
 #[derive(Debug, Default)]
 pub struct Accounts {
     records: AddressMap<Record>,
@@ -74,7 +74,7 @@ impl Accounts {
             let mut info = Some(AccountInfo::new(U256::from_be_bytes(balance), nonce, code.hash_slow(), code));
             if let Some(known) = info.as_mut().filter(|known| known.is_empty_code_hash() && nonce == 0) {
                 if has_storage {
-                    // A creation at this address must fail, EIP-7610; revm takes the hash of no code for none.
+                    // A creation at this address must fail, EIP-7610; revm treats the hash of no code as no account.
                     known.code_hash = B256::ZERO;
                 } else if known.balance.is_zero() && slots.is_empty() && below.is_none_or(HashMap::is_empty) {
                     (info, replaced) = (None, true);
@@ -107,13 +107,13 @@ impl Accounts {
         }
     }
 
-    /// Whether it has code, which may act for it.
+    /// Whether an account has code.
     pub fn has_code(&self, address: &Address) -> bool {
         self.account(address).is_some_and(|info| !info.is_empty_code_hash())
     }
 }
 
-/// What revm reads the state through.
+/// The database that revm reads.
 #[derive(Clone, Debug, Default)]
 pub struct Reader(pub Arc<Accounts>);
 
@@ -156,7 +156,7 @@ pub struct State(pub Arc<Accounts>);
 
 #[pymethods]
 impl State {
-    /// `hashes` are those of blocks by their numbers.
+    /// `hashes` are block hashes by number.
     #[new]
     fn new(fork: &str, accounts: Vec<GivenAccount>, hashes: Vec<(u64, [u8; 32])>) -> PyResult<Self> {
         let delegations = spec_named(fork)?.is_enabled_in(revm::primitives::hardfork::SpecId::PRAGUE);
@@ -164,7 +164,7 @@ impl State {
         Ok(Self(Arc::new(Accounts { hashes, delegations, ..Accounts::default() }.filled(accounts))))
     }
 
-    /// The same with other accounts in place of some; it has none in place of those.
+    /// Return the state with some accounts replaced.
     fn overridden(&self, accounts: Vec<GivenAccount>) -> PyResult<Self> {
         if self.0.base.is_some() {
             return Err(PyValueError::new_err("state: expected one without overrides"));
