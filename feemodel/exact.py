@@ -198,7 +198,7 @@ def _extreme(value: Any, other: Any, best: Any, of_arrays: Any) -> Any:
         return of_arrays(value, other)
     value, other = _of(value), _of(other)
     for one, two in ((value, other), (other, value)):
-        if best(one.low, two.high) == one.low and best(one.high, two.low) == one.high:  # the bounds alone decide
+        if best(one.low, two.high) == one.low and best(one.high, two.low) == one.high:  # no need to compare elements
             return one
     low, high = best(value.low, other.low), best(value.high, other.high)
     if value.narrow and other.narrow:
@@ -240,7 +240,7 @@ def _combined(operation: Any, one: Exact, other: Exact) -> Exact:
 def _less(one: Exact, other: Exact) -> Any:
     if one.narrow and other.narrow:
         return one.word < other.word
-    if one.high < other.low or one.low >= other.high:  # the bounds alone decide
+    if one.high < other.low or one.low >= other.high:  # no need to compare elements
         return np.broadcast_to(one.high < other.low, np.broadcast(one.word, other.word).shape)
     if max(one.error, other.error) >= LIMIT:
         raise Beyond

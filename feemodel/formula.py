@@ -42,7 +42,7 @@ Wrap = Callable[[Any], Any]
 Locate = Callable[[tuple[int, ...]], str]
 
 PIECE = 5 << 12  # elements that are computed at a time, so that all intermediate arrays fit a cache of 1 MiB
-#: Minimum number of elements for which a compiled form is faster, once numba is loaded and before it is.
+#: Minimum number of elements for which a compiled form is faster: with numba loaded, and with numba to load.
 KERNEL_SIZE, KERNEL_SIZE_UNLOADED = 1 << 14, 1_000_000
 PLAIN = (np.ndarray, np.memmap)
 LABELLED = (("pandas", "Series"), ("xarray", "DataArray"), ("pandas", "DataFrame"))
@@ -290,7 +290,7 @@ def _overflow(error: Exception, arguments: Mapping[str, Any]) -> InvalidInput:
 
 def _without_labels(arguments: dict[str, Any]) -> tuple[dict[str, Any], Wrap | None, Locate]:
     """Return the arguments as plain arrays, and two functions: one labels a result, the other describes an index."""
-    # A package that is not imported has no instances, nor has a class that another thread is still importing.
+    # No argument can be an instance of a class that is not imported, or not completely.
     kinds: list[Any] = [getattr(sys.modules.get(package), name, ()) for package, name in LABELLED]
     series, labelled, frames = [{n: v for n, v in arguments.items() if isinstance(v, kind)} for kind in kinds]
     if series and (others := labelled or frames):  # NumPy would match rows of a Series with columns of a DataFrame

@@ -1,4 +1,4 @@
-"""Verbs of a rollup over time: `backtest`, `calibrate` and `simulate`, whose defaults are the baseline's."""
+"""Commands for a rollup over time: `backtest`, `calibrate` and `simulate`. The defaults are the baseline's."""
 
 import math
 from dataclasses import dataclass, replace

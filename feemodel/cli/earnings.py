@@ -1,4 +1,4 @@
-"""Verbs that ask nodes: `earnings` compares payments with the cost of posting, `fetch` downloads headers."""
+"""Commands that ask nodes: `earnings` compares payments with the cost of posting, `fetch` downloads headers."""
 
 import json
 from bisect import bisect_right

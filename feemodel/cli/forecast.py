@@ -1,4 +1,4 @@
-"""Verbs of forecasts: `forecast` gives the distribution of L1 fees, `recommend` fee parameters for it."""
+"""Commands for forecasts: `forecast` gives the distribution of L1 fees, and `recommend` fee parameters."""
 
 from dataclasses import asdict, replace
 from typing import Annotated, Any, get_args

@@ -141,7 +141,7 @@ def print_json(answer: Any, *, flush: bool = False) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table as wide as the terminal, or wider where numbers need it: a number is never cut, a long word is."""
+    """Print a table as wide as the terminal, or wider if needed: long words are cut, numbers are not."""
     from rich.box import Box
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -49,7 +49,7 @@ def read_transaction_file(
 ) -> "tuple[pd.DataFrame, list[Transaction], list[str]]":
     """Read the transactions of a file: a table without the rows that are left out, and notes. Errors name the row.
 
-    `set_code` includes type 4. `gas_used` leaves out those without gas used, unless all are without.
+    `set_code` includes type 4. `gas_used` leaves out rows without gas used, unless no row has it.
     """
     from feemodel.io import read_transactions
 

@@ -21,9 +21,9 @@ def verb(
 ) -> Callable[[Callable[..., Answer | int]], App]:
     """Make a function a command, with `--json`, and with `--out` and `--figure` where it has a table or a figure.
 
-    `out` lists suffixes for `--out` (if empty, any); `--out` writes `what`. `config` is that of `cyclopts.App`. The
-    function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it has such
-    parameters. Its docstring follows the sentence of `VERBS` in the help.
+    `out` lists suffixes for `--out` (if empty, any); the help says that it writes `what`. `config` is that of
+    `cyclopts.App`. The function takes the checked file of `--out` as `file`, and that of `--figure` as `picture`, if it
+    has such parameters. Its docstring follows the sentence of `VERBS` in the help.
     """
     added: dict[str, tuple[Any, Any]] = {  # name → annotation and default
         "json": (Annotated[bool, flag("print one JSON object")], False),

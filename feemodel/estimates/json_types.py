@@ -78,7 +78,7 @@ class StateOverride(msgspec.Struct, frozen=True):
 
 
 def _wire(read: Callable[[Any], Any], schema: Schema) -> Any:
-    """Return a type that msgspec parses with `read`; every value is an instance."""
+    """Return a type that msgspec parses with `read`; `isinstance` is true for every value."""
     kind = vars(Kind(read, schema))
     is_instance = staticmethod(lambda kind: True)  # accept values of every class, because `read` checks the value
     return ABCMeta("Wire", (), {**kind, "read": staticmethod(read), "__subclasshook__": is_instance})

@@ -28,7 +28,7 @@ class NodeClient(ABC):
     """Behaviour of a node: gas price and largest gas limit of a call, and errors for calls that the node refuses."""
 
     name: ClassVar[str]
-    transfer_to_code: ClassVar[bool] = True  #: whether a dataless call to code is also tried with 21,000 gas
+    transfer_to_code: ClassVar[bool] = True  #: whether a call without data to a contract is first tried with 21,000 gas
     # Errors; `{reason}` is the cause, `{gas}` the gas limit of the call.
     other_chain: ClassVar[str]  #: a call with the id of another chain
     unpayable: ClassVar[str]  #: a sender who cannot pay for the gas limit, the value and the blobs

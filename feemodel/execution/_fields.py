@@ -27,7 +27,7 @@ Data: TypeAlias = Annotated[bytes, None]
 
 
 def check(name: str, value: Any, kind: Any) -> None:
-    """Raise `InvalidInput`, naming the field, if a value is not of a kind: an annotation, or a record of annotations.
+    """Raise `InvalidInput`, naming the field, if a value does not fit an annotation, or a record of annotations.
 
     >>> check("value", 2**256, Uint256)
     Traceback (most recent call last):

@@ -46,7 +46,7 @@ UNITS = {
     "wei": Fraction(1), "kwei": Fraction(10**3), "gwei": Fraction(10**9), "eth": Fraction(10**18),
     "s": Fraction(1), "ms": Fraction(1, 1000),
 }  # fmt: skip
-#: Column whose first name in a file takes precedence, because ethereum-etl's `type` is something else.
+#: Column whose later names in a file may contradict the first: ethereum-etl's `type` is something else.
 FIRST_COUNTS = "transaction_type"
 #: Column name in the file → factor that converts the unit implied by the name to the unit of the table.
 COUNTED_BY = {"blob_count": Fraction(GAS_PER_BLOB)}

@@ -108,8 +108,8 @@ def max_send(
     Returns
     -------
     Sendable : a value that can be sent [wei]. On most chains, no value above the result can be sent. On Scroll, and on
-        the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the transaction. It is
-        then computed for the largest possible bytes and signature, so a value above the result might also be valid.
+        the OP Stack if the FastLZ length is above 170 bytes, the L1 fee depends on the bytes of the transaction. The
+        largest possible L1 fee is then assumed, so a value above the result might also be valid.
 
     Raises
     ------

@@ -23,7 +23,7 @@ QUEUE = 1_024  # maximum requests that wait for a node
 ANSWER_BYTES = 32 << 20  # maximum size of an answer of a node [byte]
 
 #: Methods that are not forwarded: they control the node, take more time than a call, or use the node's accounts or
-#: its own prices. All names that begin so are refused.
+#: its own prices. All names with these prefixes are refused.
 NAMESPACES = ("admin_", "clique_", "debug_", "engine_", "les_", "miner_", "personal_", "txpool_")
 REFUSED = (*NAMESPACES, "eth_fillTransaction", "eth_sendTransaction", "eth_sign")
 
@@ -90,7 +90,7 @@ class Upstream:
         return self._read(*await self.node.outcomes(STATE))[1]
 
     def _read(self, chain_id: Any, head: Any, history: Any) -> tuple[int, Head]:
-        """Return the chain id, which must be the known one, and the newest block, from the outcomes of `STATE`."""
+        """Check the chain id; return it and the newest block, from the outcomes of `STATE`."""
         try:
             return self.chain_id.check(self.node.own(chain_id)), Head.parse(self.node.own(head), history)
         except UpstreamError as error:

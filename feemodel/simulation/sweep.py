@@ -59,7 +59,7 @@ def sweep(
         DataArrays broadcast by the names of their dimensions.
     reduce : result of `over`, the statistics to return in place of all evaluations.
     executor : any `concurrent.futures.Executor`, or a `dask.distributed.Client`; `None` means threads. The result does
-        not depend on the executor, to the last bit. An executor stays open, and raises its own errors.
+        not depend on the executor, to the last bit. An executor is not closed; its errors are not changed.
     workers : number of threads, or of pieces that an executor computes at a time; `None` means the number of
         processors.
     chunk : maximum number of evaluations in a piece; `None` means 16 of an `Experiment`, else at least 65,536.

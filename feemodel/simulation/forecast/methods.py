@@ -125,7 +125,7 @@ def rolling_quantiles(
 def _auto(series: FeeSeries, horizon: int, quantiles: RealArray, begin: int) -> RealArray:
     """Calibrate a quantile regression."""
     warm = max(begin - WARM_UP, min_bins(horizon, method="seasonal"))
-    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`, so fits keep the time of day
+    warm = begin - (begin - warm) // DAY * DAY  # whole days before `begin`: each fit is at this time of day
     levels = np.unique(np.append(quantiles, 0.5))
     found = calibrated(_regression(series, horizon, levels, warm), series.means[warm + horizon :], levels, horizon)
     return found[begin - warm :, np.isin(levels, quantiles)]
