@@ -11,7 +11,7 @@ from feemodel.cli.output import DATASETS, TABLES, Answer, Table, counted
 from feemodel.cli.parameters import FLAT, Columns, Date, Gas, L1Fees, Settings, Sizing, Subject, parse_set, text, whole
 from feemodel.cli.subjects import estimated_gas, is_file, read_subject, read_transaction_file
 from feemodel.cli.verb import verb
-from feemodel.errors import InvalidInput, UnknownParameter
+from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
 from feemodel.ethereum._call import as_integer
 from feemodel.ethereum._quantities import WEI_PER_ETH, WEI_PER_GWEI, camel
 from feemodel.ethereum._transaction import LINEA_CHAIN_ID, Transaction, check_no_blobs, fill
@@ -122,9 +122,10 @@ def report(
     (rules, without), codec = chains.read(), sizing.read()
     read = [read_project(path) for path in paths]
     uses, said = [use for one in read for use in one.uses], [text for one in read for text in one.said]
+    if not uses:
+        raise UnreadableFile(f"{', '.join(paths)}: expected transactions, found none{'; '.join(['', *said])}")
     base_fee, blob_base_fee, dated = l1.read(chains.at)
-    rows: list[dict[str, Any]] = []
-    tables: list[Table] = []
+    rows, tables = list[dict[str, Any]](), list[Table]()
     sizes = measured_sizes([use.transaction for use in uses], gas=[use.gas_used for use in uses], linea_codec=codec)
     for place, use in enumerate(uses):
         row = {name: column[place : place + 1] for name, column in sizes.items()}
@@ -138,9 +139,8 @@ def report(
             rows.append(named | one._asdict() | {"above": above})
     if not rows:
         raise next(iter(without.values()))
-    if max_wei is not None:
-        unpriced = dict.fromkeys(row["rule"] for row in rows if row["total_eth"] is None)
-        said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
+    unpriced = dict.fromkeys(row["rule"] for row in rows if max_wei is not None and row["total_eth"] is None)
+    said += [f"not limited: {name}, the price of its token in ETH is not known" for name in unpriced]
     notes = [dated, *_folded(without), *said, *_assumed(rules, codec)]
     if count := sum(row["above"] for row in rows):
         notes.append(f"Above the limit: {count:,} of {counted(len(rows), 'fee')}.")

@@ -140,6 +140,8 @@ calibrate --hours 0
   2 --hours: expected a number above 0, got 0.0 (feemodel calibrate --help)
 calibrate --block-hours 1000
   2 --block-hours: expected a number from 600 s (one step) to 2.6046e+06 s (the history), got 3600000.0
+report broadcast.json
+  3 broadcast.json: expected transactions, found none
 demo --figure there.csv
   2 --figure: expected a file name that ends in .png or .svg or .pdf, got 'there.csv'
 sweep sweep.toml
@@ -253,8 +255,8 @@ FILES = {
     "settings.toml": b"workerz = 2\n",
     "ledger.db": b"SQLite format 3\0" + bytes(500),
     "genesis.json": json.dumps({"alloc": {ADDRESS: {"balance": "010"}}}).encode(),
-    "there.csv": b"x",
-}
+    "there.csv": b"x", "broadcast.json": b'{"transactions": []}',
+}  # fmt: skip
 
 
 def cases():

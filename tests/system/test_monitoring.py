@@ -14,9 +14,7 @@ from tests.system.start import serving
 
 NAME = re.compile(r"\bfeemodel_[a-z_]+\b")
 #: Of settings that a server without a node or ledger does not have, or of what has not happened yet.
-CONDITIONAL = {
-    "feemodel_pricing_age_seconds", "feemodel_pricing_poll_age_seconds",
-}  # fmt: skip
+CONDITIONAL = {"feemodel_pricing_age_seconds", "feemodel_pricing_poll_age_seconds"}
 
 
 @pytest.fixture(scope="module")
