@@ -22,8 +22,8 @@ from feemodel.ledger.scheme import ACCOUNT_SIZE, DEPTH, EMPTY_KECCAK, HASH_SIZE,
 from feemodel.ledger.store import Store, StoredBlock
 
 CHUNK = 20_000  # number of rows that are hashed at a time
+PRIME = 2**64 - 59  # keys modulo this number are summed
 
-Hashes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 
 
@@ -51,10 +51,10 @@ def back_up(store: Store, path: str | Path) -> StoredBlock | None:
 class _Table(NamedTuple):
     """What is known of the rows of a table, by row number; number 0 is empty.
 
-    `keys` is the sum of the keys below a row, as 64-bit words, and `places` the sum of each key times its leaf index.
+    `keys` is the sum of the keys below a row, modulo `PRIME`, and `places` the sum of each key times its leaf index.
     """
 
-    digest: Hashes
+    digest: NDArray[np.uint8]
     height: NDArray[np.int64]
     keys: Words
     places: Words
@@ -143,7 +143,7 @@ class _Verification:
             leaves = [self._store.rows.leaf(*row[:-1]) for row in rows]
             at = slice(first, first + len(leaves))
             table.digest[at] = np.frombuffer(self._scheme.leaf_hashes(leaves), np.uint8).reshape(-1, HASH_SIZE)
-            table.keys[at] = [int.from_bytes(leaf.hkey[:8]) for leaf in leaves]
+            table.keys[at] = [int.from_bytes(leaf.hkey) % PRIME for leaf in leaves]
             held = [leaf for leaf in leaves if leaf.hkey not in ends]
             accounts = [leaf for leaf in held if len(leaf.value) == ACCOUNT_SIZE]
             words = [leaf for leaf in held if len(leaf.value) == WORD_SIZE]
@@ -201,7 +201,7 @@ class _Verification:
                     if (table.height[below] != height - 1).any() or table.digest[below].tobytes() != b"".join(keys):
                         self._damaged(f"page {number} has another key than a page below it")
                 else:
-                    words = np.array([int.from_bytes(key[:8]) for key in keys], dtype=np.uint64)
+                    words = np.array([int.from_bytes(key) % PRIME for key in keys], dtype=np.uint64)
                     table.keys[number] = words.sum()
                     table.places[number] = (words * np.array(below, dtype=np.uint64)).sum()
         return table
@@ -213,7 +213,7 @@ class _Verification:
         [found] = scheme.sub_roots(nodes.digest[node].tobytes(), LEVELS * height)
         if nodes.height[node] != height or (found, scheme.digest(scheme.top(next_free, found))) != (sub_root, root):
             self._damaged(f"the tree {root.hex()} has another root")
-        tail = int.from_bytes(scheme.tail_key[:8])  # the sorted index does not have the last leaf
+        tail = int.from_bytes(scheme.tail_key) % PRIME  # the sorted index does not have the last leaf
         listed = [
             (int(words[page]) + tail * factor) % 2**64 for words, factor in ((pages.keys, 1), (pages.places, TAIL))
         ]

@@ -340,8 +340,7 @@ def test_address_of_another_form_is_refused_without_its_secrets(url: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [{"timeout": 0}, {"timeout": float("nan")}, {"retries": -1}, {"retries": 1.5}, {"backoff": -1}],
+    "limits", [{"timeout": 0}, {"timeout": float("nan")}, {"retries": -1}, {"retries": 1.5}, {"backoff": -1}]
 )
 def test_senseless_limits_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(limits))):

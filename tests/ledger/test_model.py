@@ -19,9 +19,7 @@ ACCOUNTS, SLOTS = range(1, 13), range(1, 9)
 balances = st.integers(0, 5)
 storages = st.dictionaries(st.sampled_from(SLOTS), st.integers(0, 3), max_size=6)
 updates = st.dictionaries(
-    st.sampled_from(ACCOUNTS),
-    st.tuples(st.sampled_from(["keep", "destroy", "again"]), balances, storages),
-    max_size=8,
+    st.sampled_from(ACCOUNTS), st.tuples(st.sampled_from(["keep", "destroy", "again"]), balances, storages), max_size=8
 )
 
 

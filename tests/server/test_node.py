@@ -183,10 +183,10 @@ def test_a_form_that_has_no_fee_at_the_base_fee_says_so_and_is_not_ready(node):
     answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI)))
     with on(node, pricing="verification-cost") as client:
         error = client.error("rollup_estimateGas", TRANSFER)
-        assert (
-            error["code"],
-            error["message"].partition(": expected")[0],
-        ) == (-32002, "no fee can be computed at the next base fee, 875,000,000 wei: min_gas_price")
+        assert (error["code"], error["message"].partition(": expected")[0]) == (
+            -32002,
+            "no fee can be computed at the next base fee, 875,000,000 wei: min_gas_price",
+        )
         assert client.http("GET", "/ready").status == 503
 
 

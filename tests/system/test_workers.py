@@ -13,11 +13,8 @@ from tests.helpers.ledger_blocks import allocated
 from tests.system.processes import workers
 from tests.system.start import serving, wait_until
 
-EMPTY = keccak256(b"")
-
+EMPTY, BLOCKS = keccak256(b""), 60
 ADDRESSES = [bytes([n]) * 20 for n in range(1, 41)]
-
-BLOCKS = 60
 
 
 def test_answers_hold_while_another_process_imports(tmp_path):
