@@ -153,7 +153,7 @@ def test_names_that_do_not_fit_are_said(columns, message):
 
 
 @pytest.mark.parametrize("read", [read_l1_fees, read_transactions])
-@pytest.mark.parametrize("source", [None, 5, b"mine.csv", {"nonce": [1]}, "a\0b", pl.LazyFrame()], ids=repr)
+@pytest.mark.parametrize("source", [None, 5, b"mine.csv", {"nonce": [1]}, "a\0b", pl.LazyFrame()])
 def test_what_is_neither_a_table_nor_a_name_of_a_file_is_refused(read, source):
     with pytest.raises(InvalidInput, match=r"^path: expected the name of a file, .*, got "):
         read(source)
