@@ -80,7 +80,7 @@ class Version(NamedTuple):
 def height_of(next_free: int) -> int:
     """Return the height of the top node of a tree, computed from the next free leaf index of the tree.
 
-    >>> height_of(2), height_of(16), height_of(17)
+    >>> height_of(2), height_of(4), height_of(5)
     (1, 1, 2)
     """
     return -(-(next_free - 1).bit_length() // LEVELS)
