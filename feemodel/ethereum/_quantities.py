@@ -17,7 +17,7 @@ WEI_PER_ETH = 1_000_000_000_000_000_000
 _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]*)\Z")
 _DECIMAL = re.compile(r"(0|[1-9][0-9]*)\Z")
 _PADDED = re.compile(r"0[xX][0-9a-fA-F]+\Z")
-SLOT = re.compile(r"0x[0-9a-fA-F]{1,64}\Z")
+_SLOT = re.compile(r"0x[0-9a-fA-F]{1,64}\Z")
 _GROUPED = re.compile(r"[1-9][0-9]{0,2}([_,])[0-9]{3}(\1[0-9]{3})*\Z")
 _MAX_DIGITS = 1_200  # maximum number of digits; converting a longer text to int is slow or raises an error
 
@@ -177,8 +177,8 @@ def hash_bytes(value: str | bytes, name: str) -> bytes:
 def slot_bytes(slot: str | bytes | int, name: str = "storageKeys") -> bytes:
     """Return a storage key or value as 32 bytes; shorter input is padded with zeros on the left."""
     if isinstance(slot, int) and not isinstance(slot, bool) and 0 <= slot < 1 << 8 * WORD_SIZE:
-        slot = to_quantity(slot)
-    data = unhexlify(slot[2:].rjust(2 * WORD_SIZE, "0")) if isinstance(slot, str) and SLOT.match(slot) else slot
+        return slot.to_bytes(WORD_SIZE)
+    data = unhexlify(slot[2:].rjust(2 * WORD_SIZE, "0")) if isinstance(slot, str) and _SLOT.match(slot) else slot
     if not isinstance(data, bytes) or len(data) > WORD_SIZE:
         raise InvalidInput(name, "expected hexadecimal of 1 to 32 bytes", slot)
     return data.rjust(WORD_SIZE, b"\0")
