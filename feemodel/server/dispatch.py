@@ -104,14 +104,6 @@ def as_call_error(error: Exception) -> CallError | ExecutionFailed | NodeError:
     return CallError(UNAVAILABLE, "the ledger cannot be read", {"id": identity})
 
 
-def _value(raw: bytes | msgspec.Raw) -> Any:
-    """Return a JSON value; raises `DecodeError`, also for a number that is out of range."""
-    try:
-        return _decode(raw)
-    except msgspec.ValidationError as error:
-        raise msgspec.DecodeError(str(error)) from None
-
-
 class Method:
     """A JSON-RPC method; its parameters have the names and annotated types of the function's parameters.
 
@@ -133,21 +125,20 @@ class Method:
         self._arguments = msgspec.defstruct("Arguments", fields, array_like=True, forbid_unknown_fields=True)
         self._decode = msgspec.json.Decoder(self._arguments, dec_hook=decoded).decode
         self.parameters = msgspec.structs.fields(self._arguments)
-        self._required = [one.name for one in self.parameters if one.required]  # required parameters come first
 
     def arguments(self, given: msgspec.Raw) -> tuple[Any, ...]:
         """Return the typed arguments of a call from JSON; raises `InvalidInput` and `CallError`."""
         try:
             return msgspec.structs.astuple(self._decode(given))
         except msgspec.ValidationError:  # does not name the parameter, and is raised for null
-            params = _value(given) or []
+            params = _decode(given) or []
         if isinstance(params, dict):
             raise CallError(INVALID_PARAMS, "non-array args")
         if len(params) > len(self.parameters):
             raise CallError(INVALID_PARAMS, f"too many arguments, want at most {len(self.parameters)}")
-        for index, name in enumerate(self._required):
-            if index == len(params) or params[index] is None:
-                raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({name})")
+        for index, one in enumerate(self.parameters):
+            if one.required and (index >= len(params) or params[index] is None):
+                raise CallError(INVALID_PARAMS, f"missing value for required argument {index} ({one.name})")
         return tuple(
             one.default if value is None else parse(one.name, value, one.type)
             for one, value in zip_longest(self.parameters, params)
@@ -177,7 +168,7 @@ def _call_of(body: bytes | msgspec.Raw) -> _Call | None:
     try:
         return _decode_call(body)
     except msgspec.ValidationError:  # raised for any of several members with the same name
-        value = _value(body)
+        value = _decode(body)
     try:
         return _decode_call(_encode(value))
     except (msgspec.ValidationError, OverflowError):
@@ -216,7 +207,7 @@ class Dispatcher:
             if method is None:
                 if self._forward is None:
                     raise CallError(METHOD_NOT_FOUND, f"the method {call.method:.100} does not exist/is not available")
-                result = await self._forward(call.method, _value(call.params) or [])
+                result = await self._forward(call.method, _decode(call.params) or [])
                 label = call.method
                 self._labels.add(label)
             else:
@@ -225,7 +216,7 @@ class Dispatcher:
                     result = await result
             response, code = _encode({"jsonrpc": "2.0", "id": identity, "result": result}), 0
         except Exception as error:
-            if type(error) in (msgspec.DecodeError, UnicodeDecodeError):  # the parameters are not JSON
+            if isinstance(error, (msgspec.DecodeError, UnicodeDecodeError)):  # the parameters are not JSON
                 raise
             response, code = _failed(identity, error)  # storing the error in a variable would create a reference cycle
             ERRORS.labels(label, str(code) if code in LABELS else "other").inc()  # a node may return any code

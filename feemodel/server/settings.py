@@ -159,13 +159,11 @@ def load_settings(
     9001
     """
     table = {} if file is None else read_toml(Path(file))
-    variables = {
-        name: value for name, value in (environment or {}).items()
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in OTHER_VARIABLES
-    }  # fmt: skip
+    environment = environment or {}
+    variables = sorted({name for name in environment if name.startswith(ENVIRONMENT_PREFIX)} - OTHER_VARIABLES)
     given = [
         *((f"{file}: {name}", name, value) for name, value in table.items()),
-        *((name, name.removeprefix(ENVIRONMENT_PREFIX).lower(), value) for name, value in variables.items()),
+        *((name, name.removeprefix(ENVIRONMENT_PREFIX).lower(), environment[name]) for name in variables),
         *((f"--{name.replace('_', '-')}", name, value) for name, value in (flags or {}).items() if value is not None),
     ]
     chosen = {}
