@@ -131,26 +131,14 @@ class AsyncNode:
 
         Raises `NodeError` if the node returns an error, and `UpstreamError` if there is no valid response.
         """
-        return msgspec.json.decode(await self.forward(method, params))
+        outcome = self._outcome(method, await self._reply(method, params))
+        if isinstance(outcome, NodeError):
+            raise outcome
+        return outcome
 
     async def forward(self, method: str, params: Any) -> msgspec.Raw:
         """Return the result of one call as JSON, exactly as the node encoded it. Raises the same errors as `call`."""
-        retries = 0 if _changes_state(method) else self._retries
-        replies = await self._answers(CALL | {"id": 1, "method": method, "params": params}, retries)
-        # A node that could not read the request answers with an error whose id is null.
-        if isinstance(replies, list) or (replies.id != 1 and (replies.id is not None or replies.error is None)):
-            raise self._failure(f"{method}: the answer is not a JSON-RPC response to the request")
-        return self._result(method, replies)
-
-    async def outcome(self, method: str, params: Sequence[Any]) -> Any:
-        """Return the result of one call, or a `NodeError` if the node returns an error.
-
-        Raises `UpstreamError` if there is no valid response.
-        """
-        try:
-            return await self.call(method, params)
-        except NodeError as error:
-            return error
+        return self._result(method, await self._reply(method, params))
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Any]:
         """Return the results of calls, in the order of the calls. The result of a call that failed is a `NodeError`.
@@ -159,11 +147,20 @@ class AsyncNode:
         batch. Raises `UpstreamError` if there is no valid response.
         """
         batch = bool(calls) and self._has_batches and not any(_changes_state(method) for method, _ in calls)
-        if batch and (replies := await self._batch(calls)) is not None:
-            return [self._outcome(method, reply) for (method, _), reply in zip(calls, replies, strict=True)]
-        outcomes = await asyncio.gather(*(self.outcome(method, params) for method, params in calls))
-        self._has_batches = not batch and self._has_batches
-        return outcomes
+        replies = await self._batch(calls) if batch else None
+        if replies is None:
+            replies = await asyncio.gather(*(self._reply(method, params) for method, params in calls))
+            self._has_batches = not batch and self._has_batches
+        return [self._outcome(method, reply) for (method, _), reply in zip(calls, replies, strict=True)]
+
+    async def _reply(self, method: str, params: Any) -> _Reply:
+        """Return the response to one call."""
+        retries = 0 if _changes_state(method) else self._retries
+        replies = await self._answers(CALL | {"id": 1, "method": method, "params": params}, retries)
+        # A node that could not read the request answers with an error whose id is null.
+        if isinstance(replies, list) or (replies.id != 1 and (replies.id is not None or replies.error is None)):
+            raise self._failure(f"{method}: the answer is not a JSON-RPC response to the request")
+        return replies
 
     async def _batch(self, calls: Sequence[Call]) -> list[_Reply] | None:
         """Return the responses to a batch, in the order of its calls; `None` if the node does not answer the batch."""
@@ -308,6 +305,8 @@ class AsyncNode:
             return msgspec.json.decode(self._result(method, reply))
         except NodeError as error:
             return error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._failure(f"{method}: the result cannot be read ({error})") from None
 
     def _failure(self, reason: str) -> UpstreamError:
         return UpstreamError(f"{self._called}: {reason}")

@@ -51,7 +51,8 @@ class Upstream:
 
     async def ask(self, method: str, params: list[Any]) -> Any:
         """Return the node's answer as a decoded JSON value, without the node's address if no parameters were sent."""
-        answer = msgspec.json.decode(await self.forward(method, params))
+        await self._check()
+        answer = await self.node.call(method, params)
         return answer if params else self.node.anonymous(answer)
 
     async def gas(self, call: Transaction, asked: EstimateOptions) -> Gas:

@@ -247,6 +247,9 @@ def test_answer_that_is_not_json_is_an_error(node: Node, server: NodeServer, dat
     server.always = body(data, content_type="text/html")
     with pytest.raises(UpstreamError, match=rf"not JSON-RPC \({len(data):,} bytes, text/html\)"):
         node.call("echo")
+    server.always = body(b'{"id": 1, "result": 1e999}')
+    with pytest.raises(UpstreamError, match=r"echo: the result cannot be read \(Number out of range\)"):
+        node.call("echo")
 
 
 @pytest.mark.parametrize("fault", [node_server.answered, node_server.zipped], ids=["plain", "zipped"])
