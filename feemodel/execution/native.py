@@ -89,6 +89,7 @@ class Native:
         *,
         frames: bool = False,
         inline_gas: int | None = None,
+        seconds: float | None = None,
         stop: native.Stop | None = None,
     ) -> Traced:
         """Return the outcome of a message, the range of gas limits for which it is proven, and on request the frames.
@@ -100,14 +101,15 @@ class Native:
         inline_gas : gas for an execution, and for all executions of a search together; `None` for no limit [gas]. If
             a gas limit exceeds it, the execution runs with `inline_gas`, and its trace must prove that the full limit
             gives the same outcome.
+        seconds : time limit in place of the engine's [s].
         stop : a `feemodel_native.Stop`; after another thread calls its method `set`, the execution ends.
 
         Raises `LimitExceeded` if the execution takes longer than the engine's time limit or is stopped, and `Unproven`
         if `inline_gas` is not enough to prove the outcome.
         """
-        asked = {"seconds": self._seconds, "frames": frames, "inline_gas": inline_gas, "stop": stop}
+        asked = {"gas_limit": gas_limit, "seconds": seconds or self._seconds, "inline_gas": inline_gas, "stop": stop}
         answer, minimum, maximum, single_frame, ends = self._ask(
-            native.trace, call_state, message, gas_limit, asked | {"gas_limit": gas_limit}
+            native.trace, call_state, message, asked | {"frames": frames}
         )
         found = (Frame(depth, address, Status(status), *rest) for depth, address, status, *rest in ends)
         return Traced(_outcome(answer), minimum, maximum, single_frame, tuple(found))
@@ -119,6 +121,7 @@ class Native:
         search: Search,
         *,
         inline_gas: int | None = None,
+        seconds: float | None = None,
         stop: native.Stop | None = None,
     ) -> GasEstimate | Outcome:
         """Return the gas limit that a message needs by `search.rules`; for the options see `trace`."""
@@ -126,9 +129,9 @@ class Native:
         asked = {
             "rules": search.rules, "upper": search.upper, "most": int(min(search.max_gas, MAX_GAS)),
             "tolerance": search.tolerance, "transfer": search.transfer, "total_gas": limits.total_gas,
-            "seconds": limits.seconds, "left": self._seconds, "inline_gas": inline_gas, "stop": stop,
+            "seconds": limits.seconds, "left": seconds or self._seconds, "inline_gas": inline_gas, "stop": stop,
         }  # fmt: skip
-        gas_limit, answer, executed, proven, intact = self._ask(native.search, call_state, message, 0, asked, limits)
+        gas_limit, answer, executed, proven, intact = self._ask(native.search, call_state, message, asked)
         if gas_limit is None:
             return _outcome(answer)
         used, refund, floor = answer[1:4]
@@ -137,10 +140,7 @@ class Native:
             gas_limit, max(used - refund, floor), executed, self.name, proven, status, place and Place(*place)
         )
 
-    def _ask(
-        self, function: Callable[..., Any], call_state: CallState, message: Message, gas_limit: int,
-        asked: dict[str, Any], limits: Limits = limits,
-    ) -> Any:  # fmt: skip
+    def _ask(self, function: Callable[..., Any], call_state: CallState, message: Message, asked: dict[str, Any]) -> Any:
         """Return the answer of a function of `feemodel_native`, or raise its error."""
         try:
             return function(*self._ready(call_state, message), **asked)
@@ -152,21 +152,19 @@ class Native:
         except native.Unproven as error:
             raise Unproven(str(error)) from None
         except native.SpentGas:
-            raise too_much_gas(limits.total_gas) from None
+            raise too_much_gas(asked["total_gas"]) from None
         except (native.Exceeded, native.SpentTime) as error:
-            seconds = self._seconds if isinstance(error, native.Exceeded) else limits.seconds
-            raise too_much_time(seconds or 0.0) from None
+            left = asked.get("left", asked["seconds"]) if isinstance(error, native.Exceeded) else asked["seconds"]
+            raise too_much_time(left or 0.0) from None
         except native.NativeError as error:
             raise EngineFailed(f"the native engine failed: {error}") from None
         except FeeModelError:
             raise
         except (AttributeError, TypeError, ValueError, OverflowError) as error:
-            check_inputs(call_state, message, gas_limit)
+            check_inputs(call_state, message, asked.get("gas_limit", 0))
             raise InvalidInput("message", str(error), message) from None
 
-    def _ready(
-        self, call_state: CallState, message: Message
-    ) -> tuple[native.State, native.Block, native.Message]:  # fmt: skip
+    def _ready(self, call_state: CallState, message: Message) -> tuple[native.State, native.Block, native.Message]:
         """Return state, block and message as objects of the package."""
         base = self._base
         if base is None or (call_state is not base[0] and not call_state.same_base(base[0])):

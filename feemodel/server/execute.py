@@ -1,8 +1,8 @@
 """Execution of calls on the server's chain: short calls in the event loop, all other calls in threads.
 
-While a call runs in the event loop, no other request is answered, so `Executor.run` gives a call little gas there. In a
-thread, the native engine releases the global interpreter lock. The reference engine holds it; its gas cap bounds the
-time.
+While a call runs in the event loop, no other request is answered, so `Executor.run` limits its gas and its time there.
+In a thread, the native engine releases the global interpreter lock. The reference engine holds it; its gas cap bounds
+the time.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
+from time import perf_counter
 from typing import Any
 
 from starlette.types import Receive
@@ -36,7 +37,9 @@ RECEIVE: ContextVar[Receive | None] = ContextVar("RECEIVE", default=None)
 
 TOTAL_GAS = 200_000_000  # maximum gas of all executions of an estimate [gas]
 THREADS = 3  # calls that are executed at the same time outside the event loop
-INLINE_GAS = 150_000  # maximum gas of a call in the event loop: 6 ms of P256VERIFY, the slowest operation
+INLINE_GAS = 1_200_000  # maximum gas of a call in the event loop: 15 ms of KECCAK256, the slowest instruction [gas]
+INLINE_SECONDS = 0.005  # maximum time of such a call, which is checked when it calls another contract [s]
+BUSY_GAS = 150_000  # maximum gas of a call if calls in the same pass of the event loop have taken INLINE_SECONDS [gas]
 INLINE_BYTES = 65_536  # maximum size of a call's calldata and overrides in the event loop [byte]
 BESU, INTACT = node_named("besu"), node_named("intact")
 
@@ -58,6 +61,7 @@ class Executor:
         native = is_native(settings.engine)
         gas_cap = settings.gas_cap if native else min(settings.gas_cap, REFERENCE_LIMITS.gas_cap)
         self.chain, self.settings, self._pending = chain, settings, 0
+        self._pass_began: float | None = None  # when a pass of the event loop executed its first call
         self.limits = Limits(gas_cap=gas_cap, total_gas=TOTAL_GAS, seconds=settings.seconds)
         self.engine: Engine = Native(settings.seconds) if native else engine_named(settings.engine)
         if settings.intact and not native:
@@ -89,15 +93,19 @@ class Executor:
     async def run(self, method: str, call_state: CallState, message: Message, how: Any) -> Any:
         """Return the result of a method of the engine, `execute` or `search`, which may be called twice.
 
-        The native engine first executes a small call with a small amount of gas, whatever the gas limit of the call.
-        For most calls, this is enough, and the trace shows that a larger limit gives the same result.
+        The native engine first executes a small call in the event loop with little gas and time, whatever the gas limit
+        of the call. For most calls, this is enough, and the trace shows that a larger limit gives the same result.
         """
         keys = sum(len(keys) for _, keys in message.access_list) if message.access_list else 0
         overridden = sum(map(attrgetter("size"), call_state.overrides.values()))
         if isinstance(self.engine, Native) and overridden + len(message.data) + SLOT_BYTES * keys <= INLINE_BYTES:
+            if self._pass_began is None:
+                self._pass_began = perf_counter()
+                asyncio.get_running_loop().call_soon(setattr, self, "_pass_began", None)
+            gas = INLINE_GAS if perf_counter() - self._pass_began < INLINE_SECONDS else BUSY_GAS
             try:
-                return getattr(self.engine, method)(call_state, message, how, inline_gas=INLINE_GAS)
-            except Unproven:
+                return getattr(self.engine, method)(call_state, message, how, inline_gas=gas, seconds=INLINE_SECONDS)
+            except (Unproven, LimitExceeded):
                 pass
         return await self.run_whole(method, call_state, message, how)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,9 @@ from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.wire import ANNA, BERT, LIST, LOOP, NOBODY, SWAP, TOKENS, TRANSFER, data
 
 STATE = development_state()
-FILL = {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", 50, 7)}  # of a million gas
+FILL, LONGER_FILL = (  # of 1.1 and 2.2 million gas
+    {"from": ANNA, "to": LIST, "data": data("fill(uint256,uint256)", count, 7)} for count in (50, 100)
+)
 native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 
 #: Calls the precompiled contract that copies data as long as it has gas.
@@ -57,28 +60,50 @@ def in_threads(executor, monkeypatch):
 
 
 @native_only
-@pytest.mark.parametrize("call", [TRANSFER, TOKENS, {"to": SWAP}, FILL, {"data": "0x60fe5f5360015ff3"}])
-def test_the_event_loop_and_a_thread_give_the_same_result(call, monkeypatch):
+@pytest.mark.parametrize(("name", "value"), [("INLINE_BYTES", -1), ("INLINE_SECONDS", 1e-9)])
+@pytest.mark.parametrize("call", [TRANSFER, TOKENS, {"to": SWAP}, FILL, LONGER_FILL, {"data": "0x60fe5f5360015ff3"}])
+def test_the_event_loop_and_a_thread_give_the_same_result(call, name, value, monkeypatch):
+    threads = []
+
     async def use(executor):
+        threads.append(in_threads(executor, monkeypatch))
         try:
             return await limit_of(executor, call)
         except ExecutionFailed as error:
             return error.args
 
     inline = run(use)
-    monkeypatch.setattr(execute, "INLINE_BYTES", -1)
+    monkeypatch.setattr(execute, name, value)
     assert run(use) == inline
+    assert len(threads[1]) == 1
 
 
 @native_only
-@pytest.mark.parametrize(("call", "threads"), [(TRANSFER, 0), (TOKENS, 0), (FILL, 1)])
+@pytest.mark.parametrize(("call", "threads"), [(TRANSFER, 0), (TOKENS, 0), (FILL, 0), (LONGER_FILL, 1)])
 def test_what_little_gas_proves_needs_no_thread(call, threads, monkeypatch):
+    monkeypatch.setattr(execute, "INLINE_SECONDS", 60.0)
+
     async def use(executor):
         used = in_threads(executor, monkeypatch)
         await limit_of(executor, call)
         return len(used)
 
     assert run(use) == threads
+
+
+@native_only
+def test_a_long_pass_of_the_event_loop_leaves_little_gas_to_its_other_calls(monkeypatch):
+    monkeypatch.setattr(execute, "INLINE_SECONDS", 1.0)
+
+    async def use(executor):
+        used, found = in_threads(executor, monkeypatch), []
+        for call in (FILL, TOKENS, FILL, FILL):
+            await limit_of(executor, call)
+            found.append(len(used))
+            time.sleep(0.6)
+        return found
+
+    assert run(use) == [0, 0, 1, 1]  # the third call, after 1.2 s, waits for a thread, which ends the pass
 
 
 def held(executor):

@@ -79,6 +79,7 @@ def executions() -> list[Attack]:
         Attack("megabytes returned", repeated(running(programs.LARGE_ANSWER, "eth_call")), ANY_END),
         Attack("deep recursion", repeated(running(programs.RECURSION)), ANY_END),
         Attack("hashing", repeated(running(programs.KECCAK_LOOP)), HALTED),
+        Attack("hashing in the event loop", repeated(running(programs.BRIEF_KECCAK)), ANY_END),
         Attack("the same slow code", repeated(same), HALTED),
     ]
 

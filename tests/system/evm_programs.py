@@ -21,6 +21,12 @@ def loop(body: bytes, before: bytes = b"") -> bytes:
     return before + b"\x5b" + body + push(len(before)) + b"\x56"
 
 
+def repeat(body: bytes, times: int) -> bytes:
+    """`body` a number of times; it leaves the stack as it was."""
+    count_down = push(1) + b"\x90\x03\x80"
+    return push(times) + b"\x5b" + body + count_down + push(len(push(times))) + b"\x57"
+
+
 def numbered(code: bytes, number: int) -> bytes:
     return code + b"\xfe" + number.to_bytes(8)
 
@@ -39,9 +45,7 @@ def _many_results() -> bytes:
 
     The native engine keeps 64 results of a message, so it computes every other precompile each time.
     """
-    number, at = push(64), push(128)
-    count_down = push(1) + b"\x90\x03\x80"
-    return number + b"\x5b\x80" + at + b"\x52" + precompile(ECADD, 160) + count_down + push(len(number)) + b"\x57\x50"
+    return repeat(b"\x80" + push(128) + b"\x52" + precompile(ECADD, 160), 64) + b"\x50"
 
 
 MANY_RESULTS = _many_results()
@@ -61,7 +65,9 @@ ECADD_LOOP = precompile_loop(ECADD, BN_G1 * 2)
 ECRECOVER_LOOP = precompile_loop(ECRECOVER, SIGNED)
 POINT_LOOP = precompile_loop(POINT, _proven())
 MODEXP_LOOP = precompile_loop(MODEXP, MODEXP_DATA)
-KECCAK_LOOP = loop(push(100_000) + push(0) + b"\x20\x50")
+HASH = push(100_000) + push(0) + b"\x20\x50"
+KECCAK_LOOP = loop(HASH)
+BRIEF_KECCAK = repeat(HASH, 58) + b"\x00"  # 1.1 million gas
 #: Reads a word ever farther away.
 MEMORY_LOOP = loop(push(65_536) + b"\x01\x80\x51\x50", push(0))
 #: Returns the most memory that 16 million gas pay for.
