@@ -381,13 +381,6 @@ def test_a_node_that_is_not_there_has_an_exit_code_of_its_own(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_python_m_is_the_command_line():
-    done = subprocess.run([sys.executable, "-m", "feemodel", "fee", "--size", "128", "--gas", "0"], capture_output=True)
-
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"feemodel: --gas: expected whole gas of at least 1")
-
-
 @pytest.mark.parametrize("words", [["fee", "--size", "128", "--gas", "21000"], ["chains", "--json"], ["--version"]])
 def test_a_full_disk_has_the_exit_code_of_a_file_that_cannot_be_written(words):
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}

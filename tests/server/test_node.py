@@ -8,7 +8,6 @@ import pytest
 from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store, import_block, import_genesis
-from feemodel.server import node as node_module
 from feemodel.server.settings import Settings
 from tests.helpers import node_server
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
@@ -190,14 +189,6 @@ def test_a_form_that_has_no_fee_at_the_base_fee_says_so_and_is_not_ready(node):
         assert client.http("GET", "/ready").status == 503
 
 
-def test_a_newest_block_that_says_too_little_is_refused(node):
-    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=None))
-    with on(node) as client:
-        error = client.error("rollup_estimateGas", TRANSFER)
-        assert (error["code"], error["message"][:35]) == (-32002, "the newest block has no baseFeePerG")
-        assert client.http("GET", "/ready").status == 503
-
-
 # Age
 
 
@@ -334,33 +325,6 @@ def test_what_operates_a_node_or_signs_for_it_is_not_forwarded(node, method):
     with on(node) as client:
         assert client.error(method)["code"] == -32601
     assert method not in node.methods
-
-
-def test_an_answer_that_is_too_long_is_not_read(node, monkeypatch):
-    answering(node, eth_getLogs=["0x" + "00" * 10_000])
-    monkeypatch.setattr(node_module, "ANSWER_BYTES", 10_000)
-    with on(node) as client:
-        expected = {"code": -32002, "message": "the node: the answer is longer than 10,000 bytes"}
-        assert client.error("eth_getLogs", {}) == expected
-
-
-# Without batches
-
-
-def test_a_node_without_batches_answers_estimates_and_its_refusal_is_nobody_elses(node):
-    answering(node)
-    honest = node.always
-
-    def refusing(handler, payload):
-        if isinstance(payload, list):
-            error = {"code": -32600, "message": "Invalid Request"}
-            handler.send(200, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode())
-        else:
-            honest(handler, payload)
-
-    node.always = refusing
-    with on(node) as client:
-        assert client.result("rollup_estimateGas", TRANSFER)["gasLimit"] == "0x5208"
 
 
 def test_the_refusal_of_a_call_of_the_servers_own_is_not_the_callers_fault(node):
