@@ -22,7 +22,7 @@ def loop(body: bytes, before: bytes = b"") -> bytes:
 
 
 def repeat(body: bytes, times: int) -> bytes:
-    """`body` a number of times; it leaves the stack as it was."""
+    """`body` a number of times; it finds how often it still runs on the stack, where a zero stays at the end."""
     count_down = push(1) + b"\x90\x03\x80"
     return push(times) + b"\x5b" + body + count_down + push(len(push(times))) + b"\x57"
 
