@@ -5,16 +5,19 @@ import sys
 
 from benchmarks import interleaved, ratio
 
+FEE = ["feemodel", "fee", "--size", "128", "--gas", "21000"]
+
 
 def main() -> None:
     def start(program: str) -> None:
-        subprocess.run([sys.executable, "-c", program], check=True)
+        subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL, check=True)
 
     seconds = interleaved(
         {
             "interpreter": lambda: start("pass"),
             "import feemodel": lambda: start("import feemodel"),
             "first fee": lambda: start("import feemodel; feemodel.priority_fee(128, 21_000, variable_cost=10**9)"),
+            "feemodel fee": lambda: start(f"import sys; sys.argv = {FEE}; from feemodel.cli import main; main()"),
             "import numpy": lambda: start("import numpy"),
         },
         rounds=9,
