@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import tomllib
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 from feemodel import rollups
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, UnknownParameter, UnreadableFile
-from feemodel.rollups._chain_files import read_chains
-from feemodel.rollups.chains import CHAINS, UNKNOWN, UPGRADE_FIELDS, chain, schema, timestamp
+from feemodel.rollups._chain_files import chain_of, read_chains
+from feemodel.rollups.chains import CHAINS, UNKNOWN, chain, schema, timestamp
 from feemodel.rollups.rules import FAMILIES, rules_at
 from tests.helpers.optional import optional
 
@@ -79,59 +80,31 @@ def test_rows_are_in_order_and_each_has_a_source(name):
     assert one.family in FAMILIES
 
 
-def boundaries(name):
-    """The first second of every dated row, and the second before it."""
-    times = {row.timestamp for row in CHAINS[name].rows if row.timestamp is not None}
-    first = CHAINS[name].rows[0].timestamp or 0
-    return [time for t in sorted(times) for time in (t - 1, t) if time >= first] + [None]
+#: A value that an operator set, and upgrades: on its last confirmed day, one that keeps it, one that does not; then a
+#: value of an unknown day.
+STEPS = """family = "op-stack"
+token = "ETH"
+checked = 2026-11-25
+confirmed = {base_fee_scalar = 2024-03-01}
+""" + "".join(f'[[rows]]\nsource = "the operator"\n{row}\n' for row in (
+    'since = 2024-01-01\nupgrade = "ecotone"\nbase_fee_scalar = 1\nblock_milliseconds = 2_000',
+    'since = 2024-03-01\nupgrade = "fjord"',
+    'since = 2024-05-01\nupgrade = "granite"\nkeeps = ["base_fee_scalar"]',
+    'since = 2024-07-01\nupgrade = "holocene"\nkeeps = ["base_fee_scalar"]',
+    'since = 2024-09-01\nupgrade = "isthmus"',
+    'since = "unknown"\nblock_milliseconds = 1_000',
+    'since = 2024-11-01\nupgrade = "jovian"',
+))  # fmt: skip
 
 
-def known_by_hand(one, name, when):
-    """Whether a source gives a parameter at a time, found from the rows without `Chain.at`.
+@pytest.mark.parametrize(("day", "scalar", "milliseconds"), [
+    ("2024-01-01", "known", 2_000), ("2024-03-01", "known", 2_000), ("2024-05-01", "carried", 2_000),
+    ("2024-07-01", "carried", 2_000), ("2024-09-01", "unknown", None), (None, "unknown", 1_000),
+])  # fmt: skip
+def test_an_operator_s_value_is_known_until_an_upgrade_that_does_not_keep_it(day, scalar, milliseconds):
+    found = chain_of("steps", tomllib.loads(STEPS)).at(day)
 
-    From the last row before that time that speaks of the parameter: it sets a value; no other value of an unknown date
-    comes after it; and of a value that an operator sets, no upgrade came since that neither keeps it nor is confirmed.
-    """
-    dated = [row for row in one.rows if row.timestamp is not None and (when is None or row.timestamp <= when)]
-    if not dated:
-        return False
-    end = one.rows.index(dated[-1])
-    spoken = [place for place, row in enumerate(one.rows[: end + 1]) if name in row.values or name in row.unknown]
-    later = one.rows[end + 1 :]
-    undated = later[: next(place for place, row in enumerate([*later, None]) if row is None or row.timestamp)]
-    if not spoken:
-        return False
-    last = one.rows[spoken[-1]]
-    if later and any(row.values.get(name) != last.values.get(name) for row in undated
-                     if name in (*row.values, *row.unknown)):  # fmt: skip
-        return False
-    if name not in last.values:
-        return False
-    if schema()[name]["set_by"] == "upgrade" or name in last.assumed:
-        return True
-    shown = max(last.timestamp or 0, timestamp("confirmed", one.confirmed[name]) if name in one.confirmed else 0)
-    since = [row for row in one.rows[spoken[-1] + 1 : end + 1] if {*UPGRADE_FIELDS} & {*row.values}]
-    return all(row.timestamp is None or row.timestamp <= shown or name in row.keeps for row in since)
-
-
-@pytest.mark.parametrize("name", CHAINS)
-def test_at_every_boundary_a_parameter_is_known_by_a_source_or_refused(name):
-    one = CHAINS[name]
-    names = {parameter for row in one.rows for parameter in (*row.values, *row.unknown)}
-    for when in boundaries(name):
-        parameters = one.at(when)
-        for parameter in names:
-            if known_by_hand(one, parameter, when):
-                assert parameters[parameter] is not None
-                entry = parameters.entries[parameter]
-                upgrades = [row for row in one.rows if row.upgrade and row.timestamp and
-                            (when is None or row.timestamp <= when)]  # fmt: skip
-                old = upgrades and timestamp("confirmed", entry.confirmed) < upgrades[-1].timestamp
-                if old and entry.status != "assumed" and schema()[parameter]["set_by"] == "operator":
-                    assert parameters.remarks(parameter), f"{parameter} at {when} is older than {upgrades[-1].upgrade}"
-            else:
-                with pytest.raises(UnknownParameter, match=parameter):
-                    parameters[parameter]
+    assert (found.entries["base_fee_scalar"].status, found.as_dict()["block_milliseconds"]) == (scalar, milliseconds)
 
 
 @pytest.mark.parametrize(("name", "since", "before"), [
