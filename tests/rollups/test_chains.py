@@ -199,12 +199,6 @@ def test_an_unknown_minimum_is_asked_for_and_never_0(name):
     assert fees.l2 == 7 * 10**9
 
 
-@pytest.mark.parametrize(("upgrade", "price"), [("isthmus", 1_000_000), ("jovian", 10**12)])
-def test_a_minimum_applies_since_jovian(upgrade, price):
-    rule = rollups.rule(f"base/{upgrade}", parameters={"min_base_fee": 10**12})
-    assert rule.fees({"gas": 21_000, "fastlz_size": 1}, base_fee=1, blob_base_fee=1).l2 == 21_000 * price
-
-
 def test_parameters_are_a_mapping_of_what_is_known():
     known = chain("celo").at()
     assert dict(known) == {name: value for name, value in known.as_dict().items() if value is not None}
