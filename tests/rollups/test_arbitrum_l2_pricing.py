@@ -36,29 +36,6 @@ def test_the_compiled_form_is_the_integer_form(
     assert failed >= 0 or fees.tolist() == found.base_fees.tolist()
 
 
-def test_a_sequence_may_be_computed_in_pieces() -> None:
-    rng = np.random.default_rng(7)
-    gas, times = rng.integers(0, 32_000_000, 10_000), np.cumsum(rng.integers(0, 2, 10_000))
-    whole = l2_pricing.base_fees(gas, times)
-    first = l2_pricing.base_fees(gas[:3_000], times[:3_000])
-    second = l2_pricing.base_fees(
-        gas[3_000:], times[3_000:], backlogs=first.backlogs, base_fee=first.next_base_fee,
-        parent_timestamp=int(times[2_999]),
-    )  # fmt: skip
-
-    assert whole.base_fees.tolist() == [*first.base_fees.tolist(), *second.base_fees.tolist()]
-    assert (whole.next_base_fee, whole.backlogs) == (second.next_base_fee, second.backlogs)
-
-
-def test_the_legacy_exponent_saturates_at_a_signed_integer() -> None:
-    """The node's excess in basis points is at most 2**63 − 1, whatever the backlog is."""
-    terms = {"min_base_fee": 1, "speed_limit": 10**9, "inertia": 10**5}
-    largest = l2_pricing.l2_base_fee((2**63 - 1) // 10_000 + 10**10, **terms)
-
-    assert largest == l2_pricing.constraint_base_fee((2**63 - 1) // 10**14, min_base_fee=1)
-    assert [l2_pricing.l2_base_fee(backlog, **terms) for backlog in (10**16, 2**63)] == [largest, largest]
-
-
 @pytest.mark.parametrize(("change", "message"), [
     ({"gas_used": [1, -1]}, r"gas_used\[1\]: expected whole gas of at least 0, got -1"),
     ({"timestamps": [5, 4]}, r"timestamps\[1\]: expected times that do not decrease, got 4"),
