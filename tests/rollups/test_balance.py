@@ -16,20 +16,6 @@ from tests.helpers.sending_cases import CHAINS, check_cases
 TO = {"to": "0x" + "11" * 20}
 
 
-@given(st.integers(1, 10**11), st.integers(0, 2 * 10**8), st.integers(1, 12), st.data())
-def test_no_sequence_of_l1_blocks_passes_the_bound(base_fee, excess, blocks, data):
-    rules = fee_market.MAINNET.rows[-1]
-    blob = fee_market.blob_base_fee(excess, rules.timestamp)
-    most = sending._l1_fee_bounds(base_fee, blob, blocks)
-    for _ in range(blocks):
-        used = data.draw(st.integers(0, rules.maximum)) * fee_market.GAS_PER_BLOB
-        excess = fee_market.next_excess_blob_gas(excess, used, base_fee, rules.timestamp)
-        base_fee = fee_market.next_base_fee(base_fee, data.draw(st.integers(0, 60 * 10**6)), 60 * 10**6)
-
-    assert base_fee <= most[0]
-    assert fee_market.blob_base_fee(excess, rules.timestamp) <= most[1]
-
-
 @pytest.mark.parametrize("name", CHAINS)
 def test_no_rollup_charges_more_than_was_held_back(name):
     """The short form of `scripts/check-max-send`."""
