@@ -1,4 +1,4 @@
-"""Mantle's fees, in MNT: by hand, against the OP Stack's, and as a rule."""
+"""What a balance can send on Mantle, held back in MNT."""
 
 from feemodel import rollups
 from feemodel.rollups import mantle
@@ -7,22 +7,6 @@ FEES = {"l1_base_fee": 2_000_000_000, "blob_base_fee": 125_000_000}
 SCALARS = {"base_fee_scalar": 5_227, "blob_base_fee_scalar": 1_014_213}
 GIVEN = SCALARS | {"token_ratio": 3_114, "operator_fee_scalar": 7, "operator_fee_constant": 11, "l2_gas_price": 5}
 TO = {"to": "0x" + "11" * 20}
-
-
-def test_the_rule_changes_with_arsia():
-    row = {"gas": 21_000, "zero_bytes": 20, "nonzero_bytes": 90, "fastlz_size": 200}
-    before = rollups.rule("mantle", at="2026-04-22", parameters=GIVEN | {"overhead": 188, "scalar": 10_000})
-    after = rollups.rule("mantle", at="2026-04-23", parameters=GIVEN)
-    fees = {"base_fee": FEES["l1_base_fee"], "blob_base_fee": FEES["blob_base_fee"]}
-
-    assert (before.name, after.name, after.parameters.chain.token, after.parameters.token_per_eth) == (
-        "mantle/limb",
-        "mantle/arsia",
-        "MNT",
-        3_114,
-    )
-    assert before.fees(row, **fees).l2 == 105_000
-    assert after.fees(row, **fees).l2 == 105_000 + 21_000 * 7 * 100 + 11
 
 
 def test_what_a_balance_can_send_is_held_back_in_its_token():

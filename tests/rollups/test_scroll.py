@@ -2,16 +2,8 @@
 
 import pytest
 
-from feemodel.errors import Int64Overflow, InvalidInput
+from feemodel.errors import InvalidInput
 from feemodel.rollups import Now, max_send, scroll
-
-GALILEO = {"exec_scalar": 2_394_981_796, "blob_scalar": 1_019_097_245, "penalty_factor": 10_000}
-ONE_GWEI = {"l1_base_fee": 10**9, "blob_base_fee": 10**9}
-
-
-def test_galileo_without_penalty_factor_counts_one() -> None:
-    terms = {**ONE_GWEI, **GALILEO, "penalty_factor": 0}
-    assert scroll.galileo_l1_fee(10, **terms) == scroll.galileo_l1_fee(10, **{**terms, "penalty_factor": 1})
 
 
 def test_compression_ratio_refuses_what_has_none() -> None:
@@ -19,13 +11,6 @@ def test_compression_ratio_refuses_what_has_none() -> None:
         scroll.compression_ratio([5, 0], [5, 0])
     with pytest.raises(InvalidInput, match="compressed_size"):
         scroll.compression_ratio(5, 0)
-
-
-def test_a_fee_ends_at_64_bits() -> None:
-    terms = {"l1_base_fee": 10**18, "blob_base_fee": 0, "commit_scalar": 10**12, "blob_scalar": 0}
-    assert scroll.curie_l1_fee(4, **terms) == 2**64 - 1
-    with pytest.raises(Int64Overflow):
-        scroll.curie_l1_fee([4], **terms)
 
 
 def test_what_can_be_sent_on_scroll_has_the_bound_of_its_base_fee():

@@ -20,7 +20,6 @@ from tests.helpers.optional import optional
 
 pd = optional("pandas")
 pl = optional("polars")
-xr = optional("xarray")
 
 EVERY = tuple(dated_rules())
 
@@ -184,17 +183,6 @@ def test_chains_that_cannot_be_priced_keep_their_places_and_the_reason() -> None
     assert "no source gives" in fees.reason.sel(chain="scroll").item()
     assert "the rule needs brotli_size" in fees.reason.sel(chain="arbitrum-one").item()
     assert "expected 2025-04-18 or later" in fees.reason.sel(chain="taiko").item()
-
-
-def test_days_are_joined_by_chain() -> None:
-    days = ["2024-06-27", "2026-06-27"]
-    names = ["op-mainnet", "base", "mode"]
-    both = [feemodel.compare(TRANSFER, GWEI, names, at=day) for day in days]
-    joined = xr.concat([one.l2_fee.reset_coords(drop=True) for one in both], pd.Index(days, name="day"))
-
-    assert joined.sel(chain="base").values.tolist() == [[[21_000 * 10**6]], [[21_000 * 5 * 10**6]]]
-    assert [one.upgrade.values.tolist() for one in both] == [["ecotone", "ecotone", ""], ["jovian", "jovian", ""]]
-    assert "no source gives base_fee_scalar" in both[1].reason.sel(chain="mode").item()
 
 
 def test_the_tables_of_the_package_and_of_others_give_the_same() -> None:
