@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
-from feemodel.ethereum._hashes import Signature
+from feemodel.ethereum._hashes import Authorization, Signature
 from feemodel.ethereum._transaction import (
     FORMS,
     LINEA_CHAIN_ID,
@@ -48,22 +48,29 @@ access_lists = st.lists(
 amounts = st.integers(0, 2**256 - 1)
 
 
+authorizations = st.builds(
+    Authorization, chain_id=amounts, address=addresses, nonce=st.integers(0, 2**64 - 1), y_parity=st.integers(0, 255),
+    r=amounts, s=amounts,
+)  # fmt: skip
+
+
 @st.composite
 def transactions(draw):
-    kind = draw(st.sampled_from([0, 1, 2]))
+    kind = draw(st.sampled_from([0, 1, 2, 4]))
     chain_id = draw(st.integers(1, 2**32)) if kind else draw(st.none() | st.integers(1, 2**32))
     parity = draw(st.integers(0, 1))
     v = parity if kind else 27 + parity if chain_id is None else 35 + 2 * chain_id + parity
-    fees = {"max_fee": draw(amounts), "max_priority_fee": draw(amounts)} if kind == 2 else {"gas_price": draw(amounts)}
+    fees = {"max_fee": draw(amounts), "max_priority_fee": draw(amounts)} if kind > 1 else {"gas_price": draw(amounts)}
     return Transaction(
         type=kind,
         chain_id=chain_id,
         nonce=draw(st.integers(0, 2**64 - 1)),
         gas_limit=draw(st.integers(0, 2**63)),
-        to=draw(st.none() | addresses),
+        to=draw(addresses if kind == 4 else st.none() | addresses),
         value=draw(amounts),
         data=draw(st.binary(max_size=100)),
         access_list=draw(access_lists) if kind else (),
+        authorizations=tuple(draw(st.lists(authorizations, min_size=1, max_size=3))) if kind == 4 else (),
         signature=Signature(v, draw(amounts), draw(amounts)),
         **fees,
     )
