@@ -5,8 +5,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import xarray as xr
 
@@ -40,17 +38,6 @@ def _csv(columns, path):
     return path
 
 
-def _json(columns, path):
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    path.write_text(json.dumps([{"timestamp": time, **row} for time, row in zip(TIMES, rows, strict=True)]))
-    return path
-
-
-def _parquet(columns, path):
-    pq.write_table(pa.table({"timestamp": TIMES, **columns}), path)
-    return path
-
-
 def _dataset(columns, unit=None):
     values = {name: np.array([column], dtype=float) for name, column in columns.items()}
     return scenario(values, np.array([0.0, 12.0]), source="by hand", unit=unit)
@@ -64,12 +51,8 @@ def _bare(columns):
 
 WORKLOAD = Workload("transfers", np.array([128]), np.array([21_000]))
 ENTRANCES = {
-    "replay of a mapping": lambda columns, path: replay({"timestamp": TIMES, **columns}),
-    "replay of a DataFrame": lambda columns, path: replay(pd.DataFrame({"timestamp": TIMES, **columns})),
-    "replay of Arrow": lambda columns, path: replay(pa.table({"timestamp": TIMES, **columns})),
+    "replay": lambda columns, path: replay({"timestamp": TIMES, **columns}),
     "CSV": lambda columns, path: read_l1_fees(_csv(columns, path)),
-    "JSON": lambda columns, path: read_l1_fees(_json(columns, path)),
-    "Parquet": lambda columns, path: read_l1_fees(_parquet(columns, path)),
     "scenario": lambda columns, path: _dataset(columns),
     "simulate": lambda columns, path: simulate(_bare(columns), Fixed(price=1e8)),
     "backtest": lambda columns, path: backtest(WORKLOAD, _bare(columns), arrival_rate=1.0, rng=1),
