@@ -112,22 +112,6 @@ def test_every_blob_block_of_mainnet_follows_the_rules(full_inputs: Path) -> Non
     ]
     assert counts == [107_093, 411_316, 11_551]
     assert sum(counts) == len(time) - 1 - osaka
-    shares = []
-    for start, end in zip((2, 3, 4), (3, 4, None), strict=True):
-        last = MAINNET.rows[end].timestamp if end else time[-1] + 1
-        era = (time[1:][osaka:] >= MAINNET.rows[start].timestamp) & (time[1:][osaka:] < last)
-        shares.append(round(100 * float((is_reserve & ~is_classic)[era].mean()), 2))
-    assert shares == [29.54, 76.91, 84.85]  # per cent: Osaka, BPO1, BPO2
-
-
-def test_blob_fees_of_every_block_add_up(full_inputs: Path) -> None:
-    """What all blobs since Cancun have cost [ETH], the dearest block [gwei], the share of Cancun's blocks at 1 wei."""
-    blocks = pq.read_table(full_inputs / "data" / "l1_blobs_19426587_24465653.parquet")
-    fees = blob_base_fee(blocks["excess_blob_gas"].to_numpy().astype(np.int64), blocks["timestamp"].to_numpy())
-    paid = (fees * (blocks["blob_count"].to_numpy().astype(np.int64) * GAS_PER_BLOB)).astype(float).sum() / 1e18
-    cancun = blocks["timestamp"].to_numpy() < MAINNET.rows[1].timestamp
-    figures = round(float(paid), 2), round(fees.max() / 1e9, 2), round(100 * float((fees[cancun] == 1).mean()), 1)
-    assert figures == (4_728.12, 8_405.02, 51.3)
 
 
 def test_the_branch_of_every_tenth_block_is_right(full_inputs: Path) -> None:

@@ -131,8 +131,3 @@ def test_a_receipt_alone_is_no_transaction():
     receipt = {"transactionHash": HASH, "from": FROM, "to": TO, "gasUsed": "0x5208", "status": "0x1", "logs": []}
     with pytest.raises(InvalidInput, match="a transaction of type 0 that was sent has one"):
         feemodel.fee_size(receipt)
-
-
-def test_a_transaction_without_a_published_fee_says_so():
-    with pytest.raises(InvalidInput, match="no fee for this type is published, got 4"):
-        feemodel.fee_size({**SENT, "type": "0x4"})
