@@ -49,7 +49,7 @@ def run_file(path: Path) -> list[Case]:
     if isinstance(data, dict) and isinstance(data.get("vectors"), list):
         return list(rollups.run(data["vectors"]))
     if isinstance(data, dict):
-        return list(linea.run(data, path))
+        return list(linea.run(data))
     return [Case(str(path), False, f"expected an object of sections, got a {type(data).__name__}")]
 
 

@@ -1,14 +1,11 @@
 """Runners for the sections of `linea/fees.json`; one function a section, named after it."""
 
-import hashlib
 import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
-from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.linea import _node as node
@@ -22,12 +19,8 @@ from tests.vectors.rollups import of
 
 Row = dict[str, Any]
 
-DICTIONARIES = {  # sha256 of the published files; the vectors name them dict2025 and dictOld
-    "dict2025": ("linea-dict-2025-04-21.bin", "8b0ec4e54e3523f1bc6f9f690df1e4b712eea872759cdb5a998c1e5b9b0f2b7d"),
-    "dictOld": ("linea-dict-2024.bin", "f6655e380d230c4ca177945cfe60a9448dcc66b499d3ace5f3d0ac3267f5c6f0"),
-}
-
-
+#: The published dictionaries by their names in the vectors.
+DICTIONARIES = {"dict2025": "linea-dict-2025-04-21.bin", "dictOld": "linea-dict-2024.bin"}
 #: Names of arguments, and the keys of the vectors.
 HISTORY = (
     "base_fees=baseFeePerGas priority_fees=reward gas_used_ratios=gasUsedRatio blob_base_fees=baseFeePerBlobGas? "
@@ -38,15 +31,11 @@ SUBMISSION = f"{GASES} bytes_per_submission=bytesPerDataSubmission margin"
 COSTS = "variable_cost=variableCostWei fixed_cost=fixedCostWei margin=minMargin"
 
 
-def run(sections: Row, path: Path) -> Iterator[Case]:
+def run(sections: Row) -> Iterator[Case]:
     for name, section in sections.items():
         if name == "meta":
             continue
-        if name == "lzss_sizes":
-            yield from guarded(name, lzss_sizes(section, path))
-        elif name == "mainnet_exact_priority_fee":
-            yield from guarded(name, mainnet_exact_priority_fee(section, path))
-        elif name in SECTIONS:
+        if name in SECTIONS:
             rows = section.get("blocks", section.get("items")) if isinstance(section, dict) else section
             for i, row in enumerate(rows):
                 yield from guarded(f"{name}[{i}]", SECTIONS[name](f"{name}[{i}]", row))
@@ -230,37 +219,31 @@ def priority_fee_current_derived(name: str, row: Row) -> Iterator[Case]:
     yield compare(f"{name} parts", row["priorityFeePerGas"], of(priority.breakdown, terms)(row).total)
 
 
-def lzss_sizes(section: Row, path: Path) -> Iterator[Case]:
-    for i, row in enumerate(section["items"]):
-        data = from_hex(row["hex"])
-        for dictionary in DICTIONARIES:
-            if dictionary in row:
-                expected, measure = row[dictionary], load_lzss(dictionary, path)
-                name = f"lzss_sizes[{i}] {dictionary}"
-                yield compare(f"{name} without fallback", expected["lzss"], measure.raw_size(data))
-                yield compare(name, expected["withFallback"], measure.size(data))
-                yield compare(f"{name} packed", expected["packed"], packed_size(measure.size(data)))
+def lzss_sizes(name: str, row: Row) -> Iterator[Case]:
+    data = from_hex(row["hex"])
+    for dictionary in DICTIONARIES.keys() & row:
+        expected, measure = row[dictionary], load_lzss(dictionary)
+        yield compare(f"{name} {dictionary} without fallback", expected["lzss"], measure.raw_size(data))
+        yield compare(f"{name} {dictionary}", expected["withFallback"], measure.size(data))
+        yield compare(f"{name} {dictionary} packed", expected["packed"], packed_size(measure.size(data)))
 
 
-def mainnet_exact_priority_fee(section: Row, path: Path) -> Iterator[Case]:
-    measure = load_lzss("dict2025", path)
-    for i, row in enumerate(section["items"]):
-        name = f"mainnet_exact_priority_fee[{i}] block {row['block']}"
-        call, record = row["call"], PricingRecord.from_bytes(from_hex(row["extraData"]))
-        measured = fee_bytes(call, gas=row["gasEstimate"], base_fee=7, form="signed")
-        yield compare(f"{name} measured bytes", row["feeEstimationTxRlp"], "0x" + measured.hex())
-        size = packed_size(measure.size(measured))
-        yield compare(f"{name} size", row["compressedTxSize"], size)
-        fee = priority.priority_fee(
-            size,
-            row["gasEstimate"],
-            variable_cost=int(record.variable_cost),
-            fixed_cost=int(record.fixed_cost),
-            margin=row["minMargin"],
-        )
-        yield compare(f"{name} fee", row["priorityFeePerGas"], fee)
-        wallet = int(Decimal(row["walletPriorityMultiplier"]) * fee)
-        yield compare(f"{name} on chain", row["onChainMaxPriorityFeePerGas"], wallet)
+def mainnet_exact_priority_fee(name: str, row: Row) -> Iterator[Case]:
+    record = PricingRecord.from_bytes(from_hex(row["extraData"]))
+    measured = fee_bytes(row["call"], gas=row["gasEstimate"], base_fee=7, form="signed")
+    yield compare(f"{name} measured bytes", row["feeEstimationTxRlp"], "0x" + measured.hex())
+    size = packed_size(load_lzss("dict2025").size(measured))
+    yield compare(f"{name} size", row["compressedTxSize"], size)
+    fee = priority.priority_fee(
+        size,
+        row["gasEstimate"],
+        variable_cost=int(record.variable_cost),
+        fixed_cost=int(record.fixed_cost),
+        margin=row["minMargin"],
+    )
+    yield compare(f"{name} fee", row["priorityFeePerGas"], fee)
+    wallet = int(Decimal(row["walletPriorityMultiplier"]) * fee)
+    yield compare(f"{name} on chain", row["onChainMaxPriorityFeePerGas"], wallet)
 
 
 SECTIONS: dict[str, Callable[[str, Row], Iterator[Case]]] = {
@@ -279,22 +262,14 @@ SECTIONS: dict[str, Callable[[str, Row], Iterator[Case]]] = {
     "selector_early": selector_early,
     "txpool_validator": txpool_validator,
     "priority_fee_current_derived": priority_fee_current_derived,
+    "lzss_sizes": lzss_sizes,
+    "mainnet_exact_priority_fee": mainnet_exact_priority_fee,
 }
 
 
 @lru_cache
-def load_lzss(dictionary: str, near: Path) -> Lzss:
-    """Production compressor with a published dictionary, found beside the vectors or among all inputs."""
-    file, expected = DICTIONARIES[dictionary]
-    folders = [near.resolve().parents[2], inputs()]
-    for folder in folders:
-        path = folder / "data" / file
-        if path.is_file():
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-            if found != expected:
-                raise InvalidInput(str(path), f"expected the dictionary with sha256 {expected}", found)
-            return Lzss(path.read_bytes())
-    raise InvalidInput(file, "expected in the folder data/ beside the vectors", [str(folder) for folder in folders])
+def load_lzss(dictionary: str) -> Lzss:
+    return Lzss.from_file(inputs() / "data" / DICTIONARIES[dictionary])
 
 
 def _zstd_size(data: bytes) -> int:
