@@ -91,7 +91,7 @@ def test_every_public_name_says_what_it_is():
 def test_every_public_name_shows_what_it_does_or_there_is_a_reason():
     calls = {name: value for name, value in PUBLIC.items() if not is_record(value)}
 
-    assert {name for name, value in calls.items() if ">>>" not in docstrings(value)} == {*WITHOUT_DOCTEST} & {*calls}
+    assert {name for name, value in calls.items() if ">>>" not in docstrings(value)} == set(WITHOUT_DOCTEST)
 
 
 def test_every_signature_fits_on_a_screen():
@@ -103,7 +103,3 @@ def test_every_signature_fits_on_a_screen():
                 assert not callable(part) or len(str(inspect.signature(part))) < 800, (name, part)
             except ValueError:  # a class without a constructor of its own
                 assert inspect.isclass(part)
-
-
-def test_every_reason_is_for_a_name():
-    assert set() == set(WITHOUT_DOCTEST) - set(PUBLIC)
