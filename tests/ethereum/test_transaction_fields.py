@@ -9,7 +9,7 @@ import feemodel
 from feemodel.errors import InvalidInput
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ethereum._transaction import Transaction, parse_transaction
+from feemodel.ethereum._transaction import parse_transaction
 from feemodel.io import read_transactions
 from feemodel.linea._measure import fee_bytes
 from tests.conftest import ROOT
@@ -80,15 +80,6 @@ def test_what_clients_send_is_taken(call):
 def test_what_is_unknown_or_contradictory_is_refused_by_its_name(call, message):
     with pytest.raises(InvalidInput, match=message):
         parse_call(call)
-
-
-def test_a_sent_transaction_is_measured_as_it_was_sent():
-    """Its gas price is what it paid, and no part of it; its access list is there although it is empty."""
-    sent = Transaction(
-        type=2, chain_id=0xE708, nonce=5, max_priority_fee=1, max_fee=10, gas_limit=21_000, to=bytes.fromhex("11" * 20),
-        data=bytes.fromhex("a9059cbb"),
-    )  # fmt: skip
-    assert fee_bytes(SENT) == bytes.fromhex(FROM[2:]) + sent.unsigned()
 
 
 @pytest.mark.parametrize("kind", ["eip1559", "DynamicFee", 2, "0x2"])

@@ -7,26 +7,10 @@ import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._transaction import parse_transaction
 from feemodel.linea._measure import fee_bytes, fee_size
 from feemodel.sizes._lzss import Lzss, packed_size
 
-# Linea mainnet block 41,640, transaction 0
-RAW = (
-    "0x02f87782e7088255f885012a05f200852e90edd000825208945e971b1e3d22764789442cde789efd2fe8cb8498872386f26fc1006880c0"
-    "01a0e634f8712b93499615e1ef9fa3c1ba88ded15a68fcaecc5d37098bb7afce0fe7a002533afbcaaa9b382697dcee1e99bfdc38ba4cbc61"
-    "81ad750889431141541c7a"
-)
 CALL = {"from": "0x" + "22" * 20, "to": "0x" + "11" * 20, "value": "0x1", "data": "0x" + "00" * 100}
-
-
-def test_the_three_forms_of_a_transaction():
-    transaction = parse_transaction(RAW)
-
-    assert fee_bytes(RAW, form="unsigned") == transaction.unsigned()
-    assert fee_bytes(RAW) == transaction.sender() + transaction.unsigned()
-    assert fee_bytes(RAW, form="signed") == transaction.network()
-    assert fee_bytes(transaction.signed()) == fee_bytes(RAW)
 
 
 def test_a_size_is_that_of_the_measured_bytes_under_the_codec():
