@@ -1,14 +1,12 @@
 """LZSS: the published sizes, every way of measuring alike, the refusals."""
 
-import gzip
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib.util import find_spec, module_from_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +19,7 @@ from feemodel import _compiled, _extras
 from feemodel._extras import has_numba
 from feemodel.errors import Int64Overflow, InvalidInput, LimitExceeded, UnreadableFile
 from feemodel.sizes._codecs import compressed_sizes
-from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, _compressor, packed_size
+from feemodel.sizes._lzss import PUBLISHED_DICTIONARIES, Lzss, UnknownDictionary, packed_size
 from feemodel.sizes._lzss_plain import PlainLzss
 from tests.conftest import IN_CI
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
@@ -105,21 +103,6 @@ def test_published_sizes_under_the_published_dictionaries(shared, key, name):
     vectors = json.loads((shared / "vectors" / "linea" / "fees.json").read_text())["lzss_sizes"]["items"]
     payloads = [bytes.fromhex(vector["hex"][2:]) for vector in vectors]
     check_ways(every_way(codec.dictionary), payloads, [vector[key]["lzss"] for vector in vectors])
-
-
-@pytest.mark.skipif(not (HAS_NATIVE or has_numba()), reason="takes minutes in plain Python")
-def test_real_transactions_are_measured_alike_in_every_way(shared):
-    dictionary = (shared / "data" / "linea-dict-2024.bin").read_bytes()
-    blob = rows(shared / "data" / "linea_blob_24288348_24288678.jsonl.gz")
-    payloads = [bytes.fromhex(row["sender_and_unsigned_transaction"][2:]) for row in blob]
-    check_ways(quick_ways(dictionary), payloads, _compressor(dictionary).sizes(payloads))
-    some = [payload for payload in payloads[::25] if len(payload) < 1_000]
-    check_ways(every_way(dictionary), some, _compressor(dictionary).sizes(some))
-
-
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path) as lines:
-        yield from map(json.loads, lines)
 
 
 def pieces(dictionary: bytes) -> st.SearchStrategy[bytes]:
