@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.rollups.zksync_os import BlockPrices, blob_pubdata_price, block_prices, gas_used
+from feemodel.rollups.zksync_os import BlockPrices, block_prices, gas_used
 
 ONE_NATIVE = {
     "native_price_usd": Fraction(3, 10**15), "base_token_usd": Fraction(3_000, 10**18),
@@ -57,13 +57,6 @@ def test_a_transaction_of_nothing_is_refused(change):
     terms = {"evm_gas_used": 0, "native_used": 0, "gas_price": 1, "native_price": 1} | change
     with pytest.raises(InvalidInput, match=next(iter(change))):
         gas_used(terms.pop("evm_gas_used"), terms.pop("native_used"), **terms)
-
-
-def test_prices_of_pubdata_broadcast():
-    found = blob_pubdata_price([1_000, 0], native_price=[[1], [10]])
-
-    assert found.tolist() == [[2_786, 786], [9_860, 7_860]]
-    assert blob_pubdata_price(1_000, native_price=1) == 2_786
 
 
 @pytest.mark.parametrize(("change", "message"), [
