@@ -23,7 +23,6 @@ from feemodel.ethereum._transaction import (
     rlp_encoded,
 )
 from feemodel.linea._measure import fee_bytes
-from tests.helpers.development import minimal
 
 # Linea mainnet block 41,640, transaction 0 (2023-07-24)
 RAW = (
@@ -97,11 +96,6 @@ def test_rlp_is_that_of_the_specification(item):
 def test_long_rlp_is_that_of_the_specification(size):
     assert rlp_encoded(bytes(size)) == rlp.encode(bytes(size))
     assert rlp_encoded((b"",) * size) == rlp.encode([b""] * size)
-
-
-@given(st.lists(amounts))
-def test_an_integer_is_encoded_as_its_bytes_without_leading_zeros(numbers):
-    assert rlp_encoded([*numbers, None]) == rlp.encode([*map(minimal, numbers), b""])
 
 
 @given(st.binary(max_size=300))

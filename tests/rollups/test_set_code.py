@@ -102,9 +102,7 @@ def test_it_is_refused_until_the_second_at_which_the_chain_began_to_carry_it(nam
 
 
 @pytest.mark.parametrize(("name", "reason"), [
-    ("op-mainnet/regolith", "op-mainnet carries them since 2025-05-09T16:00:01 (isthmus)"),
     ("op-mainnet/holocene", "op-mainnet carries them since 2025-05-09T16:00:01 (isthmus)"),
-    ("base/fjord", "base carries them since 2025-05-09T16:00:01 (isthmus)"),
     ("zksync-era", "its node refuses their encoding"),
     ("zksync-os", "no source says since when its chains carry them"),
     ("linea", "no fee is published for them"),
