@@ -1,4 +1,4 @@
-"""Scroll's fees against published vectors; arrays against Python ints, also where 64 bits are too few."""
+"""Scroll's compression ratio, and what can be sent."""
 
 import pytest
 

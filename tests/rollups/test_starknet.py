@@ -1,6 +1,5 @@
 """Starknet's prices and fees: published cases, limits, and the path of the L2 gas price."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,23 +37,11 @@ def test_mean_fees_are_of_blocks_that_are_old_enough():
         starknet.mean_l1_fees(samples[-1:], 60, lag=60)
 
 
-def test_the_rule_needs_the_rate_and_the_amounts():
+def test_the_rule_needs_the_rate():
     with pytest.raises(UnknownParameter, match="eth_to_fri_rate of starknet"):
         rollups.rule("starknet")
     known = rollups.rule("starknet", parameters={"eth_to_fri_rate": 30_000 * 10**18})
-    row = {"l1_data_gas": 256, "l2_gas": 1_100_000}
-    with pytest.raises(InvalidInput, match="missing the columns l1_data_gas, l2_gas for starknet"):
-        known.fees({"gas": 21_000}, base_fee=1, blob_base_fee=1)
     assert (known.parameters.chain.token, known.parameters.token_per_eth) == ("STRK", 30_000)
-    one = known.fees(row, base_fee=10**9, blob_base_fee=10**8)
-    assert one == (256 * 30_000 * 13_500_000, 1_100_000 * 8 * 10**9)
-    many = known.fees(row, base_fee=np.array([10**9]), blob_base_fee=np.array([10**8]))
-    assert many.l1.tolist() == [one.l1]
-    rows = rollups.comparison(
-        {name: [amount] for name, amount in row.items()} | {"gas": [1], "fastlz_size": [100], "length": [110]},
-        base_fee=10**9, blob_base_fee=10**8, rules=["op-mainnet", known],
-    )  # fmt: skip
-    assert rows[1].total_eth == round(rows[1].total / 30_000)
 
 
 def test_a_price_in_wei_is_rounded_down():
