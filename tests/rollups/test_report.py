@@ -97,18 +97,6 @@ def test_l1_fees_are_the_median_of_a_day_or_of_the_month(capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("--max-wei", "-1"), 2, "--max-wei"),
-        (("--only", "starknet", "--set", "starknet.eth_to_fri_rate=20000"), 2, "the rule needs"),
-    ],
-)
-def test_options_that_are_wrong_are_named(arguments, code, said, capsys):
-    assert main(["report", BROADCAST, *arguments]) == code
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda run: run["transactions"][1].pop("transaction"), "transactions[1].transaction: expected an object"),
