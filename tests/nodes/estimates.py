@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from feemodel.errors import FeeModelError
+from feemodel.estimates.json_types import call_object
 from feemodel.ethereum import from_hex, to_hex
 from feemodel.ethereum._call import parse_call
 from feemodel.execution import Account, Block, CallState, Limits, Message, estimate_gas
@@ -155,11 +156,7 @@ def linea_rows() -> Iterator[Row]:
             call = estimate_call(transaction)
             if call.from_address is None or call.to is None or not call.data:
                 continue
-            unpriced: Row = {"from": to_hex(call.from_address), "to": to_hex(call.to), "data": to_hex(call.data)}
-            unpriced |= {"value": hex(call.value)} if call.value else {}
-            if call.access_list:
-                entries = [(to_hex(address), [to_hex(slot) for slot in keys]) for address, keys in call.access_list]
-                unpriced["accessList"] = [{"address": address, "storageKeys": keys} for address, keys in entries]
+            unpriced = {name: given for name, given in call_object(replace(call, authorizations=())).items() if given}
             slots = {(address, slot) for address, slot, _ in transaction.state.slots}
             touched = {address for address, *_ in transaction.state.accounts} | {address for address, _ in slots}
             kept = {

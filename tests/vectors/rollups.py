@@ -286,30 +286,27 @@ def _multi_gas_backlog(inputs: Inputs) -> list[int]:
     return backlogs
 
 
-def _multi_gas_update(inputs: Inputs) -> dict[str, Any]:
-    constraints, backlogs = _multi_gas(inputs["constraints"])
-    floor = inputs["min_base_fee"]
-    update = l2_pricing.update_multi_gas_pricing(
-        backlogs, inputs["seconds"], constraints=constraints, min_base_fee=floor
-    )
-    refund = l2_pricing.multi_gas_refund(
-        inputs["used"], gas_used=inputs["gas_used"], base_fee=update.base_fee, next_base_fee=update.base_fee,
-        fees=update.fees,
-    )  # fmt: skip
-    above = {kind: fee for kind, fee in update.fees.items() if fee != floor}
-    return {"base_fee": update.base_fee, "backlogs": list(update.backlogs), "fees": above, "refund": refund}
-
-
-def _multi_gas_refund_by_kind(inputs: Inputs) -> dict[str, Any]:
+def _updated_and_refunded(inputs: Inputs) -> tuple[l2_pricing.MultiGasUpdate, int]:
     constraints, backlogs = _multi_gas(inputs["constraints"])
     update = l2_pricing.update_multi_gas_pricing(
         backlogs, inputs["seconds"], constraints=constraints, min_base_fee=inputs["min_base_fee"]
     )
-    price = l2_pricing.multi_gas_price(inputs["used"], fees=update.fees, next_base_fee=update.base_fee)
     refund = l2_pricing.multi_gas_refund(
-        inputs["used"], gas_used=inputs["gas_used"], base_fee=inputs["header_base_fee"],
+        inputs["used"], gas_used=inputs["gas_used"], base_fee=inputs.get("header_base_fee", update.base_fee),
         next_base_fee=update.base_fee, fees=update.fees,
     )  # fmt: skip
+    return update, refund
+
+
+def _multi_gas_update(inputs: Inputs) -> dict[str, Any]:
+    update, refund = _updated_and_refunded(inputs)
+    above = {kind: fee for kind, fee in update.fees.items() if fee != inputs["min_base_fee"]}
+    return {"base_fee": update.base_fee, "backlogs": list(update.backlogs), "fees": above, "refund": refund}
+
+
+def _multi_gas_refund_by_kind(inputs: Inputs) -> dict[str, Any]:
+    update, refund = _updated_and_refunded(inputs)
+    price = l2_pricing.multi_gas_price(inputs["used"], fees=update.fees, next_base_fee=update.base_fee)
     found = {"stored_base_fee": update.base_fee, "fees": update.fees, "backlogs": list(update.backlogs)}
     return found | {"price": price, "refund": refund}
 
@@ -459,9 +456,11 @@ def _extra_data(inputs: Inputs) -> dict[str, int]:
     return {f"{name}_kwei": int(getattr(record, name)) // 1000 for name in names}
 
 
-WITH_PARAMETERS = ("arbitrum", "celo", "mantle", "scroll", "starknet", "taiko")
+WITH_PARAMETERS = ("arbitrum", "celo", "mantle", "op-stack", "scroll", "starknet", "taiko")
+ONE_FEE = ("ethereum", "linea", "scroll", "taiko", "zksync_era", "zksync_os")
 MODELS: Mapping[tuple[str, str], Model] = {
     **{(name, "parameters_at"): _parameters_at for name in WITH_PARAMETERS},
+    **{(name, "max_send"): _plain_max_send for name in ONE_FEE},
     ("starknet", "next_l2_gas_price"): _next_l2_gas_price,
     ("starknet", "next_l2_gas_price_with_floor"): _next_l2_gas_price_with_floor,
     ("starknet", "min_l2_gas_price_for_height"): _min_l2_gas_price,
@@ -522,17 +521,10 @@ MODELS: Mapping[tuple[str, str], Model] = {
     ("optimism", "eip1559_holocene"): _l2_base_fee("holocene"),
     ("optimism", "eip1559_pre_jovian"): _l2_base_fee("isthmus"),
     ("optimism", "eip1559_jovian"): _l2_base_fee("jovian"),
-    ("op-stack", "parameters_at"): _parameters_at,
     ("optimism", "base_fee_bound"): lambda i: fee_market.base_fee_bound(**i),
     ("optimism", "total_rollup_cost"): _total_rollup_cost,
     ("optimism", "max_send"): _op_stack_max_send,
     ("arbitrum", "max_send"): _arbitrum_max_send,
-    ("scroll", "max_send"): _plain_max_send,
-    ("linea", "max_send"): _plain_max_send,
-    ("taiko", "max_send"): _plain_max_send,
-    ("ethereum", "max_send"): _plain_max_send,
-    ("zksync_era", "max_send"): _plain_max_send,
-    ("zksync_os", "max_send"): _plain_max_send,
     ("zksync_os", "fee_params"): _block_prices,
     ("zksync_os", "gas_used"): lambda i: zksync_os.gas_used(**i)._asdict(),
     ("arbitrum", "approx_exp_basis_points(accuracy 4)"): lambda i: l2_pricing.approx_exp_basis_points(**i),
