@@ -1,4 +1,4 @@
-"""What is pinned: every requirement with its checksum and without an address, every crate, the conda recipe."""
+"""What is pinned: every requirement with its checksum and without an address, and the conda recipe."""
 
 import re
 import tomllib
@@ -23,19 +23,6 @@ def test_every_requirement_has_a_version_and_checksums_and_no_address(path):
 
     assert [entry for entry in entries if not PINNED.fullmatch(entry)] == []
     assert "://" not in text
-
-
-def test_every_crate_has_a_version_and_a_checksum_and_the_direct_ones_are_those_of_the_manifest():
-    lines = (ROOT / "native" / "versions.txt").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if not re.fullmatch(r"[\w-]+ \d\S* [0-9a-f]{64}", line)] == []
-    versions = {tuple(line.split(" ")[:2]) for line in lines}
-    manifest = tomllib.loads((ROOT / "native" / "Cargo.toml").read_text(encoding="utf-8"))["dependencies"]
-    direct = {
-        (name, (wanted if isinstance(wanted, str) else wanted["version"]).removeprefix("="))
-        for name, wanted in manifest.items()
-    }
-
-    assert direct <= versions
 
 
 def test_the_conda_recipe_has_the_dependencies_of_the_core():
