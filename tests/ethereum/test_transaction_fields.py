@@ -28,7 +28,6 @@ SENT = {
     [
         # viem, ethers, web3.py, MetaMask, Hardhat and cast, as they come over the wire
         {"from": FROM, "to": TO, "data": "0x", "value": "0x1", "type": "0x2", "maxFeePerGas": "0x9", "nonce": "0x1"},
-        {"from": FROM, "to": TO, "gas": "0x5208", "gasPrice": "0x9", "type": "0x0", "chainId": "0xe708"},
         {"to": TO, "data": "0x", "input": "0x", "accessList": [{"address": TO, "storageKeys": [HASH]}], "type": "0x1"},
         {"from": FROM, "to": TO, "estimateSuggested": "0x5208", "type": "0x2"},
         {
@@ -116,9 +115,3 @@ def test_every_real_transaction_has_one_size_as_raw_bytes_and_as_fields(shared: 
         sent = json.loads(json.dumps(fields))
         for form in ("sender_unsigned", "signed"):
             assert fee_bytes(sent, form=form) == fee_bytes(raw, form=form)
-
-
-def test_a_receipt_alone_is_no_transaction():
-    receipt = {"transactionHash": HASH, "from": FROM, "to": TO, "gasUsed": "0x5208", "status": "0x1", "logs": []}
-    with pytest.raises(InvalidInput, match="a transaction of type 0 that was sent has one"):
-        feemodel.fee_size(receipt)

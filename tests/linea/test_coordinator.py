@@ -50,7 +50,6 @@ def test_bounds_that_hold_nothing_are_refused(bounds, message):
         (lambda: average([1.0, -2.0], [1, 1]), r"fees\[1\]: .* got -2\.0"),
         (lambda: average(["x"], [1]), "fees"),
         (lambda: coordinator.sample_gas_price(1.0, fixed_cost=1, gas=0), "gas: expected a number above 0, got 0"),
-        (lambda: coordinator.calldata_pressure(-1), r"calldata: .* got -1\.0"),
         (lambda: coordinator.calldata_sum([540.5] * 5), r"block_sizes\[0\]: .* got 540\.5"),
     ],
 )
