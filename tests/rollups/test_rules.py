@@ -1,6 +1,5 @@
 """The common form of all rules. `test_rule_limits.py` shows that it is equal to the chains' own formulas."""
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -8,30 +7,14 @@ import pytest
 
 from feemodel.errors import InvalidInput, UnknownParameter
 from feemodel.exact import exact
-from feemodel.linea import from_l1
-from feemodel.rollups.chains import CHAINS
 from feemodel.rollups.factors import Factors, evaluate
 from feemodel.rollups.rules import rule, rules_at
-from tests.helpers.optional import optional
-
-PricingRule = optional("feemodel.simulation.announced", "PricingRule")
 
 COLUMNS = (
     "gas", "zero_bytes", "nonzero_bytes", "length", "fastlz_size", "brotli_size", "zstd_size", "data_length",
     "zstd_data_size", "linea_size", "pubdata", "l1_data_gas", "l2_gas",
 )  # fmt: skip
 CURRENT = tuple(one.name for one in rules_at()[0])
-
-
-def test_every_variable_cost_divides_by_the_same_number_of_bytes():
-    """The coordinator divides by its `l1-blob-gas`, 131,072 (Consensys/linea-monorepo at cb180134)."""
-    defaults = {
-        "recorded_variable_cost": signature(from_l1.recorded_variable_cost).parameters["bytes_per_submission"].default,
-        "priority_fee_from_l1": signature(from_l1.priority_fee_from_l1).parameters["bytes_per_submission"].default,
-        "PricingRule": PricingRule().bytes_per_submission,
-        "linea.toml": CHAINS["linea"].at()["bytes_per_submission"],
-    }
-    assert dict.fromkeys(defaults, 131_072) == defaults
 
 
 def test_factors_multiply_out_by_hand() -> None:
