@@ -11,7 +11,7 @@ import pytest
 
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
-from feemodel.execution import Limits, estimate_gas, execute_call
+from feemodel.execution import execute_call
 from feemodel.ledger import parse_genesis
 from feemodel.linea.extra_data import PricingRecord
 from feemodel.linea.parameters import linea_preset
@@ -29,15 +29,12 @@ from tests.helpers.development import (
     UNIT,
     development_state,
     encoded,
-    token_creation,
     words,
 )
-from tests.helpers.execution_engines import ENGINES
 
 COMPILER = anvil.PEERS / "node_modules" / ".bin" / "solcjs"
 ENDLESS = 2**256 - 1
 STRANGER = bytes.fromhex("57a49e4057a49e4057a49e4057a49e4057a49e40")
-CEDAR = token_creation("Cedar", "CED", 10**24)
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +50,6 @@ def genesis():
 def view(call_state, contract, signature, *arguments):
     """The number that a function answers."""
     return int.from_bytes(execute_call({"to": contract, "data": encoded(signature, *arguments)}, call_state))
-
-
-def swap(token, amount, minimum, to):
-    return encoded("swapExactIn(address,uint256,uint256,address)", token, amount, minimum, to)
 
 
 def test_the_accounts_are_those_of_the_well_known_mnemonic(call_state):
@@ -130,49 +123,6 @@ def test_the_records_are_those_that_filling_stores(call_state):
     assert view(call_state, RECORDS, "length()") == 200
     assert (values[0], values[199]) == tuple(view(call_state, RECORDS, "valueAt(uint256)", index) for index in (0, 199))
     assert sum(values[:50]) == view(call_state, RECORDS, "sum(uint256)", 50)
-
-
-# Smallest gas limit and gas charged; what was charged less than the limit is a refund, or gas that had to be there.
-ESTIMATES = {
-    "transfer to a new holder": (ALDER, encoded("transfer(address,uint256)", STRANGER, 5), 51_327, 51_327),
-    "approve": (BIRCH, encoded("approve(address,uint256)", STRANGER, 5), 46_117, 46_117),
-    "take all of an allowance": (
-        ALDER, encoded("transferFrom(address,address,uint256)", HOLDERS[9], HOLDERS[0], 1_000 * UNIT), 40_220, 35_420,
-    ),
-    "swap": (POOL, swap(ALDER, UNIT, 0, HOLDERS[0]), 72_623, 72_623),
-    "swap to a new holder": (POOL, swap(BIRCH, UNIT, 0, STRANGER), 90_043, 90_043),
-    "fill 50": (RECORDS, encoded("fill(uint256,uint256)", 50, 7), 1_155_656, 1_155_656),
-    "clear 20": (RECORDS, encoded("clear(uint256)", 20), 135_607, 107_922),
-    "a guard": (RECORDS, encoded("fillGuarded(uint256,uint256,uint256)", 1, 2, 500_000), 521_811, 50_705),
-    "five calls deep": (RECORDS, encoded("fillBelow(uint256,uint256,uint256)", 5, 2, 3), 81_354, 77_226),
-    "a token": (None, CEDAR, 509_405, 509_405),
-    "records": (None, from_hex(CONTRACTS["Records"]["initCode"]), 338_010, 338_010),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", ESTIMATES)
-def test_both_engines_find_the_smallest_gas_limit(call_state, name, engine):
-    to, data, gas_limit, charged = ESTIMATES[name]
-
-    estimate = estimate_gas(
-        {"from": HOLDERS[0], "to": to, "data": data},
-        call_state,
-        search="geth",
-        tolerance=0,
-        engine=engine,
-        limits=Limits(),
-    )
-
-    assert (gas_limit, charged) == (estimate.gas_limit, estimate.gas_used)
-    assert estimate.engine == engine
-
-
-def test_an_estimate_does_what_the_created_code_says(call_state):
-    """The init code that ships creates the code that stands in the genesis."""
-    for name, creation in (("Records", from_hex(CONTRACTS["Records"]["initCode"])), ("Token", CEDAR)):
-        created = execute_call({"from": HOLDERS[0], "data": creation}, call_state)
-        assert call_state.account(from_hex(CONTRACTS[name]["addresses"][0])).code == created
 
 
 def test_the_files_are_what_the_sources_build():
