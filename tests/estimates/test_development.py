@@ -1,7 +1,6 @@
 """The development genesis: what it promises stands in it, and its contracts do what their sources say."""
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from feemodel.estimates.chain import development_genesis
 from feemodel.ethereum._hashes import keccak256
 from feemodel.ethereum._quantities import WEI_PER_ETH, from_hex, to_hex
 from feemodel.execution import execute_call
@@ -22,7 +22,6 @@ from tests.helpers.development import (
     BIRCH,
     CONTRACTS,
     DEVELOPMENT,
-    GENESIS,
     HOLDERS,
     POOL,
     RECORDS,
@@ -34,37 +33,28 @@ from tests.helpers.development import (
 
 COMPILER = anvil.PEERS / "node_modules" / ".bin" / "solcjs"
 ENDLESS = 2**256 - 1
+STATE = development_state()
 STRANGER = bytes.fromhex("57a49e4057a49e4057a49e4057a49e4057a49e40")
 
 
-@pytest.fixture(scope="module")
-def call_state():
-    return development_state()
-
-
-@pytest.fixture(scope="module")
-def genesis():
-    return json.loads(GENESIS.read_bytes())
-
-
-def view(call_state, contract, signature, *arguments):
+def view(contract, signature, *arguments):
     """The number that a function answers."""
-    return int.from_bytes(execute_call({"to": contract, "data": encoded(signature, *arguments)}, call_state))
+    return int.from_bytes(execute_call({"to": contract, "data": encoded(signature, *arguments)}, STATE))
 
 
-def test_the_accounts_are_those_of_the_well_known_mnemonic(call_state):
-    listed = [account.address for account in parse_genesis(json.loads(GENESIS.read_bytes()))]
+def test_the_accounts_are_those_of_the_well_known_mnemonic():
+    listed = [account.address for account in parse_genesis(development_genesis())]
 
     assert listed[:10] == HOLDERS
     assert [to_hex(HOLDERS[place]) for place in (0, 9)] == [
         "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266", "0xa0ee7a142d267c1f36714e4a8f75612f20a79720",
     ]  # fmt: skip
     assert listed[10:] == [ALDER, BIRCH, POOL, RECORDS]
-    assert {call_state.account(holder).balance for holder in HOLDERS} == {10_000 * WEI_PER_ETH}
+    assert {STATE.account(holder).balance for holder in HOLDERS} == {10_000 * WEI_PER_ETH}
 
 
-def test_the_header_says_what_an_unconfigured_server_prices_with(genesis):
-    preset = linea_preset()
+def test_the_header_says_what_an_unconfigured_server_prices_with():
+    genesis, preset = development_genesis(), linea_preset()
     record = PricingRecord.from_bytes(from_hex(genesis["extraData"]))
 
     expected = (preset.fixed_cost, preset.variable_cost, preset.eth_gas_price)
@@ -73,7 +63,7 @@ def test_the_header_says_what_an_unconfigured_server_prices_with(genesis):
     assert tuple(genesis["config"][field] for field in ("chainId", "homesteadBlock", "osakaTime")) == (1337, 0, 0)
 
 
-def test_the_description_of_the_folder_is_of_these_files(genesis):
+def test_the_description_of_the_folder_is_of_these_files():
     text = (DEVELOPMENT / "README.md").read_text()
 
     for name in ("genesis.json", "contracts.json"):
@@ -89,40 +79,34 @@ def test_the_description_of_the_folder_is_of_these_files(genesis):
 
 
 @pytest.mark.parametrize(("token", "supply"), [(ALDER, 15_000_000 * UNIT), (BIRCH, 30_000_000 * UNIT)])
-def test_the_supply_of_a_token_is_what_its_holders_have(call_state, token, supply):
-    held = [view(call_state, token, "balanceOf(address)", holder) for holder in [*HOLDERS, POOL]]
+def test_the_supply_of_a_token_is_what_its_holders_have(token, supply):
+    held = [view(token, "balanceOf(address)", holder) for holder in [*HOLDERS, POOL]]
 
-    assert supply == view(call_state, token, "totalSupply()") == sum(held)
+    assert supply == view(token, "totalSupply()") == sum(held)
     assert all(held)
 
 
-def test_the_reserves_of_the_pool_are_its_balances(call_state):
+def test_the_reserves_of_the_pool_are_its_balances():
     for place, (token, reserve) in enumerate([(ALDER, 5_000_000 * UNIT), (BIRCH, 10_000_000 * UNIT)]):
-        assert token == view(call_state, POOL, f"token{place}()").to_bytes(20)
-        assert (
-            reserve
-            == view(call_state, POOL, f"reserve{place}()")
-            == view(call_state, token, "balanceOf(address)", POOL)
-        )
+        assert token == view(POOL, f"token{place}()").to_bytes(20)
+        assert reserve == view(POOL, f"reserve{place}()") == view(token, "balanceOf(address)", POOL)
 
 
 @pytest.mark.parametrize("token", [ALDER, BIRCH])
-def test_the_accounts_allow_the_pool_and_their_neighbour(call_state, token):
+def test_the_accounts_allow_the_pool_and_their_neighbour(token):
     for place, holder in enumerate(HOLDERS):
         neighbour = HOLDERS[(place + 1) % 10]
-        allowed = [
-            view(call_state, token, "allowance(address,address)", holder, who) for who in (POOL, neighbour, STRANGER)
-        ]
+        allowed = [view(token, "allowance(address,address)", holder, who) for who in (POOL, neighbour, STRANGER)]
 
         assert [500_000 * UNIT if place % 2 else ENDLESS, 1_000 * UNIT, 0] == allowed
 
 
-def test_the_records_are_those_that_filling_stores(call_state):
+def test_the_records_are_those_that_filling_stores():
     values = [int.from_bytes(keccak256(words(0, index))) >> 64 | 1 for index in range(200)]
 
-    assert view(call_state, RECORDS, "length()") == 200
-    assert (values[0], values[199]) == tuple(view(call_state, RECORDS, "valueAt(uint256)", index) for index in (0, 199))
-    assert sum(values[:50]) == view(call_state, RECORDS, "sum(uint256)", 50)
+    assert view(RECORDS, "length()") == 200
+    assert (values[0], values[199]) == tuple(view(RECORDS, "valueAt(uint256)", index) for index in (0, 199))
+    assert sum(values[:50]) == view(RECORDS, "sum(uint256)", 50)
 
 
 def test_the_files_are_what_the_sources_build():
