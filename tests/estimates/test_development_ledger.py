@@ -3,9 +3,8 @@
 import sqlite3
 from contextlib import closing
 
-from feemodel.estimates.chain import LEDGER, build_ledger, copy_development_ledger, development_genesis
+from feemodel.estimates.chain import LEDGER, build_ledger, development_genesis
 from feemodel.io.shipped import shipped_path
-from feemodel.ledger.store import Store
 
 
 def rows_of(path):
@@ -19,11 +18,3 @@ def test_the_ledger_that_ships_has_the_rows_that_its_genesis_makes(tmp_path):
     build_ledger(tmp_path / "made.db", development_genesis())
 
     assert rows_of(tmp_path / "made.db") == rows_of(shipped_path(LEDGER))
-
-
-def test_a_copy_is_a_ledger_whose_only_block_is_final(tmp_path):
-    copy_development_ledger(tmp_path / "copy.db")
-    with Store(tmp_path / "copy.db", read_only=True) as store:
-        assert (store.head.number, store.finalized) == (0, 0)
-        address = bytes.fromhex("f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
-        assert store.account(0, address).balance == 10_000 * 10**18
