@@ -15,7 +15,7 @@ from feemodel.estimates.rollup import Gas
 from feemodel.ethereum._call import parse_call
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
-from feemodel.explorer.inputs import FORMS, POINTS, names_of
+from feemodel.explorer.inputs import FORMS, IN_BYTES, POINTS, RATIOS, names_of
 from feemodel.explorer.methods import STATIC, explorer_methods
 from feemodel.explorer.presets import DAY
 from feemodel.explorer.subject import MAX_BYTES
@@ -103,28 +103,13 @@ def test_what_is_left_out_comes_from_the_servers_pricing_of_the_moment():
     )
 
 
-axes = st.sampled_from(
-    [
-        ("cost-per-byte", name, low, high)
-        for name, low, high in (
-            ("compressedSize", 1, 5_000), ("gas", "0x5208", "0xfffff"), ("margin", 0.1, 3.0),
-            ("variableCost", "0x1", "0xffffffff"), ("l1BaseFee", "0x1", "0xffffffff"), ("baseFee", "0x1", "0xff"),
-            ("submissionBytes", 10, 130_048), ("blobBaseFee", "0x1", "0xfffffffff"),
-        )
-    ]
-    + [
-        ("verification-cost", name, low, high)
-        for name, low, high in (
-            ("gasPriceRatio", 0.5, 100.0), ("minGasPrice", "0x64", "0xfffffff"), ("verificationCapacity", 10, 90_000),
-            ("compressedSize", 1, 9_999), ("adjustment", "0x1", "0xffffff"),
-        )
-    ]
-)  # fmt: skip
+axes = st.sampled_from([(pricing, name) for pricing, kind in POINTS.items() for name in names_of(kind)])
 
 
 @given(axes, st.floats(0.1, 5), st.integers(1, 10_000))
 def test_a_curve_is_the_fee_at_each_of_its_points(axis, margin, size):
-    pricing, name, *ends = axis
+    pricing, name = axis
+    ends = [1, 9_999] if name in IN_BYTES else [0.1, 3.0] if name in RATIOS else ["0x5208", "0xffffff"]
     point = {**TRANSFER, **L1, "pricing": pricing, "margin": margin, "compressedSize": size}
     curve = METHODS["feemodel_fee"](point, name, ends)
 
