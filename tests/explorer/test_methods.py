@@ -17,15 +17,12 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.ethereum._transaction import Transaction
 from feemodel.explorer.inputs import FORMS, IN_BYTES, POINTS, RATIOS, names_of
 from feemodel.explorer.methods import STATIC, explorer_methods
-from feemodel.explorer.presets import DAY
 from feemodel.explorer.subject import MAX_BYTES
-from feemodel.io.shipped import read_shipped_l1_fees
 from feemodel.linea._explanation import explain
 from feemodel.linea._node import node_checks
 from feemodel.linea.parameters import LINEA_PRESETS, linea_preset
 from feemodel.linea.pricing_forms import CostPerByte, form_of
 from feemodel.rollups import tables
-from feemodel.simulation.surfaces import Submission
 
 METHODS = explorer_methods()
 PRESET = linea_preset()
@@ -329,17 +326,12 @@ def test_the_presets_are_real():
         assert (chain["source"], chain["date"]) == (real.source, str(real.date))
     assert len(presets["chains"]) == len(LINEA_PRESETS)
 
-    fees = read_shipped_l1_fees()
-    by_day = fees.groupby(fees["time"].dt.strftime("%Y-%m-%d"))[["base_fee", "blob_base_fee"]]
-    means = by_day.mean()[by_day.size() == DAY]
-    cost = Submission().cost_per_byte(means["base_fee"].to_numpy(), means["blob_base_fee"].to_numpy())
-    ranked = means.iloc[cost.argsort()]
-    days = {day["name"]: day for day in presets["days"]}
-    for name, place in (("calm-day", 0), ("median-day", len(ranked) // 2), ("most-expensive-day", -1)):
-        row = ranked.iloc[place]
-        assert days[name]["date"] == row.name
-        assert int(days[name]["l1BaseFee"], 16) == pytest.approx(row["base_fee"], rel=5e-4)
-        assert int(days[name]["blobBaseFee"], 16) == pytest.approx(row["blob_base_fee"], rel=5e-4)
+    days = {day["name"]: (day["date"], wei({name: day[name] for name in L1})) for day in presets["days"]}
+    assert days == {  # means of the month that ships, rounded to four digits
+        "calm-day": ("2026-01-10", {"l1BaseFee": 33_140_000, "blobBaseFee": 1_893_000}),
+        "median-day": ("2026-01-28", {"l1BaseFee": 106_400_000, "blobBaseFee": 6_161_000}),
+        "most-expensive-day": ("2026-02-05", {"l1BaseFee": 2_754_000_000, "blobBaseFee": 153_600_000}),
+    }
 
 
 def test_every_input_has_a_default_that_can_be_sent():
