@@ -25,7 +25,6 @@ UNIT = (DEPLOY / "feemodel@.service").read_text(encoding="utf-8").replace("%i", 
 UNITS = sorted(DEPLOY.glob("*.service"))
 SITE = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 IMAGE = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-OF_OTHERS = {"FEEMODEL_CONFIG"}  # read beside the settings
 
 
 def entries():
@@ -47,10 +46,6 @@ def instruction(name):
     return found.strip()
 
 
-def variables(text):
-    return set(re.findall(rf"\b({ENVIRONMENT_PREFIX}[A-Z0-9_]+)", text))
-
-
 def test_the_file_says_every_setting_once():
     assert list(DEFAULTS) == [name for name, *_ in entries()]
 
@@ -59,17 +54,10 @@ def test_the_file_is_the_defaults():
     assert load_settings(file=DEPLOY / "feemodel.toml", environment={}) == Settings()
 
 
-def test_what_is_set_has_a_default_that_no_machine_changes():
-    for name, value, only_shown in entries():
-        if not only_shown:
-            assert value == DEFAULTS[name]
-        else:
-            assert name == "workers" or DEFAULTS[name] is None
-
-
-def test_what_is_only_shown_would_be_taken():
+def test_what_is_only_shown_is_unset_by_default_and_would_be_taken():
     for name, value, is_only_shown in entries():
         if is_only_shown:
+            assert name == "workers" or DEFAULTS[name] is None
             assert getattr(load_settings(flags={name: str(value), **BESIDE.get(name, {})}), name) == value
 
 
@@ -88,10 +76,11 @@ def test_the_unit_s_commands_are_taken(command, capsys):
 
 @pytest.mark.parametrize("text", [UNIT, IMAGE], ids=["unit", "image"])
 def test_variables_are_settings(text):
-    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in DEFAULTS} | OF_OTHERS
+    named = set(re.findall(rf"\b({ENVIRONMENT_PREFIX}[A-Z0-9_]+)", text))
+    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in DEFAULTS} | {"FEEMODEL_CONFIG"}
 
-    assert variables(text)
-    assert set() == variables(text) - known
+    assert named
+    assert set() == named - known
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
