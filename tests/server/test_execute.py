@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +11,6 @@ from feemodel.estimates.chain import ChainState
 from feemodel.estimates.rollup import EstimateOptions
 from feemodel.ethereum import parse_call
 from feemodel.execution._clients import GETH_NODE, message_of, node_named
-from feemodel.execution._state import Account, CallState
 from feemodel.server import execute
 from feemodel.server.execute import Executor
 from feemodel.server.settings import Settings
@@ -30,11 +28,11 @@ native_only = pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 CALLER = {NOBODY: {"code": "0x5b5f5f5f5f5f60045af1505f56"}}
 
 
-def run(use, *, state=STATE, **settings):
+def run(use, **settings):
     """The result of a coroutine function that uses an executor."""
 
     async def main():
-        executor = Executor(ChainState(call_state=state), Settings(**settings))
+        executor = Executor(ChainState(call_state=STATE), Settings(**settings))
         try:
             return await use(executor)
         finally:
@@ -196,18 +194,3 @@ def test_a_call_is_executed_in_the_event_loop_up_to_the_size_of_all_that_it_brin
         return len(used)
 
     assert run(use) == 1
-
-
-def test_a_state_of_another_chain_is_loaded():
-    """The engine keeps what it loaded, and must not answer from it on another state."""
-    poor = CallState(accounts={}, block=STATE.block, chain_id=STATE.chain_id)
-
-    async def use(executor):
-        await limit_of(executor, TRANSFER)
-        executor.chain = ChainState(call_state=poor)
-        await limit_of(executor, TRANSFER)
-
-    with pytest.raises(ExecutionFailed, match="insufficient funds"):
-        run(use)
-    rich = replace(poor, accounts={bytes.fromhex(ANNA[2:]): Account(balance=10**18)})
-    assert run(lambda executor: limit_of(executor, TRANSFER), state=rich) == 21_000
