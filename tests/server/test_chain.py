@@ -3,23 +3,16 @@
 import pytest
 
 from feemodel.errors import InvalidInput
-from feemodel.estimates.chain import LEDGER, ChainState
+from feemodel.estimates.chain import ChainState
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Block, CallState
 from feemodel.execution._forks import fork_named
-from feemodel.io.shipped import shipped_path
 from feemodel.server.settings import Settings
 from tests.helpers.development import ALDER, HOLDERS
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import on_chain, opened
 
 HOLDER, TOKEN, NOBODY = to_hex(HOLDERS[0]), to_hex(ALDER), "0x" + "77" * 20
-
-
-@pytest.fixture(scope="module")
-def client():
-    with opened(Settings(), store=shipped_path(LEDGER), started=False) as client:
-        yield client
 
 
 NOT_FOUND = -32000

@@ -38,12 +38,6 @@ def measured(call, gas):
     return min(len(raw), len(zstandard.ZstdCompressor(compression_params=parameters).compress(raw)))
 
 
-@pytest.fixture(scope="module")
-def client():
-    with opened(Settings(queue=200), store=shipped_path(LEDGER), started=False) as client:
-        yield client
-
-
 # What it answers
 
 

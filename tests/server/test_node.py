@@ -20,13 +20,6 @@ CONFIG = {"chainId": 1337, "londonBlock": 0}
 YEAR_2020 = hex(1_577_836_800)
 
 
-@pytest.fixture
-def node():
-    with node_server.running() as node:
-        answering(node)
-        yield node
-
-
 @contextmanager
 def on(node, **settings):
     with opened(Settings(node=node.url, **{"poll_seconds": PATIENCE, "node_timeout": PATIENCE, **settings})) as client:

@@ -3,11 +3,6 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from feemodel.estimates.chain import LEDGER
-from feemodel.io.shipped import shipped_path
-from feemodel.server.settings import Settings
-from feemodel.server.workers import load
-from tests.server.parts import serving
 from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
@@ -31,12 +26,6 @@ CALLS = {
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
     "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"}]],
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def client():
-    with serving(load(Settings(), shipped_path(LEDGER)), started=False) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

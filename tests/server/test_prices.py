@@ -110,59 +110,52 @@ def head(record):
     return head_block(extraData=to_hex(record.to_bytes() if isinstance(record, PricingRecord) else record))
 
 
-def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old():
-    with node_server.running() as node:
+def test_a_record_is_read_again_and_refused_when_there_is_none_or_it_is_too_old(node):
+    answering(node, eth_getBlockByNumber=head(RECORD))
+    settings = Settings(costs="record", node=node.url, poll_seconds=SOON, max_age=OLD, node_timeout=PATIENCE)
+    with opened(settings) as client:
+        assert variable_cost_of(client) == hex(500_000_000)
+        answering(node, eth_getBlockByNumber=head(PricingRecord(0, 7_000, 0)))
+        client.until(lambda: variable_cost_of(client) == hex(7_000), "the new record is not seen")
+
+        answering(node, eth_getBlockByNumber=head(b"no record"))
+        client.until(lambda: variable_cost_of(client) is None, "the missing record is not seen")
+        error = client.error("rollup_estimateGas", TRANSFER)
+        assert error["code"] == -32002  # no fault of the caller's parameters
+        assert error["message"].startswith("the newest block has no pricing record: extra_data: expected 32 bytes")
+
         answering(node, eth_getBlockByNumber=head(RECORD))
-        settings = Settings(costs="record", node=node.url, poll_seconds=SOON, max_age=OLD, node_timeout=PATIENCE)
-        with opened(settings) as client:
-            assert variable_cost_of(client) == hex(500_000_000)
-            answering(node, eth_getBlockByNumber=head(PricingRecord(0, 7_000, 0)))
-            client.until(lambda: variable_cost_of(client) == hex(7_000), "the new record is not seen")
-
-            answering(node, eth_getBlockByNumber=head(b"no record"))
-            client.until(lambda: variable_cost_of(client) is None, "the missing record is not seen")
-            error = client.error("rollup_estimateGas", TRANSFER)
-            assert error["code"] == -32002  # no fault of the caller's parameters
-            assert error["message"].startswith("the newest block has no pricing record: extra_data: expected 32 bytes")
-
-            answering(node, eth_getBlockByNumber=head(RECORD))
-            client.until(lambda: variable_cost_of(client) == hex(500_000_000), "the record is not seen again")
-            node.always = node_server.reset
-            client.until(lambda: variable_cost_of(client) is None, "an old record is not refused")
-            message = client.error("feemodel_pricing")["message"]
-            expected = rf"the newest block: \d s old, more than max_age, {OLD:g} s; the node: the connection broke"
-            assert re.match(expected, message)
-            assert client.http("GET", "/ready").status == 503
+        client.until(lambda: variable_cost_of(client) == hex(500_000_000), "the record is not seen again")
+        node.always = node_server.reset
+        client.until(lambda: variable_cost_of(client) is None, "an old record is not refused")
+        message = client.error("feemodel_pricing")["message"]
+        expected = rf"the newest block: \d s old, more than max_age, {OLD:g} s; the node: the connection broke"
+        assert re.match(expected, message)
+        assert client.http("GET", "/ready").status == 503
 
 
 # L1 fees, whose averages tests/estimates/test_prices.py computes by hand
-
-
-@pytest.fixture
-def l1():
-    with node_server.running() as node:
-        yield node
 
 
 def on_l1(node, **settings):
     return Settings(costs="l1", l1_node=f"{node.url}/key?of=mine", **{"poll_seconds": SOON, **settings})
 
 
-def test_l1_fees_and_the_settings_price(l1):
+def test_l1_fees_and_the_settings_price(node):
     """88,629,058.8 wei a byte, in whole kwei."""
-    answering(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1, poll_seconds=PATIENCE, fixed_cost=0, base_fee=9)) as client:
+    answering(node, eth_feeHistory=FLAT)
+    with opened(on_l1(node, poll_seconds=PATIENCE, fixed_cost=0, base_fee=9)) as client:
         pricing = client.result("feemodel_pricing")
     assert (pricing["source"], pricing["variableCost"]) == ("l1", hex(88_629_000))
     assert (pricing["fixedCost"], pricing["baseFee"]) == ("0x0", "0x9")
     assert pricing["gasPrice"] == hex(527_553 + 9)  # 88,629,000 · 125 / 21,000 and the base fee
 
 
-def test_l1_is_asked_for_the_fees_of_fifty_blocks(l1):
-    answering(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1, poll_seconds=PATIENCE)):
+def test_l1_is_asked_for_the_fees_of_fifty_blocks(node):
+    answering(node, eth_feeHistory=FLAT)
+    with opened(on_l1(node, poll_seconds=PATIENCE)):
         pass
-    ((path, _, batch),) = l1.requests
+    ((path, _, batch),) = node.requests
     assert path == "/key?of=mine"
     assert [(call["method"], call["params"]) for call in batch] == [
         ("eth_chainId", []),
@@ -171,16 +164,16 @@ def test_l1_is_asked_for_the_fees_of_fifty_blocks(l1):
     ]
 
 
-def test_a_fee_history_that_is_none_says_whose_it_is(l1):
-    answering(l1, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
-    with opened(on_l1(l1)) as client:
+def test_a_fee_history_that_is_none_says_whose_it_is(node):
+    answering(node, eth_feeHistory={**FLAT, "gasUsedRatio": [2.0]})
+    with opened(on_l1(node)) as client:
         message = client.error("rollup_estimateGas", TRANSFER)["message"]
         assert message.startswith("L1 fees: not received yet, the L1 node: eth_feeHistory: ")
 
 
-def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
-    l1.always = node_server.status(500)
-    with opened(on_l1(l1, max_age=OLD)) as client:
+def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(node):
+    node.always = node_server.status(500)
+    with opened(on_l1(node, max_age=OLD)) as client:
         error = client.error("rollup_estimateGas", TRANSFER)
         assert error == {
             "code": -32002,
@@ -196,7 +189,7 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
         assert client.http("GET", "/health").status == 200
 
         for back in (False, True):
-            answering(l1, eth_feeHistory=FLAT)
+            answering(node, eth_feeHistory=FLAT)
             client.until(lambda: client.http("GET", "/ready").status == 200, "not ready again")
             assert fee(client) == 36_248_161
             assert 0 <= gauge(client, "pricing_poll_age_seconds") <= OLD
@@ -204,7 +197,7 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             if back:
                 break
 
-            l1.always = node_server.reset
+            node.always = node_server.reset
             client.until(lambda: client.http("GET", "/ready").json()["warnings"], "not seen to be down")
             client.until(lambda: "error" in client.ask("rollup_estimateGas", TRANSFER), "old fees are not refused")
             message = client.error("rollup_estimateGas", TRANSFER)["message"]
@@ -214,25 +207,25 @@ def test_l1_may_be_down_at_the_start_and_come_and_go_and_come_back(l1):
             assert client.http("GET", "/ready").status == 503
 
 
-def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(l1, caplog):
-    l1.always = node_server.status(500)
-    with opened(on_l1(l1)) as client:
+def test_where_l1_stands_is_told_to_the_log_and_to_no_caller(node, caplog):
+    node.always = node_server.status(500)
+    with opened(on_l1(node)) as client:
         answers = [client.http("GET", path).body for path in ("/health", "/ready")]
         answers.append(client.error("feemodel_pricing")["message"].encode())
-    assert not any(l1.url.encode() in answer or b"mine" in answer for answer in answers)
+    assert not any(node.url.encode() in answer or b"mine" in answer for answer in answers)
     (record,) = caplog.records  # one for all the looks that fail alike
     assert record.fields == {
-        "what": "L1 fees", "node": l1.url.removesuffix("/key?of=mine"),
+        "what": "L1 fees", "node": node.url.removesuffix("/key?of=mine"),
         "error": "the L1 node: HTTP 500 Internal Server Error",
     }  # fmt: skip
 
 
-def test_a_failed_poll_is_a_warning_while_estimates_are_answered(l1):
+def test_a_failed_poll_is_a_warning_while_estimates_are_answered(node):
     """Ready is what estimates do; the warning names the node."""
-    answering(l1, eth_feeHistory=FLAT)
-    with opened(on_l1(l1)) as client:
+    answering(node, eth_feeHistory=FLAT)
+    with opened(on_l1(node)) as client:
         assert client.http("GET", "/ready").json() == {"ready": True, "reasons": [], "warnings": []}
-        l1.always = node_server.status(500)
+        node.always = node_server.status(500)
         client.until(lambda: client.http("GET", "/ready").json()["warnings"], "the poll does not fail")
         ready = client.http("GET", "/ready")
         assert "result" in client.ask("rollup_estimateGas", TRANSFER)
@@ -255,10 +248,10 @@ NOTHING = {"gasUsedRatio": [], "baseFeePerGas": ["0x1"], "blobGasUsedRatio": [],
     ],
     ids=lambda answer: str(answer)[:60].encode("ascii", "replace").decode(),
 )  # fmt: skip
-def test_whatever_l1_answers_the_server_stands_and_asks_again(l1, answer):
-    answering(l1, eth_feeHistory=answer)
-    with opened(on_l1(l1)) as client:
+def test_whatever_l1_answers_the_server_stands_and_asks_again(node, answer):
+    answering(node, eth_feeHistory=answer)
+    with opened(on_l1(node)) as client:
         known = "result" in client.ask("feemodel_pricing")
         assert known == (client.http("GET", "/ready").status == 200)
-        answering(l1, eth_feeHistory=FLAT)
+        answering(node, eth_feeHistory=FLAT)
         client.until(lambda: variable_cost_of(client) == hex(88_629_000), "not asked again")

@@ -8,7 +8,6 @@ import sys
 
 from feemodel.server.settings import Settings
 from feemodel.server.workers import set_up_log
-from tests.helpers import node_server
 from tests.server.parts import answering, opened
 
 FIRST_ESTIMATE = """
@@ -56,11 +55,10 @@ asyncio.run(estimate())
 """
 
 
-def test_costs_of_l1_need_the_extra_serve_alone():
+def test_costs_of_l1_need_the_extra_serve_alone(node):
     history = {"oldestBlock": "0x5", "baseFeePerGas": ["0x9"] * 2, "gasUsedRatio": [0.5], "reward": [["0x1"]]}
-    with node_server.running() as node:
-        answering(node, eth_feeHistory=history)
-        said = subprocess.check_output([sys.executable, "-c", WITHOUT_PANDAS, node.url], text=True)
+    answering(node, eth_feeHistory=history)
+    said = subprocess.check_output([sys.executable, "-c", WITHOUT_PANDAS, node.url], text=True)
 
     assert said == "[] []\n"
 
