@@ -5,13 +5,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from feemodel.estimates.chain import ChainState
 from feemodel.server.app import Service, application
-from feemodel.server.dispatch import Method
 from feemodel.server.settings import Settings
 from feemodel.server.workers import Loaded, load
 from feemodel.sizes._codecs import Zstd
@@ -46,7 +45,6 @@ class Answer:
     """An HTTP response."""
 
     status: int
-    headers: dict[str, str]
     body: bytes
 
     def json(self) -> Any:
@@ -74,8 +72,7 @@ async def exchange(app: Any, method: str, path: str, body: bytes, headers: Mappi
     }  # fmt: skip
     await app(scope, receive, send)
     start, *bodies = sent
-    found = {name.decode(): value.decode() for name, value in start["headers"]}
-    return Answer(start["status"], found, b"".join(message.get("body", b"") for message in bodies))
+    return Answer(start["status"], b"".join(message.get("body", b"") for message in bodies))
 
 
 @dataclass
@@ -84,8 +81,7 @@ class Client:
 
     app: Any
     loop: asyncio.Runner
-    service: Service | None = None
-    methods: Mapping[str, Method] = field(default_factory=dict)
+    service: Service
 
     def http(self, method: str, path: str = "/", body: bytes = b"", **headers: str) -> Answer:
         """The answer to one request; headers with underscores."""
@@ -128,7 +124,6 @@ class Client:
 
 def gauge(client: Client, name: str, label: str | None = None) -> Any:
     """The number of a metric, of the label `name` if it has one; `None` where it is not known."""
-    assert client.service is not None
     (found,) = [one for one in client.service.gauges() if one.name == f"feemodel_{name}"]
     numbers = {sample.labels.get("name"): sample.value for sample in found.samples}
     return numbers.get(label)
@@ -159,8 +154,7 @@ def serving(loaded: Loaded, *, started: bool = True) -> Iterator[Client]:
         if started:
             loop.run(lifespan.__aenter__())
         try:
-            app = application(service)
-            yield Client(app, loop, service, service.methods)
+            yield Client(application(service), loop, service)
         finally:
             if started:
                 loop.run(lifespan.__aexit__(None, None, None))

@@ -56,7 +56,7 @@ def test_the_document_is_one_by_the_specification(document):
 
 
 def test_every_method_is_described(client, document):
-    assert {method["name"] for method in document["methods"]} == set(client.methods)
+    assert {method["name"] for method in document["methods"]} == set(client.service.methods)
     assert all(method["summary"] for method in document["methods"])
 
 
