@@ -7,6 +7,7 @@ from tests.server.wire import ANNA, BERT, LIST, TOKEN, TRANSFER, data
 
 SUM = {"to": LIST, "data": data("sum(uint256)", 20)}
 POINT = {"compressedSize": 128, "gas": "0x5208"}
+WORD = "0x" + "00" * 32
 
 #: Of a method what else it may be called with than in its example.
 CALLS = {
@@ -18,13 +19,15 @@ CALLS = {
     "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
     "eth_getCode": [[TOKEN], [ANNA, "pending"]],
-    "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {"0x" + "00" * 32: "0x" + "00" * 31 + "ff"}}}],
-                 [SUM, "latest", {}]],
+    "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {WORD: "0x" + "00" * 31 + "ff"}}}], [SUM, "latest", {}],
+                 [{}], [{**TRANSFER, "input": "0x", "accessList": [], "nonce": "0x0"}],
+                 [{"customData": {}, "feeCurrency": "0x"}], [TRANSFER, "latest", {ANNA: {}}],
+                 [TRANSFER, "latest", {ANNA: {"balance": "0xde0b6b3a7640000", "nonce": "0x1", "code": "0x",
+                                              "state": {WORD: WORD}}}]],
     "eth_estimateGas": [[TRANSFER], [SUM, "latest", {LIST: {"code": "0x00", "state": {}}}]],
     "eth_feeHistory": [["0x1", "latest"], ["0x4", "0x0", [10, 50.5]]],
-    "feemodel_fee": [[POINT], [POINT, "compressedSize", [1, 1_000]]],
+    "feemodel_fee": [[POINT, "compressedSize", [1, 1_000]]],
     "feemodel_explain": [[TRANSFER], [SUM, {"gas": "0x10000"}]],
-    "feemodel_compare": [[TRANSFER, {"l1BaseFee": "0x3b9aca00", "blobBaseFee": "0x1", "at": "2026-02-01"}]],
 }  # fmt: skip
 
 
@@ -93,12 +96,28 @@ def test_every_method_has_an_example_that_is_answered_as_described(client, docum
     [
         ("eth_feeHistory", ["0x0", "latest"], 0),
         ("eth_feeHistory", ["0x401", "latest"], 0),
-        ("eth_getBalance", [ANNA, {"blockNumber": "0x0", "blockHash": "0x" + "00" * 32}], 1),
+        ("eth_getBalance", [ANNA, {"blockNumber": "0x0", "blockHash": WORD}], 1),
         ("rollup_getProof", [ANNA, ["0xg"], "latest"], 1),
         ("rollup_getProof", [ANNA, ["0x0"] * 1_025, "latest"], 1),
         ("eth_call", [{"to": BERT, "type": "0x9"}], 0),
         ("eth_call", [{"to": BERT, "accessList": [{"storageKeys": []}]}], 0),
         ("eth_call", [{"to": BERT, "authorizationList": [{"address": BERT}]}], 0),
+        ("eth_call", [{"value": "0x01"}], 0),
+        ("eth_call", [{"value": "0x"}], 0),
+        ("eth_call", [{"value": -1}], 0),
+        ("eth_call", [{"data": "0x1"}], 0),
+        ("eth_call", [{"data": "a9"}], 0),
+        ("eth_call", [{"from": "0x12"}], 0),
+        ("eth_call", [{"accessList": {}}], 0),
+        ("eth_call", ["0x"], 0),
+        ("eth_call", [TRANSFER, "latest", {"0x12": {}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: []}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"balance": "0x00"}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"code": "0x1"}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"fake": "0x1"}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"state": {}, "stateDiff": {}}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"stateDiff": {"0x1": WORD}}}], 2),
+        ("eth_call", [TRANSFER, "latest", {ANNA: {"stateDiff": {WORD: "0x01"}}}], 2),
         ("eth_call", [TRANSFER, "latest", {ANNA: {"nonce": hex(2**64)}}], 2),
         ("eth_call", [TRANSFER, "latest", {ANNA: {"balance": hex(2**256)}}], 2),
     ],
@@ -107,41 +126,3 @@ def test_the_schema_refuses_what_the_server_refuses(client, document, method, pa
     schema = method_of(document, method)["params"][place]["schema"]
     assert client.error(method, *params)["code"] == -32602
     assert not validator(document, schema).is_valid(params[place])
-
-
-WORD = "0x" + "00" * 32
-VALUES = [
-    ("call", {}, True),
-    ("call", {**TRANSFER, "input": "0x", "accessList": [], "nonce": "0x0"}, True),
-    ("call", {"value": "0x01"}, False),
-    ("call", {"value": "1"}, False),
-    ("call", {"value": "0x"}, False),
-    ("call", {"value": -1}, False),
-    ("call", {"customData": {}, "feeCurrency": "0x"}, True),
-    ("call", {"data": "0x1"}, False),
-    ("call", {"data": "a9"}, False),
-    ("call", {"from": "0x12"}, False),
-    ("call", {"accessList": {}}, False),
-    ("call", [], False),
-    ("call", "0x", False),
-    ("block", "0x" + "11" * 32, True),
-    ("overrides", {}, True),
-    ("overrides", {ANNA: {}}, True),
-    ("overrides", {ANNA: {"balance": "0xde0b6b3a7640000", "nonce": "0x1", "code": "0x", "state": {WORD: WORD}}}, True),
-    ("overrides", {"0x12": {}}, False),
-    ("overrides", {ANNA: {"balance": "0x00"}}, False),
-    ("overrides", {ANNA: {"code": "0x1"}}, False),
-    ("overrides", {ANNA: {"fake": "0x1"}}, False),
-    ("overrides", {ANNA: {"state": {}, "stateDiff": {}}}, False),
-    ("overrides", {ANNA: {"stateDiff": {"0x1": WORD}}}, False),
-    ("overrides", {ANNA: {"stateDiff": {WORD: "0x01"}}}, False),
-    ("overrides", {ANNA: []}, False),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "accepted"), VALUES, ids=str)
-def test_the_server_takes_what_the_schema_takes(client, document, name, value, accepted):
-    params = {"call": [value], "block": [TRANSFER, value]}.get(name, [TRANSFER, "latest", value])
-    (schema,) = [one["schema"] for one in method_of(document, "eth_call")["params"] if one["name"] == name]
-    refused = client.ask("eth_call", *params).get("error", {}).get("code") == -32602
-    assert (accepted, accepted) == (validator(document, schema).is_valid(value), not refused)
