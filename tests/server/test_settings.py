@@ -170,6 +170,7 @@ URL = "https://us3r:pa55@node.example/s3cret"
     ("settings", "message"),
     [
         ({"genesis": "g", "node": URL}, "node: expected either this or genesis"),
+        ({"node": URL, "intact": "true"}, "intact: expected no node"),
         ({"costs": "l1"}, "l1_node: expected the URL of an L1 node if costs = l1, and only then, got None"),
         ({"l1_node": URL}, "l1_node: expected the URL of an L1 node if costs = l1, and only then"),
         ({"host": "0.0.0.0"}, "host: expected a loopback address, or behind_proxy, got '0.0.0.0'"),
