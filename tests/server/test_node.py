@@ -100,28 +100,20 @@ def test_wallets_get_no_price_while_there_is_none(node):
 
 
 @pytest.mark.parametrize(
-    ("fee", "used", "expected"),
+    ("fee", "used", "announced", "expected"),
     [
-        (GWEI, 0, 875_000_000),
-        (7, 30_000_000, 8),
-        (0, 30_000_000, 7),  # the next block's is 1, and 7 is more
+        (GWEI, 0, None, 875_000_000),
+        (7, 30_000_000, None, 8),
+        (0, 30_000_000, None, 7),  # the next block's is 1, and 7 is more
+        (GWEI, 0, hex(GWEI), GWEI),  # a chain with a rule of its own
+        (GWEI, 0, "0x3", 7),
     ],
 )
-def test_every_answer_has_the_nodes_next_base_fee_or_7_wei(node, fee, used, expected):
-    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(fee), gasUsed=hex(used)))
-    with on(node) as client:
-        assert {hex(expected)} == set(numbers(client).values())
-
-
-@pytest.mark.parametrize(
-    ("history", "expected"),
-    [
-        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), hex(GWEI)]}, GWEI),  # a chain with a rule of its own
-        ({"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), "0x3"]}, 7),
-    ],
-)
-def test_the_next_base_fee_is_the_one_that_the_node_announces(node, history, expected):
-    answering(node, eth_getBlockByNumber=head_block(baseFeePerGas=hex(GWEI)), eth_feeHistory=history)
+def test_every_answer_has_the_nodes_next_base_fee_or_7_wei(node, fee, used, announced, expected):
+    known = {"eth_getBlockByNumber": head_block(baseFeePerGas=hex(fee), gasUsed=hex(used))}
+    if announced is not None:
+        known["eth_feeHistory"] = {"oldestBlock": "0x5", "baseFeePerGas": [hex(GWEI), announced]}
+    answering(node, **known)
     with on(node) as client:
         assert {hex(expected)} == set(numbers(client).values())
 
