@@ -38,10 +38,8 @@ def variable_cost_of(client):
         ({"variable_cost": 0}, 36_000_000),
         ({"fixed_cost": 0, "margin": 1.0}, 2_333_333),
         ({"fixed_cost": 0, "margin": 0.0}, 0),
-        ({"margin": 2.0}, 64_666_666),
         ({"variable_cost": 3, "fixed_cost": 1, "margin": 1.0}, 1),  # 147 div 21,000 is 0
         ({"preset": "linea-mainnet-2025-02"}, 83_116_173),  # 49 · 16,827,205,000 div 21,000 = 39,263,478
-        ({"preset": "linea-mainnet-2024-06"}, 36_008_749),  # 49 · 3,125,000 div 21,000 = 7,291
         # 15 · 1,200,000 · 49 · 1e9 / (21,000 · 90,000) = 466,666,666.67, which is below 1e9 − 7
         (VERIFICATION, 10**9 - 7),
         ({**VERIFICATION, "margin": 3.0}, 1_400_000_000),
@@ -141,20 +139,13 @@ def on_l1(node, **settings):
     return Settings(costs="l1", l1_node=f"{node.url}/key?of=mine", **{"poll_seconds": SOON, **settings})
 
 
-def test_l1_fees_and_the_settings_price(node):
-    """88,629,058.8 wei a byte, in whole kwei."""
+def test_the_fees_of_fifty_blocks_of_l1_and_the_settings_price(node):
     answering(node, eth_feeHistory=FLAT)
     with opened(on_l1(node, poll_seconds=PATIENCE, fixed_cost=0, base_fee=9)) as client:
         pricing = client.result("feemodel_pricing")
     assert (pricing["source"], pricing["variableCost"]) == ("l1", hex(88_629_000))
     assert (pricing["fixedCost"], pricing["baseFee"]) == ("0x0", "0x9")
     assert pricing["gasPrice"] == hex(527_553 + 9)  # 88,629,000 · 125 / 21,000 and the base fee
-
-
-def test_l1_is_asked_for_the_fees_of_fifty_blocks(node):
-    answering(node, eth_feeHistory=FLAT)
-    with opened(on_l1(node, poll_seconds=PATIENCE)):
-        pass
     ((path, _, batch),) = node.requests
     assert path == "/key?of=mine"
     assert [(call["method"], call["params"]) for call in batch] == [
