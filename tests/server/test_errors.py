@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.helpers.development import HOLDERS, RECORDS
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
 from tests.server.parts import opened, request
-from tests.server.wire import ANNA, AUTHORIZATION, BERT, EMPTY, LIST, LOOP, NOBODY, SWAP, TOKENS, TRANSFER, data, word
+from tests.server.wire import ANNA, AUTHORIZATION, BERT, EMPTY, LIST, LOOP, NOBODY, SWAP, TOKENS, TRANSFER, data
 
 GLUTTON = {NOBODY: {"code": "0x5b621e84805a115f57"}}  # runs for as long as it has more than 2,000,000 gas
 
@@ -30,7 +30,6 @@ def client():
 
 
 REVERTED = "execution reverted"
-SLOTS = [word(slot) for slot in range(4)]
 TOO_MUCH = "ERC20: transfer amount exceeds balance"
 WITHOUT_FUNDS = {"from": NOBODY, "to": BERT, "gasPrice": "0x7"}
 
