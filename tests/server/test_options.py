@@ -13,12 +13,10 @@ OVERRIDE, INTACT = {ANNA: {"nonce": "0x1"}}, {"search": "intact"}
     ("given", "block", "overrides", "intact"),
     [
         ([None, None, None], None, None, False),
-        (["latest", None, None], "latest", None, False),
         ([OVERRIDE, None, None], None, OVERRIDE, False),
         (["0x5", OVERRIDE, None], "0x5", OVERRIDE, False),
         ([None, OVERRIDE, None], None, OVERRIDE, False),
         ([OVERRIDE, INTACT, None], None, OVERRIDE, True),
-        ([INTACT, None, None], None, None, True),
         ([{"blockNumber": "0x5"}, OVERRIDE, INTACT], {"blockNumber": "0x5"}, OVERRIDE, True),
         ([{}, None, None], None, {}, False),
     ],
