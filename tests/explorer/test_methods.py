@@ -87,11 +87,7 @@ def test_what_is_left_out_comes_from_the_servers_pricing_of_the_moment():
     first, second = (methods["feemodel_fee"](TRANSFER) for _ in range(2))
 
     assert (first["inputs"]["variableCost"], second["inputs"]["variableCost"]) == ("0x3e8", hex(2_000_000_000))
-    assert (second["inputs"]["fixedCost"], second["inputs"]["baseFee"], second["inputs"]["margin"]) == (
-        "0x5",
-        "0x9",
-        1.5,
-    )
+    assert {"fixedCost": "0x5", "baseFee": "0x9", "margin": 1.5}.items() <= second["inputs"].items()
 
 
 axes = st.sampled_from([(pricing, name) for pricing, kind in POINTS.items() for name in names_of(kind)])
@@ -190,11 +186,7 @@ def test_a_signed_transaction_is_explained_as_by_the_command_line():
 def test_an_explanation_follows_the_options():
     answer = explained(RAW, {"pricing": "verification-cost", "margin": 2, "gas": "0x6000"})
 
-    assert (answer["pricing"], answer["gas"]["estimated"], answer["gas"]["limit"]) == (
-        "verification-cost",
-        "0x6000",
-        "0x5208",
-    )
+    assert (answer["pricing"], answer["gas"]) == ("verification-cost", {"estimated": "0x6000", "limit": "0x5208"})
     assert answer["stages"][0]["margin"] == 2
     alone = fee(pricing="verification-cost", margin=2, compressedSize=answer["compressedSize"], gas="0x6000")
     assert answer["recovery"] == alone["recovery"]
