@@ -46,14 +46,9 @@ SAME = [  # as TOKENS
     {"input": TOKENS["data"], "data": None},
     {"input": TOKENS["data"].upper().replace("X", "x")},
     {"from": ANNA.upper().replace("X", "x")},
-    {"nonce": "0x0"},
-    {"value": 0},
     {"value": None, "gasPrice": None, "accessList": None, "authorizationList": None},
     {"gas": "0x1c9c380"},
     {"gas": "0x0"},  # no bound of Besu's search
-    {"strict": True},
-    {"type": "0x0"},
-    {"blobVersionedHashes": []},
 ]
 
 

@@ -16,7 +16,6 @@ CALLS = {
     "rollup_getProof": [[LIST, ["0x0", "0x1"], "latest"], [BERT, [], "0x0"]],
     "linea_getProof": [["0x" + "77" * 20, [], "finalized"]],
     "eth_getBlockByNumber": [["latest"], ["0x0", True], ["0x5", False]],
-    "eth_getTransactionCount": [[ANNA], [TOKEN, "latest"]],
     "eth_getBalance": [[ANNA], [ANNA, {"blockNumber": "latest"}]],
     "eth_getCode": [[TOKEN], [ANNA, "pending"]],
     "eth_call": [[SUM], [SUM, "latest", {LIST: {"stateDiff": {WORD: "0x" + "00" * 31 + "ff"}}}], [SUM, "latest", {}],
