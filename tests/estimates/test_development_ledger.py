@@ -7,14 +7,13 @@ from feemodel.estimates.chain import LEDGER, build_ledger, development_genesis
 from feemodel.io.shipped import shipped_path
 
 
-def rows_of(path):
-    """Every row of every table, in an order of their own."""
+def dump_of(path):
+    """The schema and every row, in an order of their own."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}"))) for name in names}
+        return sorted(connection.iterdump())
 
 
 def test_the_ledger_that_ships_has_the_rows_that_its_genesis_makes(tmp_path):
     build_ledger(tmp_path / "made.db", development_genesis())
 
-    assert rows_of(tmp_path / "made.db") == rows_of(shipped_path(LEDGER))
+    assert dump_of(tmp_path / "made.db") == dump_of(shipped_path(LEDGER))

@@ -1,13 +1,11 @@
 """The path of an estimate through the package, counted from a profile."""
 
 import runpy
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
