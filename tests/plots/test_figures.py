@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray
-from matplotlib.axes import Axes
 
 from feemodel import plots
 from feemodel.errors import InvalidInput
@@ -19,9 +18,7 @@ from feemodel.rollups import compare
 from feemodel.simulation import Fixed, simulate
 from feemodel.simulation.samples import grid
 from feemodel.simulation.scenarios import replay
-from feemodel.simulation.surfaces import Submission, Workload
-
-WORKLOAD = Workload("two kinds", np.array([100, 1_000]), np.array([21_000, 200_000]))
+from feemodel.simulation.surfaces import Submission
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +34,6 @@ def test_every_figure_may_have_axes_of_its_own(name):
 
     assert place > 0
     assert [*parameters.values()][place].default is None
-
-
-@pytest.mark.parametrize("suffix", ["svg", "pdf"])
-def test_a_figure_without_given_axes_is_saved_as_vector_graphics(suffix, tmp_path):
-    ax = plot_comparison([("one", 1e9, 2e9), ("other", 0.0, 5e9)])
-    path = tmp_path / f"comparison.{suffix}"
-    ax.figure.savefig(path)
-
-    assert isinstance(ax, Axes)
-    assert path.read_bytes().startswith({"svg": b"<?xml", "pdf": b"%PDF"}[suffix])
 
 
 def test_a_comparison_is_drawn_as_dots_where_bars_would_have_no_origin():
