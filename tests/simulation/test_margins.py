@@ -36,13 +36,6 @@ def test_a_combination_is_the_calibration_with_these_assumptions():
     assert one.low.item() == expected.low
 
 
-def test_finalization_asks_for_more_and_sharing_for_less():
-    margin = found().margin.squeeze()
-
-    assert (margin.sel(finalization_gas=66_500) > margin.sel(finalization_gas=0)).all()
-    assert (margin.isel(stream_ratio=0) > 1.5 * margin.isel(stream_ratio=1)).all()
-
-
 def test_the_figure_has_a_row_for_each_combination():
     ax = plot_margins(found(), Figure().subplots())
     labels = [label.get_text() for label in ax.get_yticklabels()]
