@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 
@@ -147,38 +146,6 @@ def test_days_from_midnight_begin_in_the_middle_of_one():
 
     assert str(found["date"].to_numpy()[0])[:19] == "2026-01-07T00:00:00"
     assert round((1.0 - float(found["covered"][0])) * 7_200) == 1_767_795_167 % 86_400 // 12
-
-
-@numba.njit
-def _user_announce(state, seen, price):
-    price.per_byte = state[0]
-
-
-@numba.njit
-def _user_settle(state, settled):
-    state[0] += 1e-10 * (1e18 - settled.end_balance)
-
-
-class _User:
-    """A policy of somebody's own: an integrator on the balance."""
-
-    l1_lag, balance_lag, level, target_balance = 3, 2, 1.1, 1e18
-    announce, settle = staticmethod(_user_announce), staticmethod(_user_settle)
-
-    def start(self, setting):
-        return np.array([1e8])
-
-
-class _SlowUser(_User):
-    announce, settle = staticmethod(_user_announce.py_func), staticmethod(_user_settle.py_func)
-
-
-def test_a_policy_of_ones_own_runs_compiled_or_slowly_with_the_same_answer():
-    demand = Demand(poisson=True, elasticity=0.5, reference_fee=119.42 * 1e8)
-    fast, slow = (simulate(HISTORY.isel(step=slice(2_000)), user(), demand=demand) for user in (_User, _SlowUser))
-
-    xr_names = [name for name in fast.data_vars if name not in ("volatility",)]
-    assert fast[xr_names].equals(slow[xr_names])
 
 
 def test_paths_are_the_same_whoever_computes_them_and_however_many():
