@@ -4,7 +4,6 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import feemodel
@@ -16,7 +15,7 @@ from feemodel.linea.priority import breakdown
 from feemodel.simulation import Demand, Fixed, OpStackPricing, break_even
 from feemodel.simulation.announced import CalldataPressure
 from feemodel.simulation.draws import seed_sequence, stream_of
-from feemodel.simulation.scenarios import bootstrap, replay
+from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission, Workload
 
 ONE_KIND = Workload("one kind", np.array([130]), np.array([21_000]))
@@ -24,12 +23,8 @@ GWEI = 10**9
 DAY = 86_400  # seconds
 
 
-def l1(base_fees, blob_base_fees, step=600, **ratios):
-    table = {"timestamp": np.arange(len(base_fees)) * step, "base_fee": base_fees, "blob_base_fee": blob_base_fees}
-    return replay(table | ratios, source="made by hand")
-
-
-FLAT = l1([GWEI] * 144, [GWEI // 16] * 144)  # a day
+#: A day of constant fees.
+FLAT = replay({"timestamp": np.arange(144) * 600, "base_fee": [GWEI] * 144, "blob_base_fee": [GWEI // 16] * 144})
 
 
 def test_one_kind_on_a_flat_l1_is_arithmetic():
@@ -100,46 +95,6 @@ def test_another_chains_rule_charges_sizes_without_rounding():
     )
 
 
-def test_costs_of_hours_add_up_to_the_cost(real, month):
-    found = backtest(real, month.isel(step=slice(0, 500)), arrival_rate=0.5, rng=1)
-
-    assert found["accrued_data_cost"].sum().item() == pytest.approx(found["data_cost"].item(), rel=1e-9)
-    assert found["data_cost_of_step"].sum().item() == pytest.approx(found["data_cost"].item(), rel=1e-9)
-    assert found["data_fees_in_step"].sum().item() == pytest.approx(found["data_fees"].sum().item(), rel=1e-12)
-
-
-def test_a_rise_of_l1_that_prices_do_not_follow_is_a_drawdown():
-    series = l1([GWEI] * 72 + [100 * GWEI] * 72, [GWEI // 16] * 144)
-    rule = PricingRule(fixed_cost=0, base_fee=0, lower_bound=None, upper_bound=2e9)
-    found = backtest(ONE_KIND, series, rule, arrival_rate=20.0, rng=1).isel(path=0, recorded_path=0)
-    balance = found["balance"].values
-
-    assert found["max_drawdown"].item() == pytest.approx(balance.max() - balance[-1], rel=1e-2)
-    assert 0.4 < found["bytes_below_cost"].item() < 0.6
-    assert backtest(ONE_KIND, FLAT, PricingRule(fixed_cost=20 * GWEI), arrival_rate=20.0, rng=1)["balance"].min() > 0.0
-
-
-def test_traffic_does_not_depend_on_the_rule_and_more_margin_pays_more(real, month):
-    week = bootstrap(month, paths=2, block_seconds=DAY, horizon=2 * DAY, rng=1)
-    low, high = (backtest(real, week, PricingRule(estimate_margin=m), arrival_rate=0.5, rng=1) for m in (1.0, 1.3))
-
-    assert low["transactions"].equals(high["transactions"])
-    assert low["data_cost"].equals(high["data_cost"])
-    assert high["data_fees"].values == pytest.approx(1.3 * low["data_fees"].values, rel=1e-5)  # fees are truncated
-    assert low.sizes["recorded_path"] == 1
-
-
-def test_the_shared_stream_and_the_deadline_change_the_number_of_blobs(real, month):
-    day = month.isel(step=slice(0, 144))
-    whole, shared, dated = (
-        backtest(real, day, posting=posting, arrival_rate=3.0, rng=1)["submissions"].sum().item()
-        for posting in (Posting(), Posting(stream_ratio=0.5), Posting(deadline=60.0))
-    )
-
-    assert whole / 2 == pytest.approx(shared, abs=1)
-    assert dated > 2 * whole
-
-
 def test_calldata_pressure_needs_the_calldata_and_raises_the_price():
     rule = PricingRule(pressure=CalldataPressure(), update_interval=12.0, upper_bound=None)
     with pytest.raises(InvalidInput, match=r"workload\.calldata: expected the calldata of each transaction"):
@@ -176,11 +131,6 @@ def test_settings_may_be_numbers_of_numpy():
         Posting(submission=Submission(**narrow)), arrival_rate=np.uint8(1), rng=np.int64(1),
     )  # fmt: skip
     assert found.equals(expected)
-
-
-def test_columns_of_a_workload_go_by_the_same_labels():
-    with pytest.raises(InvalidInput, match="compressed_size, gas: expected Series with equal indexes"):
-        Workload("wrong", pd.Series([1, 2]), pd.Series([1, 2], [1, 0]))
 
 
 @pytest.mark.parametrize(

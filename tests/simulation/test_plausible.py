@@ -1,6 +1,7 @@
 """Parameters in another unit than theirs are refused with a hint at the unit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from feemodel.errors import InvalidInput
@@ -21,8 +22,6 @@ from feemodel.simulation.surfaces import Submission, Workload
 SECONDS = 12 * np.arange(1_000)
 FEES = replay({"timestamp": SECONDS, "base_fee": np.full(1_000, 7e7), "blob_base_fee": np.full(1_000, 4e6)})
 TRANSFERS = Workload("transfers", np.array([128]), np.array([21_000]))
-CAP = Posting(kind="price-cap")
-WAVE = {name: 1e8 * np.exp(np.sin(np.arange(1_200) / 40)) for name in ("base_fee", "blob_base_fee")}
 
 SLIPS = {
     "hours of a target delay": (lambda: PriceCap(target_delay=16.0), "target_delay: .*in seconds; 16 h = 57,600"),
@@ -108,6 +107,7 @@ def test_the_stream_ratio_has_one_meaning():
         ([10.5], [21_000], r"compressed_size\[0\]: expected whole bytes.*, got 10.5"),
         ([128], [-1], r"gas\[0\]: expected whole gas of at least 0, got -1"),
         ([128], ["a"], "gas"),
+        (pd.Series([1, 2]), pd.Series([1, 2], [1, 0]), "compressed_size, gas: expected Series with equal indexes"),
     ],
 )
 def test_a_workload_is_checked_when_it_is_made(sizes, gas, named):
