@@ -1,6 +1,5 @@
 """The margin that keeps the risk: against break-even margins that are known, and on real L1 fees."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -77,29 +76,6 @@ def days(month):
 RULE = PricingRule(lower_bound=None, upper_bound=None)
 
 
-@pytest.fixture(scope="module")
-def found(real, days):
-    return calibrate(real, days, RULE, arrival_rate=0.5, loss_probability=0.1, rng=5)
-
-
-def test_the_calibrated_margin_keeps_the_bound_on_its_paths(real, days, found):
-    """The same margin tried anew, with other transactions on the same paths: about as many lose."""
-    rule = PricingRule(lower_bound=None, upper_bound=None, estimate_margin=found.margin)
-    again = backtest(real, days, rule, arrival_rate=0.5, rng=6)
-    losing = int((again["recovery"] < 1.0).sum())
-
-    assert found.losing == 4
-    assert 1 <= losing <= 8
-    assert 1.0 < found.low < found.margin
-
-
-def test_the_two_margins_do_the_same_where_nothing_bounds_the_cost(real, days, found):
-    """The coordinator's margin and the estimate's both multiply the size part; 1.2 of the latter stays."""
-    other = calibrate(real, days, RULE, arrival_rate=0.5, loss_probability=0.1, rng=5, vary="margin")
-
-    assert other.margin * 1.2 == pytest.approx(found.margin, abs=0.01)
-
-
 def test_an_upper_bound_of_the_cost_leaves_no_margin(real, days):
     rule = PricingRule(lower_bound=None, upper_bound=1e7)
     found = calibrate(real, days, rule, arrival_rate=0.5, loss_probability=0.1, rng=5, vary="margin")
@@ -132,15 +108,8 @@ def test_each_path_breaks_even_at_its_margin(days, rule, options):
             assert surplus(margin - TOLERANCE)[path] < 0.0 <= surplus(margin)[path]
 
 
-def test_any_number_of_workers_finds_the_same(real, days, found):
-    options = {"arrival_rate": 0.5, "loss_probability": 0.1, "rng": 5}
-
-    assert calibrate(real, days, RULE, workers=1, **options) == found
-    with ThreadPoolExecutor(2) as threads:
-        assert calibrate(real, days, RULE, executor=threads, workers=2, **options) == found
-
-
-def test_the_loss_curve_falls_from_all_paths_to_none(found):
+def test_the_loss_curve_falls_from_all_paths_to_none(real, days):
+    found = calibrate(real, days, RULE, arrival_rate=0.5, loss_probability=0.1, rng=5)
     curve = found.loss_curve()
     at = curve.sel(margin=found.margin)
 
