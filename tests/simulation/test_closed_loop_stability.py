@@ -70,17 +70,6 @@ def test_arbitrums_controller_oscillates_and_runs_away_where_the_closed_form_say
     assert last_tenth(arbitrum(1.03 * runs_away, delay, steps, 1e-4)) > 10 * 1e-4
 
 
-def test_one_blob_batches_at_arbitrums_own_setting_are_far_inside_unless_reported_ten_late():
-    """r = 0.0130 at 160 million units: calm without delay, oscillating ten late; at 16 million two are too many."""
-    own, tenth = UNITS / 160e6, UNITS / 16e6
-
-    assert round(own, 4) == 0.0130
-    assert crossings(arbitrum(own, 0, 1_000, 0.05), 1e-9).size == 1
-    assert 0.0127 < own < 0.0159
-    assert last_tenth(arbitrum(own, 10, 40_000, 1e-4)) < 1e-5
-    assert last_tenth(arbitrum(tenth, 2, 3_000, 1e-4)) > 1e-3
-
-
 @pytest.mark.parametrize(
     ("denominator", "lag", "elasticity"), [(8, 0, 16.0), (8, 1, 8.0), (8, 5, 2.28), (250, 60, 6.5), (250, 150, 2.6)]
 )
