@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from feemodel.errors import InvalidInput
-from feemodel.linea import kernels
 from feemodel.linea.coordinator import calldata_variable_cost, variable_cost
 from feemodel.linea.extra_data import recorded_cost
 from feemodel.rollups import arbitrum_l1_pricing, optimism
@@ -155,16 +152,3 @@ def test_a_wrong_parameter_is_named(make, name):
         make()
 
     assert name == caught.value.name
-
-
-REAL = st.floats(0.0, 1e13)
-
-
-@given(REAL, REAL, REAL, st.floats(0.0, 10.0), st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 10**7))
-def test_the_compiled_variable_cost_is_the_coordinators(base_fee, tip, blob_base_fee, margin, gas, blob_gas, size):
-    expected = variable_cost(
-        base_fee, tip, blob_base_fee, execution_gas=gas, blob_gas=blob_gas, bytes_per_submission=size, margin=margin
-    )
-
-    compiled = kernels.variable_cost(base_fee, tip, blob_base_fee, margin, float(gas), float(blob_gas), float(size))
-    assert expected == pytest.approx(compiled, rel=1e-15)
