@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import feemodel
 from feemodel.errors import InvalidInput, LimitExceeded
 from feemodel.simulation.samples import rows
 from feemodel.simulation.sensitivity import sobol_indices
@@ -41,19 +40,8 @@ def test_the_closed_form_is_met():
     np.testing.assert_allclose(found.first_order, first, atol=2e-3)
     np.testing.assert_allclose(found.total_order, total, atol=2e-3)
     assert found.input.values.tolist() == ["x1", "x2", "x3"]
-
-
-def test_the_intervals_hold_the_closed_form():
-    """Points that fill the space evenly err less than independent ones: the intervals hold more than they promise."""
-    expected = np.array(closed_form())
-    held = []
-    for seed in range(20):
-        found = ishigami_indices(2_048, rng=seed, resamples=200)
-        low = np.array([found.first_order_low, found.total_order_low])
-        high = np.array([found.first_order_high, found.total_order_high])
-        held.append((low <= expected) & (expected <= high))
-
-    assert np.mean(held) >= 0.95
+    assert found.attrs["x1_range"] == f"{-np.pi} to {np.pi}"
+    assert found.attrs["evaluations"] == (1 << 15) * 5
 
 
 def test_the_intervals_are_as_wide_as_scipys():
@@ -65,8 +53,9 @@ def test_the_intervals_are_as_wide_as_scipys():
     theirs = design.bootstrap(n_resamples=4_000)  # which draws anew in every run: fewer spread by a third
     for order, interval in (("first", theirs.first_order), ("total", theirs.total_order)):
         width = interval.confidence_interval.high - interval.confidence_interval.low
-        ours = found[f"{order}_order_high"] - found[f"{order}_order_low"]
-        np.testing.assert_allclose(ours, width, rtol=0.3)
+        low, high = found[f"{order}_order_low"], found[f"{order}_order_high"]
+        np.testing.assert_allclose(high - low, width, rtol=0.3)
+        np.testing.assert_allclose((low + high) / 2, found[f"{order}_order"], atol=0.1 * width.max())
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9])
@@ -83,18 +72,6 @@ def test_the_estimates_are_those_of_saltelli_on_the_same_matrices(scale):
 
     np.testing.assert_allclose(found.first_order, [np.mean(b * (ab - a)) / variance for ab in mixed], rtol=1e-9)
     np.testing.assert_allclose(found.total_order, [np.mean((a - ab) ** 2) / variance / 2 for ab in mixed], rtol=1e-9)
-
-
-def test_the_indices_of_the_fee_are_those_of_its_logarithm_free_form():
-    """variable_cost · size / gas with all else fixed: a product, whose indices follow from the inputs' variations."""
-    inputs = {"variable_cost": (10**8, 10**9), "compressed_size": (100, 1_000)}
-    found = sobol_indices(feemodel.priority_fee, 1 << 14, rng=3, gas=21_000, margin=1.2, resamples=50, **inputs)
-    squares = {name: ((high - low) ** 2 / 12) / ((low + high) / 2) ** 2 for name, (low, high) in inputs.items()}
-    variance = np.prod([1 + square for square in squares.values()]) - 1
-
-    np.testing.assert_allclose(found.first_order, [square / variance for square in squares.values()], atol=0.01)
-    assert found.attrs["variable_cost_range"] == "100000000 to 1000000000"
-    assert found.attrs["evaluations"] == (1 << 14) * 4
 
 
 def test_a_distribution_is_met_at_its_quantiles_and_results_have_their_own_rows():
@@ -121,12 +98,10 @@ def test_a_seed_gives_the_same_indices_on_any_executor():
     [
         (lambda: sobol_indices(lambda x: x * 0, 64, x=PI), InvalidInput, "expected a result that varies"),
         (lambda: sobol_indices(lambda x: np.sqrt(x.clip(-1) * np.inf), 64, x=(1, 2)), InvalidInput, "expected finite"),
-        (lambda: ishigami_indices(1_000), InvalidInput, "count: expected a power of two"),
         (lambda: ishigami_indices(1), InvalidInput, "count: expected an integer of at least 2, got 1"),
         (lambda: ishigami_indices(64, confidence=1.0), InvalidInput, "confidence: expected a number below 1"),
         (lambda: ishigami_indices(64, resamples=1), InvalidInput, "resamples: expected an integer of at least 2"),
         (lambda: ishigami_indices(1 << 23), LimitExceeded, "125,829,120 numbers of a design are more than"),
-        (lambda: sobol_indices(ishigami, 64, x1=PI, x2=PI, x4=PI), InvalidInput, "did you mean x3"),
     ],
 )
 def test_what_has_no_indices_is_named(call, error, named):
