@@ -1,20 +1,18 @@
 """Forecasts as users call them: quantiles are those of the paths, and seeds decide."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import feemodel
 from feemodel.errors import InvalidInput
-from feemodel.io import read_l1_fees
-from feemodel.io.shipped import L1_FEES, shipped_path
+from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation.forecast.distribution import horizon_bins
 from feemodel.simulation.scenarios import check_scenario, replay
 
 
 @pytest.fixture(scope="module")
 def month():
-    return read_l1_fees(shipped_path(L1_FEES))
+    return read_shipped_l1_fees()
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +50,6 @@ def test_a_scenario_is_taken_as_a_table_is(month):
     of_table, of_scenario = (feemodel.forecast(l1, horizons=["10min"], paths=3, rng=1) for l1 in (month, replay(month)))
 
     assert of_table.equals(of_scenario)
-
-
-def test_known_tips_enter_the_cost(month):
-    dear = month.assign(tip=pd.Series(10**12, index=month.index, dtype=month["tip"].dtype))
-    without, with_tips = (feemodel.forecast(l1, horizons=["10min"], paths=3, rng=1) for l1 in (month, dear))
-
-    assert (with_tips.cost > 10 * without.cost).all()
-    assert with_tips.base_fee.equals(without.base_fee)
 
 
 def test_paths_begin_at_the_newest_row(month, found):
