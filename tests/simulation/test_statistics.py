@@ -11,6 +11,7 @@ from scipy import stats
 from feemodel import grid, monte_carlo, over, sweep
 from feemodel.cli import main
 from feemodel.errors import InvalidInput, LimitExceeded
+from feemodel.simulation.samples import rows
 
 LEVELS = [0.0, 0.05, 0.5, 0.99, 1.0]
 
@@ -41,7 +42,7 @@ def test_statistics_of_a_sweep_are_numpys(dims, chunk):
 
 @given(st.lists(st.floats(-1e300, 1e300, allow_subnormal=False), min_size=1, max_size=50), st.floats(0.0, 1.0))
 def test_a_quantile_lies_between_values_that_are_within_the_stated_error(values, level):
-    found = sweep(lambda x: x, {"x": _along(values)}, reduce=over("i", quantile=[level]))
+    found = sweep(lambda x: x, rows(x=values), reduce=over("row", quantile=[level]))
     ordered = np.sort(values)
     rank = level * (len(values) - 1)
     low, high = ordered[int(np.floor(rank))], ordered[int(np.ceil(rank))]
@@ -49,15 +50,9 @@ def test_a_quantile_lies_between_values_that_are_within_the_stated_error(values,
     assert low - abs(low) * 5e-4 <= found.result_quantile.item() <= high + abs(high) * 5e-4
 
 
-def _along(values):
-    import xarray
-
-    return xarray.DataArray(np.asarray(values), dims="i")
-
-
 @given(st.lists(st.integers(-2_048, 2_048), min_size=1, max_size=50))
 def test_quantiles_of_small_integers_are_exact(values):
-    found = sweep(lambda x: x, {"x": _along(values)}, reduce=over("i", quantile=LEVELS))
+    found = sweep(lambda x: x, rows(x=values), reduce=over("row", quantile=LEVELS))
 
     np.testing.assert_allclose(found.result_quantile, np.quantile(values, LEVELS), rtol=1e-15, atol=1e-12)
 
@@ -101,7 +96,6 @@ def test_the_memory_for_sums_and_counts_is_limited():
         (lambda: over("x", quantile=[0.5, 0.5]), r"quantile\[1\]: expected each only once"),
         (lambda: over("x", above=["low"]), "above: expected a finite number"),
         (lambda: sweep(scaled, grid(x=[1.0], k=2.0), reduce="x"), "reduce: expected a result of over"),
-        (lambda: sweep(scaled, grid(x=[1.0], k=2.0), reduce=over("y")), "reduce: expected dimensions of the samples"),
     ],
 )
 def test_what_is_wrong_with_statistics_is_named(make, named):
