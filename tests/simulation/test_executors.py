@@ -14,12 +14,6 @@ SAMPLES = monte_carlo(300, rng=2, variable_cost=stats.randint(10**6, 10**10)) | 
 )
 
 
-def fails(number):
-    if number == 3:
-        raise InvalidInput("gas", "expected at least 1", 0)
-    return number
-
-
 @pytest.mark.parametrize("reduce", [None, over("sample", quantile=[0.5], above=[3e7])], ids=["all", "reduced"])
 def test_the_result_is_the_same_to_the_bit_on_threads(reduce):
     """On processes and on Dask: `tests/system/test_executors.py`."""
@@ -29,11 +23,6 @@ def test_the_result_is_the_same_to_the_bit_on_threads(reduce):
     with ThreadPoolExecutor(2) as threads:
         assert sweep(priority_fee, SAMPLES, reduce=reduce, chunk=900, executor=threads).identical(one)
         assert threads.submit(abs, -1).result() == 1  # left open
-
-
-def test_an_error_of_the_function_is_the_callers():
-    with ThreadPoolExecutor(2) as threads, pytest.raises(InvalidInput, match="gas: expected at least 1, got 0"):
-        list(in_order(fails, range(20), executor=threads, workers=2))
 
 
 def test_only_so_many_pieces_are_under_way_and_an_early_end_stops_them():

@@ -8,7 +8,7 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
-from feemodel.simulation.forecast.recommend import SUBMISSIONS, recommend
+from feemodel.simulation.forecast.recommend import recommend
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Submission
 
@@ -16,32 +16,10 @@ quick = partial(recommend, method="seasonal")  # "auto" is fitted six times, whi
 
 
 @pytest.fixture(scope="module")
-def found(month):
-    return quick(month, family="op-stack", loss_probability=0.1, paths=100, hold=7_200.0, rng=1)
-
-
-@pytest.fixture(scope="module")
 def quiet():
     """Ten days of constant fees, a blob at its reserve price."""
     times = np.arange(0, 10 * 86_400, 600) + 1_770_000_000
     return replay({"timestamp": times, "base_fee": 1e9 + 0.0 * times, "blob_base_fee": 1e9 / 16 + 0.0 * times})
-
-
-def test_a_lower_loss_probability_asks_for_more(month):
-    """`tests/system` asks for all families."""
-    check_a_lower_loss_probability_asks_for_more(month, "linea")
-
-
-def check_a_lower_loss_probability_asks_for_more(month, family):
-    posted = SUBMISSIONS.get(family, Submission())
-    careful, bold = (
-        quick(month, family=family, loss_probability=share, paths=50, hold=7_200.0, submission=posted, rng=1)
-        for share in (0.02, 0.5)
-    )
-
-    assert careful.factor > bold.factor
-    assert careful.loss_probability <= bold.loss_probability
-    assert careful.parameters.keys() == bold.parameters.keys()
 
 
 def test_scalars_at_constant_fees_pay_for_the_gas_of_a_byte(quiet):

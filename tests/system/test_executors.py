@@ -21,7 +21,7 @@ from feemodel.simulation.scenarios import bootstrap, replay
 from feemodel.simulation.surfaces import Workload
 from tests.conftest import ROOT
 from tests.simulation.test_calibrate import RULE
-from tests.simulation.test_executors import SAMPLES, fails
+from tests.simulation.test_executors import SAMPLES
 from tests.simulation.test_sensitivity import ishigami_indices
 
 
@@ -67,6 +67,12 @@ def test_indices_and_a_calibration_are_the_same_on_processes(processes):
     assert calibrate(sizes, days, RULE, executor=processes, workers=2, **options) == found
     indices = ishigami_indices(256)
     assert ishigami_indices(256, executor=processes).identical(indices)
+
+
+def fails(number):
+    if number == 3:
+        raise InvalidInput("gas", "expected at least 1", 0)
+    return number
 
 
 def test_an_error_of_the_function_is_the_callers(processes):

@@ -10,7 +10,7 @@ from feemodel.io import read_shipped_l1_fees
 from feemodel.linea.parameters import COORDINATOR
 from feemodel.simulation.forecast.recommend import SUBMISSIONS, Family, recommend
 from feemodel.simulation.scenarios import replay
-from tests.simulation.test_recommend import check_a_lower_loss_probability_asks_for_more
+from feemodel.simulation.surfaces import Submission
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,14 @@ def month():
 
 @pytest.mark.parametrize("family", Family.__args__)
 def test_a_lower_loss_probability_asks_for_more(month, family):
-    check_a_lower_loss_probability_asks_for_more(month, family)
+    terms = {"family": family, "method": "seasonal", "submission": SUBMISSIONS.get(family, Submission())}
+    careful, bold = (
+        recommend(month, **terms, loss_probability=share, paths=50, hold=7_200.0, rng=1) for share in (0.02, 0.5)
+    )
+
+    assert careful.factor > bold.factor
+    assert careful.loss_probability <= bold.loss_probability
+    assert careful.parameters.keys() == bold.parameters.keys()
 
 
 def test_set_anew_every_day_they_lose_as_often_as_asked_and_overcharge_less_than_a_fixed_price(month):
