@@ -17,14 +17,13 @@ from models.finality import Clairvoyant, price_of_finality
 from scipy import stats
 
 import feemodel
-from feemodel import grid, monte_carlo, over, priority_fee, sobol, sweep
+from feemodel import grid, monte_carlo, over, sobol, sweep
 from feemodel.io import read_shipped_l1_fees
 from feemodel.simulation import (
     Bootstrap,
     Costs,
     Demand,
     Eip1559,
-    Experiment,
     Fixed,
     OpStackPricing,
     Posting,
@@ -82,23 +81,14 @@ def draws() -> Any:
     return monte_carlo(3_000, rng=7, size=stats.lognorm(s=1.0, scale=200.0), gas=stats.randint(21_000, 900_000))
 
 
-def linear(x: Any, z: Any) -> Any:
-    return 2.0 * x + z * z
-
-
 SWEPT = {
-    "sweep, compiled formula": lambda: sweep(
-        priority_fee,
-        grid(compressed_size=range(60, 400, 7), gas=[21_000, 90_000], margin=[1.0, 1.2], variable_cost=10**9,
-             fixed_cost=30_000_000),
-    ),
     "sweep, own function": lambda: sweep(own_fee, draws() | grid(margin=[1.0, 1.3]), chunk=500),
     "sweep, Sobol points": lambda: sweep(
         own_fee, sobol(1_024, rng=3, size=(50.0, 900.0), gas=(21_000, 90_000)) | grid(margin=[1.0])
     ),
     "sweep, sums": lambda: sweep(own_fee, draws() | grid(margin=[1.0, 1.3]), reduce=over("sample"), chunk=700),
     "Sobol indices": lambda: sobol_indices(
-        linear, 1_024, rng=1, resamples=50, x=(0.0, 1.0), z=(0.0, 2.0)
+        lambda x, z: 2.0 * x + z * z, 1_024, rng=1, resamples=50, x=(0.0, 1.0), z=(0.0, 2.0)
     ),
     "backtest": lambda: backtest(workload(), month().isel(step=slice(144)), arrival_rate=0.5, rng=5),
     "backtest, deadline and pressure": lambda: backtest(
@@ -117,10 +107,6 @@ LOOPED = {
         f"loop, {kind}": lambda kind=kind: loop(baseline_pricing(kind, even()), Posting(), answering())
         for kind in PRICINGS
     },
-    "loop, vault-p": lambda: loop(vault.proportional(even()), Posting(), answering()),
-    "loop, vault-pi": lambda: loop(vault.proportional_integral(even()), Posting(), answering()),
-    "loop, feed-forward": lambda: loop(vault.feed_forward(), Posting(), answering()),
-    "loop, vault-eip1559": lambda: loop(vault.multiplicative(even()), Posting(), answering()),
     "loop, Linea under pressure": lambda: loop(
         LineaPricing(window=1_200.0, update_interval=60.0, pressure=CalldataPressure(), level=1.3, l1_lag=7),
         demand=Demand(calldata_per_transaction=600.0, cycle=tuple(range(1, 25)), l1_correlation=0.2),
@@ -158,9 +144,6 @@ LOOPED = {
         month(), vault.VaultPricing(), Posting(), answering(poisson=True), step=600.0, rng=8, record=1,
         bootstrap=Bootstrap(paths=3, block_seconds=DAY, horizon=5 * DAY),
     ),
-    "loop, as a function of its fields": lambda: Experiment(
-        l1_fees=month(), pricing=Fixed(price=1e8), demand=answering(), outputs=("recovery", "mean_wait")
-    )(pricing_price=np.array([9e7, 2e8])),
     "finality, price cap": lambda: price_of_finality(month(), Posting(kind="price-cap")),
     "finality, clairvoyant": lambda: price_of_finality(month(), Clairvoyant(deadline=3_600.0)),
 }  # fmt: skip
