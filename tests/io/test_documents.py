@@ -79,22 +79,8 @@ def test_a_name_that_an_object_has_twice_is_refused(tmp_path, capsys):
     assert capsys.readouterr().err == "feemodel: call: expected each name only once, got 'value'\n"
 
 
-def test_transactions_without_a_column_are_not_taken_for_l1_fees(tmp_path):
-    path = tmp_path / "transactions.csv"
-    path.write_text("hash,nonce,block_timestamp,from_address,to_address,value,gas,gas_price\n")
-
-    with pytest.raises(UnreadableFile, match="transactions lack input or data"):
-        read_transactions(path)
-
-
 @pytest.mark.parametrize("parse", [parse_fee_history, parse_transactions])
 @pytest.mark.parametrize("document", [5, None, object(), b"\xff", b"", "", "{", [5], [None]])
 def test_what_is_no_document_is_a_named_error(parse, document):
     with pytest.raises(InvalidInput):
         parse(document)
-
-
-def test_a_document_may_be_text():
-    signed = "0x02f87782e708"
-
-    assert parse_transactions(signed).equals(parse_transactions(signed.encode()))

@@ -1,6 +1,5 @@
 """L1 fees from files, and from the answer of `eth_feeHistory`."""
 
-import gzip
 import json
 from datetime import date
 from pathlib import Path
@@ -33,10 +32,9 @@ def check_columns(table: pd.DataFrame) -> None:
     assert [table[column.name].dtype for column in L1_FEES.columns] == [column.dtype for column in L1_FEES.columns]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_fees_as_csv(tmp_path: Path, packed: bool) -> None:
+def test_fees_as_csv(tmp_path: Path) -> None:
     path = tmp_path / "fees.csv"
-    path.write_bytes(gzip.compress(FEES.encode()) if packed else FEES.encode())
+    path.write_text(FEES)
     table = read_l1_fees(path)
     check_columns(table)
     assert table.to_numpy().tolist() == [
@@ -54,23 +52,6 @@ def test_own_table_written_and_read_is_the_same(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read_l1_fees(tmp_path / "again.parquet"), table)
 
 
-def test_blob_counts_become_blob_gas(tmp_path: Path) -> None:
-    path = tmp_path / "blobs.parquet"
-    table = pa.table(
-        {
-            "block_number": pa.array([19426587, 19426588, 19426589], pa.int32()),
-            "timestamp": pa.array([1710338135, 1710338147, 1710338159], pa.int32()),
-            "blob_count": pa.array([0, 0, 1], pa.int8()),
-            "excess_blob_gas": pa.array([0, 0, 0], pa.int64()),
-        }
-    )
-    pq.write_table(table, path)
-    fees = read_l1_fees(path)
-    check_columns(fees)
-    assert fees["blob_gas_used"].to_list() == [0, 0, 131072]
-    assert fees[["base_fee", "blob_base_fee"]].isna().all(axis=None)
-
-
 def test_whole_columns_in_another_unit_are_read_up_to_64_bits(tmp_path: Path) -> None:
     path, largest = tmp_path / "fees.parquet", (2**63 - 1) // 131_072
     rows = {"timestamp": [12, 24, 36], "excess_blob_gas": [0, 0, 0]}
@@ -84,8 +65,6 @@ def test_whole_columns_in_another_unit_are_read_up_to_64_bits(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([{"blob_count": 3}, {"blob_count": 2}], [393216, 262144]),
-        ([{"blob_count": 3, "blob_gas_used": None}, {"blob_count": 1}], [393216, 131072]),
         ([{"blob_count": 3, "blob_gas_used": 393216}, {"blobGasUsed": "0x20000"}], [393216, 131072]),
         ([{"blob_count": 3}, {"blob_gas_used": 131072}], [393216, 131072]),
     ],
@@ -100,7 +79,6 @@ def test_blob_counts_of_json_become_blob_gas(tmp_path: Path, rows: list[dict[str
     ("column", "value", "message"),
     [
         ("blob_count", 1.3, "row 1: blob_count: expected a whole number, got 1.3"),
-        ("blob_count", 2**62, r"row 1: blob_count: expected a number of at most 2\*\*63 - 1"),
         ("time_ms", 1500, "row 1: time_ms: expected a whole number of seconds, got 1500"),
     ],
 )
@@ -127,7 +105,6 @@ def test_blocks_of_every_extractor_are_l1_fees() -> None:
     ("text", "message"),
     [
         (FEES + FEES.splitlines()[1] + "\n", "block_number: expected unique rows, got 24183331"),
-        (FEES[:-12], "Row #3: Expected 6 columns, got 5"),
         (
             FEES.replace("248255237", "0.248"),
             r"row 2: base_fee_per_gas: expected from 1,000 wei .* use base_fee=base_fee_per_gas:gwei, .*, got 0\.2",
@@ -164,12 +141,11 @@ HISTORY: dict[str, Any] = {
     "answer",
     [
         HISTORY,
-        json.dumps(HISTORY),
         json.dumps(HISTORY).encode(),
         {"jsonrpc": "2.0", "id": 1, "result": HISTORY},
         json.dumps({"jsonrpc": "2.0", "id": 1, "result": HISTORY}),
     ],
-    ids=["object", "text", "bytes", "response", "response text"],
+    ids=["object", "bytes", "response", "response text"],
 )
 def test_fee_history(answer: Any) -> None:
     assert parse_fee_history(answer) == FeeHistory(
