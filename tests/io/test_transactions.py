@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from feemodel.cli.subjects import priced_rows
@@ -22,16 +20,6 @@ NODE = EXTRACTS / "block_with_transactions.node.json"
 def block() -> dict[str, Any]:
     """The answer of a node to `eth_getBlockByNumber` with whole transactions."""
     return json.loads(NODE.read_text())
-
-
-def write_cryo(path: Path, **changes: Any) -> Path:
-    """The transactions of cryo with columns replaced, or left out where the change is `None`."""
-    table = pq.read_table(CRYO)
-    for name, array in changes.items():
-        index = table.column_names.index(name)
-        table = table.remove_column(index) if array is None else table.set_column(index, name, array)
-    pq.write_table(table, path)
-    return path
 
 
 def write_etl(path: Path, places: list[int], **changes: Any) -> Path:
@@ -79,19 +67,6 @@ def test_rows_are_sorted_and_a_transaction_stands_there_once(tmp_path: Path) -> 
         read_transactions(write_etl(tmp_path / "twice.csv", [0, 1, 2, 1]))
 
 
-@pytest.mark.parametrize("kept", ["value_string", "value_binary"])
-def test_either_exact_variant_of_the_value_is_enough(tmp_path: Path, kept: str) -> None:
-    other = {"value_string": "value_binary", "value_binary": "value_string"}[kept]
-    path = write_cryo(tmp_path / "transactions.parquet", **{other: None, "value_f64": None})
-    check_the_facts(read_transactions(path))
-
-
-def test_value_as_hexadecimal_words_is_read(tmp_path: Path) -> None:
-    words = pa.array([f"0x{int(value):064x}" for value in pq.read_table(CRYO)["value_string"].to_pylist()])
-    path = write_cryo(tmp_path / "transactions.parquet", value_binary=words, value_string=None)
-    check_the_facts(read_transactions(path))
-
-
 def test_amount_above_64_bits_is_exact(tmp_path: Path) -> None:
     path = write_etl(tmp_path / "t.csv", [0], value=str(2**256 - 1))
     assert read_transactions(path)["value"].to_list() == [2**256 - 1]
@@ -103,22 +78,12 @@ def test_amount_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
         read_transactions(write_etl(tmp_path / "transactions.csv", [0, 1], value=value))
 
 
-def test_block_with_hashes_only_has_no_transactions_to_read() -> None:
-    with pytest.raises(InvalidInput, match="expected full transactions"):
-        parse_transactions((EXTRACTS / "blocks.node.json").read_bytes())
-
-
 def test_transaction_without_a_recipient_field_is_refused() -> None:
     """A missing `to` means a contract creation, so it must be said, not left out."""
     incomplete = block()
     del incomplete["transactions"][1]["to"]
     with pytest.raises(InvalidInput, match="row 2: to_address: expected a value, or null"):
         parse_transactions(json.dumps(incomplete))
-
-
-def test_parquet_without_a_recipient_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="transactions lack to_address or to"):
-        read_transactions(write_cryo(tmp_path / "transactions.parquet", to_address=None))
 
 
 @pytest.mark.parametrize("kind", [0x7E, 0x6A, 0x71, 0xFF])
@@ -143,10 +108,3 @@ def test_the_list_of_an_account_of_etherscan() -> None:
            "gas": "53000", "gasPrice": "7", "isError": "0", "txreceipt_status": "1"}  # fmt: skip
     table = parse_transactions(json.dumps({"status": "1", "message": "OK", "result": [row]}))
     assert (table["timestamp"].to_list(), table["to_address"].to_list()) == ([1678833072], [pd.NA])
-
-
-def test_answers_to_requests_for_single_transactions() -> None:
-    transactions = block()["transactions"]
-    answers = [{"jsonrpc": "2.0", "id": 1, "result": one} for one in transactions]
-    for text in (json.dumps(answers), "\n".join(map(json.dumps, answers))):
-        check_the_facts(parse_transactions(text))

@@ -41,13 +41,6 @@ def test_a_day_of_beacon_blocks_of_xatu_is_a_table_of_l1_fees() -> None:
     assert int(replayed["blob_base_fee"][0, 0]) == 13_656_492
 
 
-def test_times_of_xatu_may_be_time_stamps(tmp_path: Path) -> None:
-    stamps = pa.array([1_000 * START, 1_000 * (START + 12)], pa.timestamp("ms", "UTC"))
-    path = beacon(tmp_path / "24.parquet", "slot_start_date_time", stamps)
-
-    assert read_l1_fees(path)["timestamp"].to_list() == [START, START + 12]
-
-
 def test_execution_blocks_of_xatu_are_a_table_without_blobs() -> None:
     table = read_l1_fees(EXECUTION)
 
