@@ -182,10 +182,6 @@ def status(code: int, body: bytes = b"<html>no</html>", **headers: str) -> Fault
     return lambda handler, _: handler.send(code, body, **headers)
 
 
-def body(data: bytes, **headers: str) -> Fault:
-    return status(200, data, **headers)
-
-
 def edited(change: Callable[[Any], Any]) -> Fault:
     """The right answer, changed."""
     return lambda handler, payload: handler.send(200, json.dumps(change(replies(payload))).encode())

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from feemodel.errors import InvalidInput, UpstreamError
 from feemodel.io import node as node_module
 from feemodel.io.node import Node, NodeError
 from tests.helpers import node_server
-from tests.helpers.node_server import NodeServer, answered, body, edited, rpc_error, status
+from tests.helpers.node_server import NodeServer, answered, edited, rpc_error, status
 
 DOWN = "http://127.0.0.1:9"  # the discard port, where nobody listens
 
@@ -49,11 +48,6 @@ def test_batch_is_in_the_order_of_the_calls_whatever_that_of_the_answers(node: N
 def test_empty_batch_asks_nothing(node: Node, server: NodeServer) -> None:
     assert node.batch([]) == []
     assert server.requests == []
-
-
-def test_packed_answer_is_unpacked(node: Node, server: NodeServer) -> None:
-    server.faults.append(node_server.zipped)
-    assert node.call("echo", ["x" * 50_000]) == ["x" * 50_000]
 
 
 def test_connection_is_used_again(node: Node, server: NodeServer) -> None:
@@ -113,9 +107,8 @@ def test_what_may_pass_is_tried_again(node: Node, server: NodeServer, fault: Any
     ("fault", "message"),
     [
         (status(503), "HTTP 503 Service Unavailable"),
-        (status(429), "HTTP 429 Too Many Requests"),
+        (status(429, b'{"error": {"code": -32000, "message": "slow down"}}'), r"echo: slow down \(code -32000\)"),
         (rpc_error(-32005, "limit exceeded"), r"echo: limit exceeded \(code -32005\)"),
-        (node_server.reset, "the connection broke before the answer was whole"),
         (node_server.truncated, "the connection broke before the answer was whole"),
         (node_server.silent, r"no answer in 0\.3 s"),
     ],
@@ -167,7 +160,6 @@ def test_pause_that_the_node_asks_for_is_kept(node: Node, server: NodeServer) ->
         (lambda reply: [reply], "not a JSON-RPC response"),
         (lambda reply: {**reply, "error": {"message": "no"}}, "an error without a code"),
         (lambda reply: 5, r"not JSON-RPC \(1 bytes"),
-        (lambda reply: [1, 2, 3], r"not JSON-RPC \(9 bytes"),
         (lambda reply: {"id": reply["id"], "error": {"code": 1, "message": "half \ud800"}}, "not JSON-RPC"),
     ],
 )
@@ -232,22 +224,16 @@ def test_a_name_that_is_not_known_is_in_no_message_but_before_the_colon(host: st
     assert f"http://{host}:1: no connection (its name is not known)" == str(refused.value)
 
 
-def test_error_without_id_passes(node: Node, server: NodeServer) -> None:
-    server.always = edited(lambda _: {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "parse"}})
-    with pytest.raises(NodeError, match="parse"):
-        node.call("echo")
-
-
 @pytest.mark.parametrize(
     "data",
     [b"", b"<html>", b'{"jsonrpc": "2.0"', b"\xff\xfe", b"[" * 90_000, b'{"id": ' + b"9" * 9_000 + b"}"],
     ids=["empty", "html", "cut", "not UTF-8", "nested", "digits"],
 )
 def test_answer_that_is_not_json_is_an_error(node: Node, server: NodeServer, data: bytes) -> None:
-    server.always = body(data, content_type="text/html")
+    server.always = status(200, data, content_type="text/html")
     with pytest.raises(UpstreamError, match=rf"not JSON-RPC \({len(data):,} bytes, text/html\)"):
         node.call("echo")
-    server.always = body(b'{"id": 1, "result": 1e999}')
+    server.always = status(200, b'{"id": 1, "result": 1e999}')
     with pytest.raises(UpstreamError, match=r"echo: the result cannot be read \(Number out of range\)"):
         node.call("echo")
 
@@ -306,7 +292,7 @@ def test_address_keeps_its_secrets_to_itself(server: NodeServer) -> None:
     """The node gets user, password, path and query; no error and no representation shows them."""
     url = server.url.replace("http://", "http://anna:PASSWORD@") + "/v3/KEY?token=TOKEN"
     shown = []
-    faults: list[Any] = [status(500), status(503), node_server.reset, node_server.silent, body(b"x")]
+    faults: list[Any] = [status(500), status(503), node_server.reset, node_server.silent, status(200, b"x")]
     faults += [edited(lambda reply: {**reply, "id": 0}), None]
     with Node(url, timeout=0.2, retries=0) as node:
         shown.append(repr(node))
@@ -322,20 +308,7 @@ def test_address_keeps_its_secrets_to_itself(server: NodeServer) -> None:
     assert repr(node) == f"Node('{server.url}')"
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "localhost:8545",
-        "ws://host/KEY",
-        "file:///etc/KEY",
-        "http://",
-        "http://[::1/KEY",
-        "https:///KEY",
-        None,
-        8545,
-    ],
-)
+@pytest.mark.parametrize("url", ["", "ws://host/KEY", "http://[::1/KEY", "https:///KEY", None])
 def test_address_of_another_form_is_refused_without_its_secrets(url: Any) -> None:
     with pytest.raises(InvalidInput, match="expected an address such as https://host:port/path") as caught:
         Node(url)
@@ -348,12 +321,6 @@ def test_address_of_another_form_is_refused_without_its_secrets(url: Any) -> Non
 def test_senseless_limits_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(limits))):
         Node("http://127.0.0.1:8545", **limits)
-
-
-def test_many_threads_share_a_node(server: NodeServer) -> None:
-    """Every thread gets the answer to its own call."""
-    with Node(server.url) as node, ThreadPoolExecutor(16) as threads:
-        assert list(threads.map(lambda number: node.call("echo", [number]), range(200))) == [[n] for n in range(200)]
 
 
 def test_a_closed_client_says_so(server: NodeServer) -> None:
@@ -383,14 +350,3 @@ def test_a_client_that_nobody_has_any_more_closes_its_connections(server: NodeSe
     while threading.active_count() > before + 1 and time.monotonic() < ends:  # the loop of all clients
         time.sleep(0.01)
     assert threading.active_count() <= before + 1
-
-
-def test_an_error_that_comes_with_a_status_of_a_rate_limit_is_the_nodes(server: NodeServer) -> None:
-    reply = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32005, "message": "slow down"}}'
-    server.always = status(429, reply)
-    with (
-        Node(server.url, retries=1, backoff=0.01) as node,
-        pytest.raises(NodeError, match=r"slow down \(code -32005\)"),
-    ):
-        node.call("echo")
-    assert len(server.requests) == 2
