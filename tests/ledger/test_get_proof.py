@@ -4,30 +4,25 @@ import pytest
 
 from feemodel.errors import InvalidInput, LimitExceeded, NotFinalized
 from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
-from tests.helpers.ledger_blocks import CODE, address, allocated, block, change, fields, slot, touch
+from feemodel.ledger import Store, get_proof, import_block, import_genesis
+from tests.helpers.ledger_blocks import address, allocated, block, change, fields
 
 USER, CONTRACT = to_hex(address(1)), to_hex(address(7))
 
 
-@pytest.fixture(params=["poseidon2", "mimc"], scope="module")
-def store(request, tmp_path_factory):
-    with Store(tmp_path_factory.mktemp("store") / "ledger.db", hashing=request.param) as store:
-        genesis = [allocated(address(1), balance=100), allocated(address(7), 1, 0, CODE, {slot(1): 11})]
-        import_genesis(store, genesis)
-        import_block(store, block(1, touch(7, (1, 11, 12), (2, 0, 1)), parent_hash=None))
-        import_block(store, block(2, change(1, fields(0, 100), None)))
-        import_block(store, block(3, touch(7, (1, 12, 0))))
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with Store(tmp_path_factory.mktemp("store") / "ledger.db") as store:
+        import_genesis(store, [allocated(address(1)), allocated(address(7))])
+        for number in (1, 2, 3):
+            import_block(store, block(number, change(1, fields(number - 1), fields(number)), parent_hash=None))
         store.finalize(2)
         yield store
 
 
-@pytest.mark.parametrize(("tag", "number"), [("finalized", 2), ("earliest", 0), ("0x0", 0), ("0x1", 1), ("0x2", 2)])
-def test_every_final_block_is_proven_under_its_own_root(store, tag, number):
-    proof = get_proof(store, CONTRACT, ["0x1", "0x2", "0x1"], tag)
-    proven = check_proof(proof, root=store.block(number).root, address=CONTRACT, storage_keys=["0x1", "0x2", "0x1"])
-    assert proven.storage == {to_hex(slot(1)): 11 if number == 0 else 12, to_hex(slot(2)): min(number, 1)}
-    assert [entry["key"] for entry in proof["storageProofs"]] == [to_hex(slot(place)) for place in (1, 2, 1)]
+def test_a_tag_is_the_block_with_its_number(store):
+    proofs = {tag: get_proof(store, USER, [], tag) for tag in ("finalized", "0x2", "earliest", "0x0")}
+    assert proofs["finalized"] == proofs["0x2"] != proofs["earliest"] == proofs["0x0"]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +58,8 @@ def test_the_head_is_answered_when_it_is_final(tmp_path):
     [
         (("0x12", [], "0x1"), "address: expected an address of 20 bytes"),
         ((USER[2:], [], "0x1"), "address: expected hexadecimal"),
-        ((None, [], "0x1"), "address: expected hexadecimal"),
-        ((USER, None, "0x1"), "storageKeys: expected a list"),
         ((USER, "0x1", "0x1"), "storageKeys: expected a list"),
         ((USER, ["0x1", "1"], "0x1"), r"storageKeys\[1\]: expected hexadecimal of 1 to 32 bytes"),
-        ((USER, ["0xg"], "0x1"), r"storageKeys\[0\]: expected hexadecimal of 1 to 32 bytes, got '0xg'"),
-        ((USER, ["0x" + "0" * 65], "0x1"), r"storageKeys\[0\]: expected hexadecimal of 1 to 32 bytes"),
         ((USER, [], "newest"), "block: expected a quantity .* or one of latest, pending, safe, finalized, earliest"),
         ((USER, [], "0x01"), "block: expected a quantity"),
         ((USER, [], None), "block: expected a quantity"),
