@@ -147,12 +147,6 @@ def test_a_chain_id_is_stored(ledger):
             store.set_chain_id(1)
 
 
-def answered(client, method, *params):
-    """The result of a method of a server that has a ledger alone, or its error's code."""
-    reply = client.ask(method, *params)
-    return reply["error"]["code"] if "error" in reply else reply["result"]
-
-
 def test_a_ledger_alone_only_proves(ledger):
     with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
         message = client.error("eth_chainId")["message"]
@@ -163,7 +157,7 @@ def test_a_ledger_alone_only_proves(ledger):
 def test_a_caller_is_told_of_damage_without_the_name_of_the_file(ledger):
     asked = to_hex(address(30)), [], "finalized"
     with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
-        assert "accountProof" in answered(client, "rollup_getProof", *asked)
+        assert "accountProof" in client.result("rollup_getProof", *asked)
     altered(ledger, DAMAGE["the hashes below a node"])
     with opened(Settings(store=str(ledger)), store=ledger, started=False) as client:
-        assert answered(client, "rollup_getProof", *asked) == -32603
+        assert client.error("rollup_getProof", *asked)["code"] == -32603

@@ -87,14 +87,6 @@ def test_only_blocks_that_the_node_calls_final_are_taken(store):
     assert store.head.number == 3
 
 
-def test_a_reorganisation_of_the_node_stops_the_import(store):
-    node = FakeNode(blocks=3)
-    import_blocks(store, [block(1, change(1, None, fields(0, 1)), hash=bytes(32), parent_hash=None)], final=True)
-    with pytest.raises(InvalidInput, match=f"expected 0x{'00' * 32}, the hash of head 1 .*{to_hex(block_hash(1))}"):
-        import_blocks(store, get_blocks(node, store, confirmations=0), final=True)
-    assert store.head.number == 1
-
-
 def test_a_wrong_answer_of_the_node_is_refused(store):
     node = FakeNode(blocks=3)
     node.changes = {2: to_hex(trie_log(3))}

@@ -1,6 +1,5 @@
 """What an operator does with a ledger: describe it, check it, copy it while it grows."""
 
-import json
 import os
 import signal
 
@@ -8,10 +7,9 @@ import pytest
 
 from feemodel.cli import main
 from feemodel.errors import InvalidInput
-from feemodel.ethereum._quantities import to_hex
-from feemodel.ledger import Store, check_proof, get_proof, import_block, import_genesis
+from feemodel.ledger import Store, import_block, import_genesis
 from feemodel.ledger.maintenance import back_up, verify
-from tests.helpers.kill_import import ACCOUNTS, GENESIS, forked_import, next_block
+from tests.helpers.kill_import import GENESIS, forked_import, next_block
 from tests.helpers.ledger_blocks import address, allocated, block, change, fields
 
 
@@ -36,20 +34,11 @@ def ledger(grown, tmp_path):
     return path
 
 
-def proven_roots(store, numbers):
-    """The roots under which an account and its slots are proven."""
-    for number in numbers:
-        for asked in (to_hex(address(number + 1)), to_hex(address(ACCOUNTS + 5))):
-            proof = get_proof(store, asked, ["0x0", "0x1"], hex(number))
-            check_proof(proof, root=store.block(number).root, address=asked, storage_keys=["0x0", "0x1"])
-        yield store.block(number).root
-
-
 def test_a_backup_is_the_ledger(grown, ledger):
     with Store(ledger, read_only=True) as copy:
         verify(copy)
         assert (copy.head.number, copy.finalized) == (12, 9)
-        assert list(proven_roots(copy, range(10))) == grown[1][:10]
+        assert [copy.block(number).root for number in range(13)] == grown[1]
 
 
 def test_a_ledger_of_trees_with_three_levels_of_nodes_is_sound(tmp_path):
@@ -96,13 +85,9 @@ def run(capsys, *arguments):
 
 def test_the_commands_of_a_ledger(ledger, tmp_path, capsys):
     copy, store = tmp_path / "copy.db", ("--store", ledger)
-    info = json.loads(run(capsys, "ledger", "info", *store, "--json")[1])
-    assert (info["head"], info["finalized"]) == (12, 9)
     assert run(capsys, "ledger", "backup", *store, "--out", copy)[0] == 0
-    assert run(capsys, "ledger", "verify", *store)[0] == 0
-    assert run(capsys, "ledger", "info", *store)[0] == 0
-    root = json.loads(run(capsys, "ledger", "info", "--store", copy, "--json")[1])["stateRoot"]
-    assert root == info["stateRoot"]
+    with Store(copy, read_only=True) as restored:
+        assert (restored.head.number, restored.finalized) == (12, 9)
     for arguments, expected in (
         (("backup",), "--out: required with backup"),
         (("info", "--out", copy), "--out: expected only with backup"),
