@@ -1,6 +1,6 @@
 """Wrong inputs of the command line, with exactly what is said of each and the exit code.
 
-`test_cli_wrong_inputs.py` generates inputs for every option; this table is for people to read.
+`test_wrong_inputs.py` generates inputs for every option; this table is for people to read.
 """
 
 import json
@@ -27,14 +27,10 @@ fee --size 128 --gas 21000 --preset moon
   linea-sepolia-2025-12, got 'moon' (feemodel fee --help)
 fee --size 128 --gas 21000 --record 0x02
   2 --record: expected 32 bytes, counted 1, got '0x02'
-fee --size 128 --gas 21000 --min-gas-price 5
-  2 --min-gas-price: expected only with another form than cost-per-byte, got 5
 fee --size 010 --gas 21000
   2 --size: expected a whole number, got '010' (feemodel fee --help)
 fee --size 128 --gas 21000 --gas 22000
   2 Parameter --gas specified multiple times (feemodel fee --help)
-serve --node http://127.0.0.1:1 --node http://127.0.0.1:2
-  2 Parameter --node specified multiple times (feemodel serve --help)
 fee --size 128
   2 Parameter --gas requires an argument (feemodel fee --help)
 fee --sise 3
@@ -45,18 +41,10 @@ explain {
   2 call: not JSON at line 1 column 2 (Expecting property name enclosed in double quotes), got ''
 explain 0x123
   2 transaction: expected an even number of hexadecimal digits, counted 3, got '0x123'
-explain 0x05
-  2 transaction: expected type 0, 1, 2 or 4, got '0x05'
-explain {"to":"0x12"}
-  2 call.to: expected an address of 20 bytes, counted 1, got '0x12'
 explain {"valeu":"0x1"}
   2 call.valeu: unknown field, did you mean value?, got '0x1'
-explain {"value":"1"}
-  2 call.value: expected a quantity such as "0x5208", got '1'
 compare {"data":"0x12"}
   2 --gas: required, because the call has data or no recipient and is not executed
-explain {"gasPrice":"0x1","maxFeePerGas":"0x1"}
-  2 call.gasPrice: expected either gasPrice or maxFeePerGas, got '0x1'
 explain raw.txt --intact
   2 --intact: expected a call, not a signed transaction, got 2
 explain raw.txt --genesis g
@@ -73,23 +61,14 @@ explain folder
   3 folder: a folder, not a file; read its files one by one
 explain text
   2 call: not JSON at line 1 column 1 (Expecting value), got 'hello,world\\nand more'
-explain raw.txt --codec lzss
-  2 --codec: lzss needs a dictionary file (see docs/explanation/sizes.md), got 'lzss'
-sizes empty
-  3 empty: the file is empty
 sizes text
   3 text: columns: transactions lack nonce, from_address or from, to_address or to, value or value_string, input or
   data, gas_limit or gas, gas_price or max_fee_per_gas (for a column with another name: --columns nonce=NAME, or
   columns={'nonce': NAME}), got 'hello, world'
 sizes cut.parquet
   3 cut.parquet: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.
-sizes binary
-  3 binary: neither Parquet nor CSV with commas nor JSON; it begins with
-  b'\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\x07\\x08\\t\\n\\x0b\\x0c\\r\\x0e\\x0f'
 sizes half.csv
   3 half.csv: CSV parse error: Row #2: Expected 7 columns, got 2: 1,2
-sizes bad.csv
-  3 bad.csv: row 1: gas_price: expected a whole number, got '1.5'
 sizes misspelt.csv
   3 misspelt.csv: columns: unknown column, did you mean maxFeePerGas? (--columns max_fee_per_gas=NAME, or
   columns={'max_fee_per_gas': NAME}), got 'maxFeePerGass'
@@ -111,21 +90,13 @@ compare raw.txt --chains=
   2 --chains: expected a value, got '' (feemodel compare --help)
 backtest --hours 0
   2 --hours: expected a number above 0, got 0.0 (feemodel backtest --help)
-backtest --hours -5
-  2 --hours: expected a number above 0, got -5.0 (feemodel backtest --help)
-backtest --hours nan
-  2 --hours: expected a number, got 'nan' (feemodel backtest --help)
 backtest --hours 10000
   2 --hours: expected two rows or more, at most 723.5 h, got 10000.0
 backtest --seed -1
   2 --seed: expected an integer of at least 0, got -1 (feemodel backtest --help)
-backtest --transactions empty
-  3 --transactions empty: the file is empty
 backtest --l1 text
   3 --l1 text: columns: L1 fees lack timestamp or block_timestamp (for a column with another name: --l1-columns
   timestamp=NAME, or columns={'timestamp': NAME}), got 'hello, world'
-backtest --transactions raw.txt --l1 missing.csv
-  3 --l1 missing.csv: no such file
 backtest --l1 row.csv
   3 --l1 row.csv: scenario: expected at least two steps, got 1
 backtest --l1-columns time
@@ -134,32 +105,18 @@ backtest --l1-columns base_fee=fee
   2 --l1-columns: expected only with --l1, got 'base_fee=fee'
 backtest --arrival-rate 1e6
   2 --arrival-rate: expected at most 100,000 (per second; 125,280 per day = 1.45), got 1000000.0
-backtest --out there.csv
-  2 --out: the file exists (--overwrite replaces it), got 'there.csv'
-calibrate --hours 0
-  2 --hours: expected a number above 0, got 0.0 (feemodel calibrate --help)
 calibrate --block-hours 1000
   2 --block-hours: expected a number from 600 s (one step) to 2.6046e+06 s (the history), got 3600000.0
 report broadcast.json
   3 broadcast.json: expected transactions, found none
 demo --figure there.csv
   2 --figure: expected a file name that ends in .png or .svg or .pdf, got 'there.csv'
-sweep sweep.toml
-  2 the sweep file.over: expected `array`, got 5
-sweep letters.toml
-  2 the sweep file.over: expected `array`, got 'gas'
-sweep typo.toml
-  2 formula: unknown name, did you mean priority_fee?, got 'priority_feee'
-simulate elastic.toml
-  2 --elasticity: expected at most 100, got 1000.0
 simulate much.toml
   2 [elasticity]: expected a number, got 'much' (feemodel simulate --help)
 simulate --elasticity 1000
   2 --elasticity: expected at most 100, got 1000.0
 explain {} --dictionary x --codec brotli
   2 --dictionary: expected only with codec lzss or zstd, got 'x'
-explain {} --dictionary no-such-file
-  3 --dictionary no-such-file: no such file
 fetch --node http://x --blocks 7:9 --out x.parquet --tip-percentile 101
   2 --tip-percentile: expected at most 100, got 101.0
 max-send op-mainnet {} --balance 1 --base-fee 1
@@ -198,8 +155,6 @@ follow --store new.db --genesis genesis.json
   3 --genesis genesis.json: alloc 0x1111111111111111111111111111111111111111 balance: expected a whole number, got '010'
 ledger info --store missing.db
   3 --store missing.db: no such ledger
-ledger verify --store ledger.db
-  3 --store ledger.db: file is not a database
 finalize --store missing.db --block 0
   3 --store missing.db: no such ledger
 prove --store missing.db --address 0x12
@@ -210,12 +165,6 @@ serve --workers 0
   2 --workers: expected `int` >= 1, got '0'
 serve --host 0.0.0.0
   2 --host: expected a loopback address, or behind_proxy, got '0.0.0.0'
-serve --port 70000
-  2 --port: expected `int` <= 65535, got '70000'
-serve --config settings.toml
-  2 settings.toml: workerz: no setting has this name; did you mean workers?, got '(not shown)'
-serve --node ftp://x/v3/key
-  2 --node: expected an address such as https://host:port/path, got '(not shown)'
 serve --node foo
   2 --node: expected an address such as https://host:port/path, got 'foo'
 serve --node 0123456789abcdef0123456789abcdef
@@ -230,29 +179,19 @@ fetch --node http://x --blocks 7 --out x.parquet
   2 --blocks: expected A:B, two block numbers, A less than B (B is not included), got '7'
 fetch --node ftp://x --blocks 7:9 --out x.parquet
   2 --node: expected an address such as https://host:port/path, got '(not shown)'
-train missing --out x.bin
-  3 missing: no such file
 max-send linea [] --balance 1 --base-fee 1
   2 call: expected a mapping, got []
 """
 ADDRESS = "0x" + "11" * 20
 HEADER = "nonce,from,to,value,input,gas,gas_price"
 FILES = {
-    "empty": b"",
     "text": b"hello,world\nand more\n",
     "cut.parquet": b"PAR1" + bytes(100),
-    "binary": bytes(range(256)),
     "raw.txt": f"{RAW}\n".encode(),
     "half.csv": f"{HEADER}\n1,2\n".encode(),
-    "bad.csv": f"{HEADER}\n1,{ADDRESS},{ADDRESS},0,0x,21000,1.5\n".encode(),
     "misspelt.csv": f"{HEADER},maxFeePerGass\n1,{ADDRESS},{ADDRESS},0,0x,21000,1,2\n".encode(),
-    "sweep.toml": b'formula = "priority_fee"\nover = 5\n',
-    "letters.toml": b'formula = "priority_fee"\nover = "gas"\n[grid]\ngas = [21000]\nmargin = [1.0]\n',
-    "typo.toml": b'formula = "priority_feee"\n',
-    "elastic.toml": b"elasticity = 1000\n",
     "much.toml": b"elasticity = 'much'\n",
     "row.csv": b"timestamp,base_fee\n1700000000,1000000000\n",
-    "settings.toml": b"workerz = 2\n",
     "ledger.db": b"SQLite format 3\0" + bytes(500),
     "genesis.json": json.dumps({"alloc": {ADDRESS: {"balance": "010"}}}).encode(),
     "there.csv": b"x", "broadcast.json": b'{"transactions": []}',

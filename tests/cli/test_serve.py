@@ -41,7 +41,6 @@ def test_a_server_that_would_answer_is_described_and_is_0(capsys):
         (["--genesis", "missing.json"], 3, "--genesis missing.json: no such file"),
         (["--store", "missing.db"], 3, "--store missing.db: no such ledger"),
         (["--config", "missing.toml"], 3, "--config missing.toml: no such file"),
-        (["--codec", "lzss", "--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
         (["--dictionary", "missing.bin"], 3, "--dictionary missing.bin: no such file"),
         (["--codec", "lzss"], 2,
          "--codec: lzss needs a dictionary file (see docs/explanation/sizes.md), got 'lzss'"),

@@ -86,7 +86,7 @@ def drawn(**shape):
         (drawn(distribution="lognormal"), "did you mean lognorm"),
         (drawn(distribution="norm", q=1), "expected parameters of scipy.stats.norm"),
         (FEE | {"monte_carlo": {"inputs": {"gas": [1, 2]}}}, "count"),
-        (GRID | {"over": 5}, "over: expected `array`, got 5"),
+        (GRID | {"over": 5}, "the sweep file.over: expected `array`, got 5"),
         (GRID | {"over": ["gas", 5]}, r"over\[1\]: expected `str`, got 5"),
         (GRID | {"over": ["gas"], "above": ["1"]}, r"above\[0\]: expected `float`, got '1'"),
         (
