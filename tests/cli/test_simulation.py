@@ -1,7 +1,5 @@
 """`feemodel backtest` and `feemodel calibrate`: what they print is what the functions return."""
 
-import json
-
 import numpy as np
 import pandas as pd
 
@@ -12,13 +10,9 @@ from feemodel.simulation.backtest import backtest
 from feemodel.simulation.posting import Posting
 from feemodel.simulation.scenarios import replay
 from feemodel.simulation.surfaces import Workload
+from tests.cli.test_cli import answer
 
 QUICK = ["--hours", "12", "--arrival-rate", "0.3"]
-
-
-def answer(capsys, *arguments, code=0):
-    assert main([*arguments, "--json"]) == code
-    return json.loads(capsys.readouterr().out)
 
 
 def test_backtest_gives_what_the_function_gives(capsys):
