@@ -40,22 +40,19 @@ def receipts(params):
 
 def l1_block(params):
     number = int(params[0], 16)
-    return {
-        "number": hex(number), "hash": f"0x{number + 1:064x}", "parentHash": f"0x{number:064x}",
-        "timestamp": hex(L1_TIME + 12 * number), "gasUsed": "0x5208", "gasLimit": hex(30_000_000),
-        "baseFeePerGas": hex(10**9 * (number + 1)), "blobGasUsed": "0x0", "excessBlobGas": "0x0", "extraData": "0x",
-        "size": "0x200", "transactions": [], "logsBloom": "0x" + "00" * 256,
-    }  # fmt: skip
+    own = {"timestamp": hex(L1_TIME + 12 * number), "baseFeePerGas": hex(10**9 * (number + 1))}
+    return node_server.header(number) | own
 
 
 def l1_history(params):
     count, newest = int(params[0], 16), int(params[1], 16)
-    numbers = range(newest - count + 1, newest + 1)
-    return {
-        "oldestBlock": hex(numbers[0]), "baseFeePerGas": [hex(10**9 * (n + 1)) for n in (*numbers, newest + 1)],
-        "gasUsedRatio": [0.0007] * count, "baseFeePerBlobGas": [hex(10**6)] * (count + 1),
-        "blobGasUsedRatio": [0.0] * count, "reward": [[hex(10**8)]] * count,
-    }  # fmt: skip
+    base_fees = [hex(10**9 * (number + 1)) for number in range(newest - count + 1, newest + 2)]
+    own = {
+        "baseFeePerGas": base_fees,
+        "baseFeePerBlobGas": [hex(10**6)] * (count + 1),
+        "reward": [[hex(10**8)]] * count,
+    }
+    return node_server.fee_history(count, newest, [50]) | own
 
 
 @pytest.fixture
