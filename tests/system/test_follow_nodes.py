@@ -1,7 +1,4 @@
-"""`follow` on ordinary nodes: the state of a real anvil and a real geth, proven under roots that are computed here.
-
-The oracle asks the node for the state after each block, and keeps its own list of leaves.
-"""
+"""`follow` on ordinary nodes: the state of a real anvil and a real geth, proven after each block."""
 
 import json
 import time
@@ -17,15 +14,14 @@ from feemodel.io.node import NodeError
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis, parse_genesis
 from feemodel.ledger.follow import follow
 from feemodel.ledger.maintenance import verify
-from feemodel.ledger.scheme import EMPTY_KECCAK, AccountLeaf, account_hashes
+from feemodel.ledger.scheme import EMPTY_KECCAK
 from feemodel.ledger.traces import BEACON_ROOTS, HISTORY, QUEUES, ROOTS
 from tests.helpers import anvil
 from tests.helpers.development import GENESIS, HOLDERS
 from tests.helpers.geth_differences import with_system_contracts
-from tests.ledger.test_tree import naive_root
 
 pytestmark = pytest.mark.system
-SENDER, COINBASE, RECIPIENTS = HOLDERS[0], bytes(20), [bytes([9]) * 19 + bytes([number]) for number in range(3)]
+SENDER, RECIPIENTS = HOLDERS[0], [bytes([9]) * 19 + bytes([number]) for number in range(3)]
 STORES = "602035600035550000"[:16]  # sets slot calldata[0:32] to calldata[32:64]
 CREATION = f"6007600155600860025567{STORES}60005260086018f3"  # sets slots 1 and 2, and leaves that code
 DESTRUCTION = "33ff"  # a creation that destroys its account
@@ -75,55 +71,16 @@ def stores(contract, slot, value):
     return {"to": to_hex(contract), "data": to_hex(slot.to_bytes(32) + value.to_bytes(32))}
 
 
-class Oracle:
-    """The lists of leaves of all trees, from the node's answers about accounts and slots that may have changed."""
-
-    def __init__(self, peer, scheme, addresses):
-        self.peer, self.scheme, self.addresses = peer, scheme, addresses
-        self.accounts, self.storage, self.next_free = {}, {}, 2
-
-    def state(self, address, block):
-        ask = [to_hex(address), hex(block)]
-        nonce, balance = (int(self.peer.call(f"eth_get{name}", ask), 16) for name in ("TransactionCount", "Balance"))
-        code = from_hex(self.peer.call("eth_getCode", ask))
-        return (nonce, balance, code) if nonce or balance or code else None
-
-    def root(self, block, slots):
-        """The root after a block that follows the one before; `slots` may have changed, by address."""
-        scheme = self.scheme
-        for address in sorted(self.addresses, key=scheme.account_key):
-            hkey, state = scheme.account_key(address), self.state(address, block)
-            index = next((index for index, (key, _) in self.accounts.items() if key == hkey), None)
-            if state is None:
-                if index is not None:
-                    del self.accounts[index]
-                    self.storage.pop(address, None)
-                continue
-            leaves, free = self.storage.get(address, ({}, 2))
-            for slot in sorted(slots.get(address, ()), key=lambda slot: scheme.word_hash(slot.to_bytes(32))):
-                value = int(self.peer.call("eth_getStorageAt", [to_hex(address), hex(slot), hex(block)]), 16)
-                key = scheme.word_hash(slot.to_bytes(32))
-                place = next((place for place, (one, _) in leaves.items() if one == key), None)
-                if value and place is None:
-                    place, free = free, free + 1
-                if value:
-                    leaves[place] = key, scheme.word_hash(value.to_bytes(32))
-                elif place is not None:
-                    del leaves[place]
-            self.storage[address] = leaves, free
-            nonce, balance, code = state
-            leaf = AccountLeaf(
-                nonce, balance, naive_root(scheme, leaves, free), scheme.code_hash(code),
-                keccak(code) if code else EMPTY_KECCAK, len(code),
-            )  # fmt: skip
-            if index is None:
-                index, self.next_free = self.next_free, self.next_free + 1
-            self.accounts[index] = hkey, account_hashes(scheme, [leaf.to_bytes()])[0]
-        return naive_root(scheme, self.accounts, self.next_free)
+def state_of(peer, address, block):
+    """Nonce, balance and hash of the code; `None` of what is not there."""
+    ask = [to_hex(address), hex(block)]
+    nonce, balance = (int(peer.call(f"eth_get{name}", ask), 16) for name in ("TransactionCount", "Balance"))
+    code = from_hex(peer.call("eth_getCode", ask))
+    return (nonce, balance, keccak(code) if code else EMPTY_KECCAK) if nonce or balance or code else None
 
 
 def follows(peer, genesis, path, blocks):
-    """Import the blocks that the node calls final, and compare each root with the oracle's."""
+    """Import the blocks that the node calls final, and prove what the node says of every account after each."""
     listed = {account.address: account for account in parse_genesis(json.loads(genesis.read_bytes()))}
     nonce = int(peer.call("eth_getTransactionCount", [to_hex(SENDER), "latest"]), 16)
     contract, lost, made = created(nonce), created(nonce + 3), created(nonce + 7)
@@ -141,7 +98,7 @@ def follows(peer, genesis, path, blocks):
         follow(store, peer, confirmations=None, interval=0, wait=lambda seconds: True)
         assert store.head.number >= newest
         verify(store)
-        oracle = Oracle(peer, store.scheme, {*listed, SENDER, miner, contract, lost, made, *RECIPIENTS[:2]})
+        addresses = {*listed, SENDER, miner, contract, lost, made, *RECIPIENTS}
         for number in range(newest + 1):
             header = peer.call("eth_getBlockByNumber", [hex(number), False])
             moment = int(header["timestamp"], 16) % ROOTS
@@ -149,17 +106,15 @@ def follows(peer, genesis, path, blocks):
             slots = {contract: [1, 2, 3], made: [1, 2, 3]} | {queue: range(4) for queue in QUEUES} | rings
             if number == 0:
                 slots = {one.address: [int.from_bytes(slot) for slot, *_ in one.storage] for one in listed.values()}
-            root = oracle.root(number, slots)
-            assert store.block(number).root == root, f"block {number}"
-            for address in (SENDER, contract, lost, RECIPIENTS[0]):
-                proof = get_proof(store, to_hex(address), ["0x1", "0x2", "0x3"], hex(number))
-                proven = check_proof(proof, root=root, address=address, storage_keys=["0x1", "0x2", "0x3"])
-                state = oracle.state(address, number)
-                found = proven.account and (proven.account.nonce, proven.account.balance)
-                assert found == (state and state[:2])
+            for address in addresses:
+                keys = [hex(slot) for slot in slots.get(address, [1, 2, 3])]
+                proof = get_proof(store, to_hex(address), keys, hex(number))
+                proven = check_proof(proof, root=store.block(number).root, address=address, storage_keys=keys)
+                account = proven.account
+                found = account and (account.nonce, account.balance, account.keccak_code_hash)
+                assert found == state_of(peer, address, number)
                 for slot, value in proven.storage.items():
                     assert value == int(peer.call("eth_getStorageAt", [to_hex(address), slot, hex(number)]), 16)
-        return contract
 
 
 def test_the_final_blocks_of_a_real_anvil(tmp_path):
