@@ -4,14 +4,13 @@ Takes one step after the other and prints a JSON object: of each its value, or i
 need not be where the tests run.
 """
 
-import asyncio
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from web3 import AsyncHTTPProvider, AsyncWeb3, HTTPProvider, Web3
+from web3 import HTTPProvider, Web3
 from web3.method import Method
 from web3.module import Module
 
@@ -29,13 +28,6 @@ class Rollup(Module):
     get_proof: Method[Any] = Method("rollup_getProof")
 
 
-class AsyncRollup(Module):
-    """The same where every call is awaited."""
-
-    is_async = True
-    estimate_gas: Method[Any] = Method("rollup_estimateGas")
-
-
 def reads(w3: Web3, account: str) -> Steps:
     """What can be asked of any chain."""
     return {
@@ -46,7 +38,6 @@ def reads(w3: Web3, account: str) -> Steps:
         "noBlock": lambda: w3.eth.get_block(2**40),
         "prices": lambda: [w3.eth.gas_price, w3.eth.max_priority_fee],
         "feeHistory": lambda: w3.eth.fee_history(4, "latest", [10, 50]),
-        "feeHistoryWithoutRewards": lambda: w3.eth.fee_history(4, "latest"),
         "balance": lambda: w3.eth.get_balance(account),
         "nonce": lambda: w3.eth.get_transaction_count(account, "pending"),
     }
@@ -54,15 +45,8 @@ def reads(w3: Web3, account: str) -> Steps:
 
 def estimates(w3: Web3, holder: str, stranger: str) -> Steps:
     transfer = {"from": holder, "to": stranger, "value": 5}
-    filled = transfer | {"gas": 30_000, "nonce": 0, "type": 2, "accessList": []}
-    filled |= {"maxFeePerGas": 10**9, "maxPriorityFeePerGas": 10**8, "chainId": w3.eth.chain_id}
     unfunded, funds = {"from": stranger, "to": holder, "value": 5}, {stranger: {"balance": 10**18}}
     return {
-        "made": lambda: w3.provider.make_request("rollup_estimateGas", [transfer]),
-        "madeAtBlock": lambda: w3.provider.make_request("rollup_estimateGas", [transfer, "latest", {}]),
-        "madeAtNumber": lambda: w3.provider.make_request("rollup_estimateGas", [transfer, w3.eth.block_number]),
-        "madeWithEveryField": lambda: w3.provider.make_request("rollup_estimateGas", [filled, {}]),
-        "madeOverridden": lambda: w3.provider.make_request("rollup_estimateGas", [unfunded, funds]),
         "requested": lambda: w3.manager.request_blocking("rollup_estimateGas", [transfer]),
         "attached": lambda: w3.rollup.estimate_gas(transfer),
         "estimate": lambda: w3.eth.estimate_gas(transfer),
@@ -111,26 +95,6 @@ def contracts(w3: Web3, holder: str, stranger: str) -> Steps:
     }
 
 
-def awaited(address: str, holder: str, stranger: str) -> Steps:
-    """The same through the provider that does not block."""
-    transfer = {"from": holder, "to": stranger, "value": 5}
-
-    async def asked() -> Any:
-        w3 = AsyncWeb3(AsyncHTTPProvider(address))
-        w3.attach_modules({"rollup": AsyncRollup})
-        try:
-            together = await asyncio.gather(
-                w3.eth.chain_id, w3.eth.estimate_gas(transfer), w3.rollup.estimate_gas(transfer),
-                w3.provider.make_request("rollup_estimateGas", [transfer]),
-            )  # fmt: skip
-            block = await w3.eth.get_block("latest")
-            return [*together, block["number"]]
-        finally:
-            await w3.provider.disconnect()
-
-    return {"awaited": lambda: asyncio.run(asked())}
-
-
 def outcome(step: Callable[[], Any]) -> dict[str, Any]:
     try:
         return {"value": step()}
@@ -148,15 +112,13 @@ def plain(value: Any) -> Any:
     return "0x" + value.hex().removeprefix("0x") if isinstance(value, bytes) else dict(value)
 
 
-def main(address: str, scenario: str, parameters: dict[str, Any]) -> None:
+def main(address: str, parameters: dict[str, Any]) -> None:
     w3 = Web3(HTTPProvider(address))
     w3.attach_modules({"rollup": Rollup})
     account, stranger = (Web3.to_checksum_address(parameters[name]) for name in ("account", "stranger"))
-    steps = reads(w3, account) | estimates(w3, account, stranger)
-    if scenario == "development":
-        steps |= contracts(w3, account, stranger) | awaited(address, account, stranger)
+    steps = reads(w3, account) | estimates(w3, account, stranger) | contracts(w3, account, stranger)
     json.dump({name: outcome(step) for name, step in steps.items()}, sys.stdout, default=plain)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+    main(sys.argv[1], json.loads(sys.argv[3]))

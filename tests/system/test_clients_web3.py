@@ -33,11 +33,6 @@ def test_web3_reads_and_estimates(web3, step):
     assert value(web3, step) == STEPS[step]
 
 
-@pytest.mark.parametrize("step", ["made", "madeAtBlock", "madeAtNumber", "madeOverridden"])
-def test_web3_asks_for_estimates_by_request(web3, step):
-    assert value(web3, step)["result"] == TRANSFER
-
-
 def test_web3_gets_a_code_and_a_proof(web3):
     assert f'"{value(web3, "code")}"' in GENESIS.read_text()
     root = value(web3, "block")["stateRoot"]
@@ -61,20 +56,6 @@ def test_web3_reads_the_prices(web3):
         [7, 7],
         [[43_142_856, 43_142_856]],
     )
-    assert value(web3, "feeHistoryWithoutRewards")["baseFeePerGas"] == [7, 7]
-
-
-def test_web3_asks_for_an_estimate_with_every_field(web3):
-    """The fields make the measured transaction longer, and the fee with it."""
-    result = value(web3, "madeWithEveryField")["result"]
-    assert (result["gasLimit"], result["baseFeePerGas"]) == ("0x5208", "0x7")
-    assert int(result["priorityFeePerGas"], 16) > int(TRANSFER["priorityFeePerGas"], 16)
-
-
-def test_web3_asks_without_blocking(web3):
-    chain, gas, attached, made, block = value(web3, "awaited")
-    assert (chain, gas, block) == (1337, 21_000, 0)
-    assert attached == made["result"] == TRANSFER
 
 
 def test_web3_builds_a_transaction(web3):
