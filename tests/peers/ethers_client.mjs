@@ -25,16 +25,6 @@ const feeData = async () => {
   return { gasPrice, maxFeePerGas, maxPriorityFeePerGas }
 }
 
-// Populated by the server's answers, signed, and sent to the node itself.
-const sentToNode = async (fields) => {
-  const node = new JsonRpcProvider(parameters.node)
-  const nonce = await node.getTransactionCount(holder.address) // the other provider's may be a moment old
-  const signed = await holder.signTransaction(await holder.populateTransaction({ ...fields, nonce }))
-  const { status, gasPrice } = await (await node.broadcastTransaction(signed)).wait()
-  node.destroy()
-  return { status, effectiveGasPrice: gasPrice }
-}
-
 const reads = {
   chainId: async () => (await provider.getNetwork()).chainId,
   blockNumber: () => provider.getBlockNumber(),
@@ -45,18 +35,6 @@ const reads = {
 }
 
 const scenarios = {
-  behind: {
-    mined: async () => {
-      const sent = { from: holder.address, to: stranger, value: '0x5' }
-      const estimate = await provider.send('rollup_estimateGas', [sent])
-      const tip = BigInt(estimate.priorityFeePerGas)
-      return sentToNode({
-        to: stranger, value: 5n, gasLimit: BigInt(estimate.gasLimit), maxPriorityFeePerGas: tip,
-        maxFeePerGas: BigInt(estimate.baseFeePerGas) + tip,
-      })
-    },
-    minedWithoutEstimate: () => sentToNode({ to: stranger, value: 5n }),
-  },
   development: {
     ...reads,
     rollup: () =>
@@ -68,19 +46,16 @@ const scenarios = {
     proof: () => provider.send('rollup_getProof', [holder.address, ['0x0'], 'latest']),
     estimate: () => provider.estimateGas({ from: holder.address, to: stranger, value: 5n }),
     balance: () => provider.getBalance(holder.address),
-    code: () => provider.getCode(token.target),
     nonce: () => provider.getTransactionCount(holder.address, 'pending'),
     reads: () =>
       Promise.all([
         token.name(), token.symbol(), token.decimals(), token.balanceOf(holder.address), provider.getBalance(stranger),
       ]),
-    contractGas: () => token.transfer.estimateGas(stranger, 5n),
     simulated: () => token.transfer.staticCall(stranger, 5n),
     populated: () => holder.populateTransaction({ to: stranger, value: 5n }),
     sent: () => holder.sendTransaction({ to: stranger, value: 5n }),
 
     revert: () => token.transfer.estimateGas(stranger, TOO_MUCH),
-    callRevert: () => token.transfer.staticCall(stranger, TOO_MUCH),
     customError: () => pool.quote(stranger, 5n),
     panic: () => records.valueAt(10n ** 9n),
     noFunds: () => provider.estimateGas({ from: stranger, to: holder.address, value: 5n }),

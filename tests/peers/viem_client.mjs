@@ -39,8 +39,6 @@ const reads = {
   chainId: () => client.getChainId(),
   blockNumber: () => client.getBlockNumber(),
   block: () => client.getBlock(),
-  pendingBlock: () => client.getBlock({ blockTag: 'pending' }),
-  blockOfNumber: async () => client.getBlock({ blockNumber: await client.getBlockNumber() }),
   noBlock: () => client.getBlock({ blockNumber: 2n ** 40n }),
   gasPrice: () => client.getGasPrice(),
   feeHistory: () => client.getFeeHistory({ blockCount: 4, rewardPercentiles: [25, 75] }),
@@ -69,14 +67,7 @@ const scenarios = {
         account: holder, to: token.address, data: transfer(5n), value: 0n, nonce: 3, gas: 100_000n,
         maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 8n, accessList: [],
       }),
-    token: () => estimateGas(client, { account: holder.address, to: token.address, data: transfer(5n) }),
-    creation: () => estimateGas(client, { account: holder.address, data: contracts.Records.initCode }),
-    requested: () =>
-      client.request({
-        method: 'rollup_estimateGas', params: [{ from: holder.address, to: token.address, data: transfer(5n) }],
-      }),
     proof: () => client.request({ method: 'rollup_getProof', params: [holder.address, ['0x0'], 'latest'] }),
-    ethEstimate: () => client.estimateGas({ account: holder.address, to: token.address, data: transfer(5n) }),
     ethOverridden: () =>
       client.estimateGas({ account: stranger, to: holder.address, value: 5n, stateOverride: funded }),
     delegation: async () =>
@@ -109,8 +100,6 @@ const scenarios = {
     simulated: async () =>
       (await client.simulateContract({ ...token, account: holder, functionName: 'transfer', args: [stranger, 5n] }))
         .result,
-    contractGas: () =>
-      client.estimateContractGas({ ...token, account: holder, functionName: 'transfer', args: [stranger, 5n] }),
     batch: async () => {
       const batching = createPublicClient({ transport: transport({ batch: true }) })
       const failing = batching.request({ method: 'eth_nothing' }).catch((error) => error.code)
@@ -123,21 +112,14 @@ const scenarios = {
       ])
     },
 
-    prepared: () =>
-      createWalletClient({ account: holder, transport: transport() })
-        .prepareTransactionRequest({ to: stranger, value: 5n }).then(fields),
-    preparedOnLinea: () => wallet().prepareTransactionRequest({ to: stranger, value: 5n }).then(fields),
     preparedTransfer: () =>
       wallet().prepareTransactionRequest({ to: token.address, data: transfer(5n) }).then(fields),
     signed: async () => {
       const request = await wallet().prepareTransactionRequest({ to: token.address, data: transfer(5n) })
       return holder.signTransaction(request)
     },
-    sent: () => wallet().sendTransaction({ to: stranger, value: 5n }),
-
     revert: () => estimateGas(client, { account: holder.address, to: token.address, data: transfer(TOO_MUCH) }),
     ethRevert: () => client.estimateGas({ account: holder.address, to: token.address, data: transfer(TOO_MUCH) }),
-    callRevert: () => client.call({ account: holder.address, to: token.address, data: transfer(TOO_MUCH) }),
     simulatedRevert: () =>
       client.simulateContract({ ...token, account: holder, functionName: 'transfer', args: [stranger, TOO_MUCH] }),
     customError: () => client.readContract({ ...pool, functionName: 'quote', args: [stranger, 5n] }),
@@ -151,30 +133,13 @@ const scenarios = {
     feeTooLow: () =>
       client.estimateGas({ account: holder.address, to: stranger, maxFeePerGas: 1n, maxPriorityFeePerGas: 0n }),
     gasTooHigh: () => estimateGas(client, { account: holder.address, to: stranger, gas: 30_000_001n }),
-    badAddress: () => client.request({ method: 'rollup_estimateGas', params: [{ from: '0x12' }] }),
     noMethod: () => client.request({ method: 'eth_nothing', params: [] }),
-  },
-  // The server asks a node, to which a transaction made of its answers is sent.
-  behind: {
-    mined: () => sentToNode(wallet(parameters.chainId)),
-    minedByGasPrice: () => sentToNode(wallet(parameters.chainId), { type: 'legacy' }),
-    minedWithoutEstimate: () => sentToNode(createWalletClient({ account: holder, transport: transport() })),
   },
 }
 
 // A wallet on a chain whose fees are asked for as on Linea.
-function wallet(id = 1337) {
-  return createWalletClient({ account: holder, chain: { ...linea, id }, transport: transport() })
-}
-
-// Prepared by the server's answers, signed, and sent to the node itself.
-async function sentToNode(wallet, fields = {}) {
-  const request = await wallet.prepareTransactionRequest({ to: stranger, value: 5n, ...fields })
-  const node = createPublicClient({ transport: http(parameters.node, { retryCount: 0 }) })
-  const hash = await node.sendRawTransaction({ serializedTransaction: await holder.signTransaction(request) })
-  const { status, effectiveGasPrice } = await node.waitForTransactionReceipt({ hash, pollingInterval: 50 })
-  const { maxFeePerGas, maxPriorityFeePerGas, gasPrice } = request
-  return { status, effectiveGasPrice, maxFeePerGas, maxPriorityFeePerGas, gasPrice }
+function wallet() {
+  return createWalletClient({ account: holder, chain: { ...linea, id: 1337 }, transport: transport() })
 }
 
 const fields = ({ account, ...request }) => request

@@ -55,18 +55,6 @@ def test_the_estimate_has_the_base_fee_that_the_node_announces(server, node):
     assert server.ask("rollup_estimateGas", {"to": RECEIVER})["result"]["baseFeePerGas"] == announced
 
 
-@pytest.mark.parametrize("client", ["viem", "ethers"])
-def test_transactions_that_a_client_makes_of_the_answers_are_mined(server, node, client):
-    """On a node whose base fee is 1 gwei; the client sends them to the node itself."""
-    require("node", PEERS / "node_modules" / client)
-    about = {"stranger": "0x" + "58" * 20, "node": node.url, "chainId": CHAIN_ID}
-    steps = told(["node", script(f"{client}_client.mjs")], server.address, "behind", **about)
-    assert len(steps) > 1
-    for step in steps:
-        assert value(steps, step)["status"] in ("success", 1)
-        assert value(steps, step)["effectiveGasPrice"] > 0
-
-
 def test_forge_creates(server, node, tmp_path):
     require(anvil.binary("forge"), PEERS / "node_modules" / "solc")
     (tmp_path / "src").mkdir()
