@@ -1,44 +1,17 @@
-"""nginx as in `deploy/nginx.conf`: keys, rates, limits, WebSockets to the node."""
+"""nginx as in `deploy/nginx.conf`: keys, rates, limits; `test_clients_sending.py` has WebSockets to the node."""
 
-import json
 import re
-import socket
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import urllib3
-from websockets.sync.client import connect
-from websockets.sync.server import serve
 
-from tests.helpers.anvil import free_port
 from tests.system.nginx import BINARY, HOST, KEYS, Shipped, shipped
 from tests.system.start import started
 
 needs_nginx = pytest.mark.skipif(BINARY is None, reason="needs nginx, of Debian's package of that name")
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
-NODE_ANSWER = "from the node"
-
-
-@contextmanager
-def node_websocket(port: int) -> Iterator[None]:
-    """Answer every message on this port."""
-
-    def answer(websocket):
-        for _ in websocket:
-            websocket.send(NODE_ANSWER)
-
-    with serve(answer, "127.0.0.1", port) as node:
-        thread = threading.Thread(target=node.serve_forever)
-        thread.start()
-        try:
-            yield
-        finally:
-            node.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +22,23 @@ def server():
 
 @pytest.fixture(scope="module")
 def front(server, tmp_path_factory):
-    """nginx in front of a server and of a node's WebSocket."""
-    port = free_port()
-    folder = tmp_path_factory.mktemp("nginx")
-    with node_websocket(port), shipped(folder, f"127.0.0.1:{server.port}", f"127.0.0.1:{port}") as front:
+    """nginx in front of a server."""
+    with shipped(tmp_path_factory.mktemp("nginx"), f"127.0.0.1:{server.port}") as front:
         yield front
 
 
 @pytest.fixture
 def pool(front):
-    with urllib3.HTTPSConnectionPool(
+    with pool_of(front) as pool:
+        yield pool
+
+
+def pool_of(front):
+    """Connections of a client."""
+    return urllib3.HTTPSConnectionPool(
         "127.0.0.1", front.port, ssl_context=front.tls, server_hostname=HOST, assert_hostname=HOST, timeout=60,
         headers={"host": HOST}, retries=False,
-    ) as pool:  # fmt: skip
-        yield pool
+    )  # fmt: skip
 
 
 def asked(pool, path="/", call=CALL, **headers):
@@ -98,16 +74,6 @@ def test_batches_pages_and_limits_pass_through(pool, server):
 
 
 @needs_nginx
-def test_a_websocket_goes_to_the_node(front: Shipped):
-    with (
-        socket.create_connection(("127.0.0.1", front.port)) as plain,
-        connect(f"wss://{HOST}/ws/{KEYS['wallet']}", sock=plain, ssl=front.tls, server_hostname=HOST) as websocket,
-    ):
-        websocket.send(json.dumps(CALL))
-        assert NODE_ANSWER in websocket.recv(60)
-
-
-@needs_nginx
 def test_pages_of_a_listed_origin_may_read_answers(pool):
     listed, other = {"origin": "https://app.example.org"}, {"origin": "https://evil.example"}
     preflight = pool.request("OPTIONS", "/", headers={"host": HOST, **listed, "access-control-request-method": "POST"})
@@ -126,11 +92,8 @@ def test_a_killed_instance_costs_no_later_request(tmp_path):
         started() as first,
         started() as second,
         shipped(tmp_path, f"127.0.0.1:{first.port}", second=f"127.0.0.1:{second.port}") as front,
-        urllib3.HTTPSConnectionPool(
-            "127.0.0.1", front.port, ssl_context=front.tls, server_hostname=HOST, assert_hostname=HOST, timeout=60,
-            headers={"host": HOST}, retries=False,
-        ) as pool,
-    ):  # fmt: skip
+        pool_of(front) as pool,
+    ):
         path = f"/v3/{KEYS['wallet']}"
         before = Counter(asked(pool, path).status for _ in range(20))
         first.process.kill()
