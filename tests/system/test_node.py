@@ -1,4 +1,4 @@
-"""A node behind the server that is slow, lies, breaks off, redirects, never ends, goes away and comes back."""
+"""A node behind the server that is slow, breaks off, redirects, never ends, goes away and comes back."""
 
 import asyncio
 import gzip
@@ -38,11 +38,6 @@ KNOWN = {
 honest = node_server.results(**KNOWN)
 
 
-def lying(answers: Any) -> Any:
-    """Answers to calls that nobody made."""
-    return [lying(one) for one in answers] if isinstance(answers, list) else answers | {"id": 987_654}
-
-
 def late(handler: Handler, payload: Any) -> None:
     """The right answer after the server has given up."""
     handler.server.stopping.wait(3 * TIMEOUT)
@@ -79,14 +74,7 @@ FAULTS: dict[str, Fault] = {
     "cut off in the middle": node_server.truncated,
     "tearing connections down": node_server.reset,
     "redirecting": redirects,
-    "lying about ids": node_server.edited(lying),
     "answering with another type": node_server.results(**dict.fromkeys(KNOWN, "odd")),
-    "answering with a web page": node_server.body(b"<html>no</html>"),
-    "answering with status 500": node_server.status(500),
-    "refusing with 429": node_server.status(429),
-    "answering with nothing": node_server.body(b""),
-    "answering with deep JSON": node_server.body(b"[" * 100_000 + b"]" * 100_000),
-    "answering with odd errors": node_server.rpc_error(10**400, "half \ud800"),
     "answering with 33 MiB": lambda handler, payload: handler.send(200, b" " * (33 << 20)),
     "answering with a compressed flood": lambda handler, payload: handler.send(200, flood(), content_encoding="gzip"),
     "of another chain": node_server.results(**KNOWN | {"eth_chainId": "0x1"}),
