@@ -1,11 +1,8 @@
 """The board: the published libraries answer as its page says."""
 
-import pytest
-
 from tests.conftest import ROOT
 from tests.peers.board import CRATE, HERE, main
 
-pytestmark = pytest.mark.system
 PAGE = (ROOT / "docs" / "board" / "index.md").read_text(encoding="utf-8")
 
 

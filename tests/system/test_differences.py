@@ -6,7 +6,6 @@ from tests.nodes.differences import differences
 from tests.nodes.formulas import FORMULAS
 from tests.nodes.programs import MissingGo, built
 
-pytestmark = pytest.mark.system
 INPUTS, SEED = 1_000, 7
 
 

@@ -3,12 +3,10 @@
 import json
 import time
 
-import pytest
 from eth_hash.auto import keccak
 from ethereum_rlp import rlp
 
 from benchmarks.peer_anvil import built_geth, running_geth
-from feemodel.errors import InvalidInput
 from feemodel.ethereum._quantities import from_hex, to_hex
 from feemodel.io.node import NodeError
 from feemodel.ledger import Store, check_proof, get_proof, import_genesis, parse_genesis
@@ -19,8 +17,8 @@ from feemodel.ledger.traces import BEACON_ROOTS, HISTORY, QUEUES, ROOTS
 from tests.helpers import anvil
 from tests.helpers.development import GENESIS, HOLDERS
 from tests.helpers.geth_differences import with_system_contracts
+from tests.system.clients import require
 
-pytestmark = pytest.mark.system
 SENDER, RECIPIENTS = HOLDERS[0], [bytes([9]) * 19 + bytes([number]) for number in range(3)]
 STORES = "602035600035550000"[:16]  # sets slot calldata[0:32] to calldata[32:64]
 CREATION = f"6007600155600860025567{STORES}60005260086018f3"  # sets slots 1 and 2, and leaves that code
@@ -118,8 +116,7 @@ def follows(peer, genesis, path, blocks):
 
 
 def test_the_final_blocks_of_a_real_anvil(tmp_path):
-    if not anvil.binary().exists() and not anvil.needed():
-        pytest.skip("needs anvil: scripts/install-peers")
+    require(anvil.binary())
     genesis = json.loads(GENESIS.read_bytes())
     small = tmp_path / "genesis.json"
     kept = {where: account for where, account in genesis["alloc"].items() if not account.get("code")}
@@ -129,17 +126,11 @@ def test_the_final_blocks_of_a_real_anvil(tmp_path):
         peer.call("anvil_impersonateAccount", [to_hex(SENDER)])
         peer.call("evm_setAutomine", [False])
         follows(peer, small, tmp_path / "ledger.db", lambda: peer.call("anvil_mine", [hex(70)]))
-        with Store(tmp_path / "other.db") as store:
-            import_genesis(store, parse_genesis(json.loads(small.read_bytes())), block_hash=bytes(32))
-            with pytest.raises(InvalidInput, match=r"expected 0x0{64}, the hash of head 0 .*got '0x[0-9a-f]{64}'"):
-                follow(store, peer, confirmations=0, interval=0, wait=lambda seconds: True)
 
 
 def test_the_final_blocks_of_a_real_geth(tmp_path):
     program = built_geth()
-    if program is None:
-        assert not anvil.needed(), "geth is not built"
-        pytest.skip("needs Go, to build geth")
+    require(program)
     genesis = with_system_contracts(program, tmp_path)
     with anvil.asking() as pool, running_geth(program, tmp_path, pool, genesis, develops=True) as node:
         peer = Peer(node, mines=False)

@@ -48,19 +48,13 @@ def agree(expected, answer):
     return expected == answer if expected[0] == REVERTED else answer[0] != REVERTED
 
 
-def differences(peer, server, seed, count):
-    """Every generated call on which the two differ, and how many of each kind succeeded and failed."""
+def test_every_generated_call_has_the_gas_limit_that_anvil_finds(peer, server):
     found, succeeded, failed = [], Counter(), Counter()
-    for generated in generated_calls(seed, count):
+    for generated in generated_calls(SEED, CALLS):
         expected, answer = (estimate(node, generated.call, generated.overrides) for node in (peer, server))
         (succeeded if isinstance(answer, int) else failed)[generated.kind] += 1
         if not agree(expected, answer):
             found.append((generated, expected, answer))
-    return found, succeeded, failed
-
-
-def test_every_generated_call_has_the_gas_limit_that_anvil_finds(peer, server):
-    found, succeeded, failed = differences(peer, server, SEED, CALLS)
 
     assert found == []
     assert succeeded.total() + failed.total() == CALLS

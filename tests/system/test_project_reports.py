@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,39 +12,27 @@ from feemodel.io.reports import read_project
 from feemodel.rollups.tables import comparison, measured_sizes
 from tests.conftest import ROOT
 from tests.helpers import anvil
+from tests.helpers.anvil import PEERS
+from tests.system import clients
 
-PEERS = anvil.PEERS
+SOLC = str(PEERS / "solc.cjs")
 GUIDE = (ROOT / "docs" / "how-to" / "report.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"`([\w./]+)`:\n\n```\w+\n(.*?)```", GUIDE, flags=re.DOTALL))
 WITHOUT_FILES = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
 COMMANDS = [one.replace("\\\n", " ") for one in re.findall(r"^    (\w+ (?:.*\\\n)*.*)$", WITHOUT_FILES, re.MULTILINE)]
 
 
-def require(*paths):
-    missing = [str(path) for path in paths if not Path(path).exists()]
-    if missing and not anvil.needed():
-        pytest.skip(f"not installed: {', '.join(missing)} (scripts/install-peers)")
-    assert missing == []
-
-
-def run(command, folder, **variables):
+def run(command, folder):
     """The output of a shell command; forge finds the compiler of npm, and the commands those of this environment."""
     programs = [Path(sys.executable).parent, anvil.binary("forge").parent]
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "FOUNDRY_SOLC": str(PEERS / "solc.cjs"), "HOME": str(folder)} | variables
-    done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
-    return done.stdout
-
-
-def priced(folder, *arguments):
-    return json.loads(run(f"feemodel report {' '.join(arguments)} --json", folder))
+    return clients.run("sh", "-c", command, folder=folder, PATH=path, FOUNDRY_SOLC=SOLC, HOME=str(folder))
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """The project of the how-to, with its commands done in order."""
-    require(anvil.binary("forge"), anvil.binary(), PEERS / "node_modules" / "solc")
+    clients.require(anvil.binary("forge"), anvil.binary(), PEERS / "node_modules" / "solc")
     folder = tmp_path_factory.mktemp("project")
     for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +49,7 @@ def test_the_guide_makes_a_project_of_three_files():
 
 
 def test_the_broadcast_is_priced_as_compare_prices_it(project):
-    answer = priced(project, ".")
+    answer = json.loads(run("feemodel report . --json", project))
 
     names = ["deploy Counter", "Counter.setNumber(uint256)", "Counter.note(string)"]
     assert [*dict.fromkeys(row["use"] for row in answer["fees"])] == names

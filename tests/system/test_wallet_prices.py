@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from benchmarks.passing import with_system_contracts
 from benchmarks.peer_anvil import built_geth, running_geth
 from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.anvil import PEERS
 from tests.helpers.development import HOLDERS
-from tests.system.clients import STRANGER, require, run, script, told, value
+from tests.helpers.geth_differences import with_system_contracts
+from tests.system.clients import STRANGER, require, run, told, value
 from tests.system.start import serving, wait_until
 
 PYTHON = PEERS / ".venv" / "bin" / "python"
@@ -39,11 +39,8 @@ def node(request, tmp_path_factory):
     else:
         folder = tmp_path_factory.mktemp("geth")
         program = built_geth()
-        if program is None:
-            assert not anvil.needed(), "geth is not built"
-            pytest.skip("needs Go, to build geth")
-        genesis = folder / "genesis.json"
-        genesis.write_text(json.dumps(with_system_contracts()))
+        require(program)
+        genesis = with_system_contracts(program, folder)
         with anvil.asking() as pool, running_geth(program, folder, pool, genesis, develops=True) as node:
             # geth has no pending state before its first block.
             node.ask("eth_sendTransaction", {"from": to_hex(HOLDERS[0]), "to": STRANGER, "value": "0x1"})
@@ -69,12 +66,12 @@ def server(node):
 
 def viem(server, chain_id, tmp_path):
     require("node", PEERS / "node_modules" / "viem")
-    value(told(["node", script("tip.mjs")], server.address, "viem", chainId=chain_id, to=STRANGER), "hash")
+    value(told(["node", PEERS / "tip.mjs"], server.address, "viem", chainId=chain_id, to=STRANGER), "hash")
 
 
 def ethers(server, chain_id, tmp_path):
     require("node", PEERS / "node_modules" / "ethers")
-    value(told(["node", script("tip.mjs")], server.address, "ethers", chainId=chain_id, to=STRANGER), "hash")
+    value(told(["node", PEERS / "tip.mjs"], server.address, "ethers", chainId=chain_id, to=STRANGER), "hash")
 
 
 def web3(server, chain_id, tmp_path):
@@ -92,19 +89,14 @@ def hardhat(server, chain_id, tmp_path):
     run("node", HARDHAT, "test", folder=PEERS / "hardhat", SERVED=server.address, BUILT=str(tmp_path))
 
 
-def blocks(node, start):
-    """Blocks after a number, with their transactions."""
-    numbers = range(start + 1, newest(node) + 1)
-    return [node.ask("eth_getBlockByNumber", hex(number), True)["result"] for number in numbers]
-
-
 @pytest.mark.parametrize("client", [viem, ethers, web3, cast, hardhat], ids=lambda client: client.__name__)
 def test_every_signed_tip_is_at_least_what_the_rollup_wants(server, node, client, tmp_path):
     before = newest(node)
     client(server, int(node.ask("eth_chainId")["result"], 16), tmp_path)
     wait_until(lambda: newest(node) > before, "the transaction is mined")
     found = []
-    for block in blocks(node, before):
+    for number in range(before + 1, newest(node) + 1):
+        block = node.ask("eth_getBlockByNumber", hex(number), True)["result"]
         for sent in block["transactions"]:
             call = {"from": sent["from"], "to": sent["to"], "value": sent["value"], "data": sent["input"]}
             if call["to"] is None:
