@@ -43,7 +43,6 @@ const scenarios = {
       provider.send('rollup_estimateGas', [
         { from: stranger, to: holder.address, value: '0x5' }, { [stranger]: { balance: '0xde0b6b3a7640000' } },
       ]),
-    proof: () => provider.send('rollup_getProof', [holder.address, ['0x0'], 'latest']),
     estimate: () => provider.estimateGas({ from: holder.address, to: stranger, value: 5n }),
     balance: () => provider.getBalance(holder.address),
     nonce: () => provider.getTransactionCount(holder.address, 'pending'),

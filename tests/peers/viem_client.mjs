@@ -52,7 +52,6 @@ const scenarios = {
   development: {
     ...reads,
     balance: () => client.getBalance({ address: holder.address }),
-    code: () => client.getCode({ address: token.address }),
     noCode: () => client.getCode({ address: stranger }),
     nonce: () => client.getTransactionCount({ address: holder.address }),
     minimal: () => estimateGas(client, { account: holder.address, to: stranger, value: 0n }),
@@ -67,7 +66,6 @@ const scenarios = {
         account: holder, to: token.address, data: transfer(5n), value: 0n, nonce: 3, gas: 100_000n,
         maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 8n, accessList: [],
       }),
-    proof: () => client.request({ method: 'rollup_getProof', params: [holder.address, ['0x0'], 'latest'] }),
     ethOverridden: () =>
       client.estimateGas({ account: stranger, to: holder.address, value: 5n, stateOverride: funded }),
     delegation: async () =>

@@ -34,7 +34,6 @@ def reads(w3: Web3, account: str) -> Steps:
         "connected": w3.is_connected,
         "chain": lambda: [w3.eth.chain_id, w3.net.version, w3.eth.block_number],
         "block": lambda: w3.eth.get_block("latest"),
-        "blockOfNumber": lambda: w3.eth.get_block(w3.eth.block_number, full_transactions=True),
         "noBlock": lambda: w3.eth.get_block(2**40),
         "prices": lambda: [w3.eth.gas_price, w3.eth.max_priority_fee],
         "feeHistory": lambda: w3.eth.fee_history(4, "latest", [10, 50]),
@@ -47,7 +46,6 @@ def estimates(w3: Web3, holder: str, stranger: str) -> Steps:
     transfer = {"from": holder, "to": stranger, "value": 5}
     unfunded, funds = {"from": stranger, "to": holder, "value": 5}, {stranger: {"balance": 10**18}}
     return {
-        "requested": lambda: w3.manager.request_blocking("rollup_estimateGas", [transfer]),
         "attached": lambda: w3.rollup.estimate_gas(transfer),
         "estimate": lambda: w3.eth.estimate_gas(transfer),
         "estimateOverridden": lambda: w3.eth.estimate_gas(unfunded, "latest", funds),

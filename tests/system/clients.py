@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from feemodel.ethereum._quantities import to_hex
-from tests.helpers.anvil import PEERS, needed
+from tests.helpers.anvil import needed
 from tests.helpers.development import HOLDERS
 
 HOLDER, STRANGER = to_hex(HOLDERS[0]), "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
@@ -57,11 +57,6 @@ def value(told: Told, step: str) -> Any:
     """What a step that went well gave."""
     assert "value" in told[step], told[step]
     return told[step]["value"]
-
-
-def script(name: str) -> Path:
-    """One of the scripts of the clients."""
-    return PEERS / name
 
 
 def _number(fields: dict[str, Any]) -> Any:

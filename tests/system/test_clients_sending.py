@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from tests.system import nginx
 from tests.system.clients import require, run, told, value
 from tests.system.start import serving
 
+COUNTER = PEERS / "hardhat" / "contracts" / "Counter.sol"
 CHAIN_ID = 31_337  # anvil's own
 #: The last of the accounts that anvil funds; nothing of value belongs there.
 KEY = "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
@@ -35,10 +37,9 @@ def server(node):
 def contract(node):
     """The contract of the Hardhat project."""
     require("node", PEERS / "node_modules" / "solc")
-    source = (PEERS / "hardhat" / "contracts" / "Counter.sol").read_text()
     asked = {
         "language": "Solidity",
-        "sources": {"Counter.sol": {"content": source}},
+        "sources": {"Counter.sol": {"content": COUNTER.read_text()}},
         "settings": {"outputSelection": {"*": {"*": ["abi", "evm.bytecode.object"]}}},
     }
     done = subprocess.run(
@@ -57,8 +58,7 @@ def test_the_estimate_has_the_base_fee_that_the_node_announces(server, node):
 def test_forge_creates(server, node, tmp_path):
     require(anvil.binary("forge"), PEERS / "node_modules" / "solc")
     (tmp_path / "src").mkdir()
-    source = (PEERS / "hardhat" / "contracts" / "Counter.sol").read_text()
-    (tmp_path / "src" / "Counter.sol").write_text(source)
+    shutil.copy(COUNTER, tmp_path / "src")
     said = run(
         anvil.binary("forge"), "create", "--root", tmp_path, "--use", PEERS / "solc.cjs", "--rpc-url",
         server.address, "--private-key", KEY, "--broadcast", "src/Counter.sol:Counter", HOME=str(tmp_path),
