@@ -8,6 +8,7 @@ from feemodel.ethereum._quantities import to_hex
 from tests.helpers import generated_calls as generated
 from tests.helpers.development import ALDER, BALANCES, HOLDERS, RECORDS, UNIT, encoded, mapped
 from tests.system.client import http, post, rpc
+from tests.system.evm_programs import LOOP, numbered
 
 HOLDER, STRANGER = to_hex(HOLDERS[0]), bytes.fromhex("57a49e40" * 5)
 ORDERS = 2_048  # that are drawn once and sent again and again
@@ -81,3 +82,9 @@ def orders(seed: int = 1, count: int = ORDERS) -> list[Order]:
     names = [*KINDS, *rng.choices(list(KINDS), weights, k=max(count - len(KINDS), 0))]
     rng.shuffle(names)
     return [Order(name, KINDS[name][1](rng), "3" if "reverts" in name else "ok") for name in names]
+
+
+def slow_call(number: int, gas: int) -> bytes:
+    """Return a request whose execution takes a while: half a second for 20 million gas on the native engine."""
+    call = {"from": HOLDER, "to": to_hex(STRANGER), "gas": hex(gas)}
+    return post("eth_call", call, "latest", {to_hex(STRANGER): {"code": to_hex(numbered(LOOP, number))}})

@@ -13,14 +13,13 @@ import hashlib
 import random
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
 from tests.system.calls import Order, orders
-from tests.system.client import Connection, run, table, timed
+from tests.system.client import Connection, run, timed
 from tests.system.processes import MIB, memory, tree, workers
 from tests.system.start import Started, started
 
@@ -33,7 +32,6 @@ WARM_UP = 8  # rounds of all kinds
 class Load:
     """What came of mixed calls, and the memory of the server meanwhile."""
 
-    times: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  #: by kind of call [s]
     outcomes: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     answered: list[float] = field(default_factory=list)  #: when right answers came [s]
@@ -42,9 +40,8 @@ class Load:
     lost: int = 0  #: workers that died
     grown: int = 0  #: of the worker that grew most [byte]
 
-    def add(self, order: Order, outcome: str, seconds: float, body: bytes) -> None:
+    def add(self, order: Order, outcome: str, body: bytes) -> None:
         """Count an answer, and compare it with the first one to the same request."""
-        self.times[order.kind].append(seconds)
         self.outcomes[outcome] += 1
         digest = hashlib.blake2b(body, digest_size=16).digest()
         if outcome != order.outcome:
@@ -72,14 +69,6 @@ class Load:
             found.append(f"{self.lost} workers died")
         return found
 
-    def rows(self, seconds: float) -> list[list[str]]:
-        """Table of the kinds, and of all calls together."""
-        lines = [["", "answers", "a second", "p50", "p99", "longest"]]
-        for name, times in [*sorted(self.times.items()), ("all", [*chain(*self.times.values())])]:
-            shown = [f"{1e3 * value:,.1f} ms" for value in np.quantile(times, (0.5, 0.99, 1.0))]
-            lines.append([name, f"{len(times):,}", f"{len(times) / seconds:,.1f}", *shown])
-        return lines
-
 
 async def send(port: int, seconds: float, clients: int, listed: list[Order], load: Load) -> None:
     """Send orders from a number of clients, each one after the other, and count what comes of them."""
@@ -89,7 +78,8 @@ async def send(port: int, seconds: float, clients: int, listed: list[Order], loa
         rng, connection = random.Random(number), Connection(port)
         while time.perf_counter() < until:
             order = rng.choice(listed)
-            load.add(order, *await timed(connection, order.request))
+            outcome, _, body = await timed(connection, order.request)
+            load.add(order, outcome, body)
             if not connection.is_open:
                 await asyncio.sleep(0.01)
         connection.close()
@@ -126,7 +116,6 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     with started("--workers", str(options.workers)) as server:
         load = run(saturate(server, options.seconds, options.clients))
-    print(table(load.rows(options.seconds)))
     print(", ".join(f"{count:,} × {name}" for name, count in load.outcomes.most_common()))
     sizes = [size / MIB for _, size in load.looks[len(load.looks) // 4 :]]
     print(
