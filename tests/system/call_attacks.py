@@ -7,7 +7,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 
 from feemodel.ethereum._quantities import to_hex
@@ -28,77 +28,68 @@ ANY_END = HALTED | {"ok"}
 INVALID = frozenset({"-32602"})
 
 Requests = Callable[[Target], Iterator[bytes]]
+Row = tuple[str, Requests, frozenset[str]]  # name, requests, allowed outcomes
 
 
 def call_attacks() -> list[Attack]:
     """Return every attack that consists of whole requests."""
-    return [*executions(), *precompiles(), *large_requests(), *batches(), *measures(), *refused()]
+    rows = [*executions(), *precompiles(), *large_requests(), *batches(), *measures(), *refused()]
+    return [Attack(name, repeated(requests), outcomes) for name, requests, outcomes in rows]
 
 
-def running(code: bytes, method: str = "rollup_estimateGas", **fields: Any) -> Requests:
+def running(code: bytes, method: str = "rollup_estimateGas") -> Requests:
     """Calls of code supplied by a state override, a little different each time."""
 
     def requests(target: Target) -> Iterator[bytes]:
         for number in count(random.getrandbits(48)):
-            call = {"from": HOLDER, "to": ADDRESS, **fields}
             overrides = {ADDRESS: {"code": to_hex(numbered(code, number))}}
-            yield target.post(method, call, *([] if method.startswith("rollup") else ["latest"]), overrides)
+            yield target.post(
+                method, {"from": HOLDER, "to": ADDRESS}, *([] if method.startswith("rollup") else ["latest"]), overrides
+            )
 
     return requests
 
 
 def always(method: str, *params: Any) -> Requests:
     """The same call each time."""
-
-    def requests(target: Target) -> Iterator[bytes]:
-        request = target.post(method, *params)
-        while True:
-            yield request
-
-    return requests
+    return bodies(rpc(method, *params))
 
 
 def bodies(body: bytes, more: bytes = b"") -> Requests:
-    """The same body each time."""
-
-    def requests(target: Target) -> Iterator[bytes]:
-        request = target.http(body, more)
-        while True:
-            yield request
-
-    return requests
+    """The same body each time; `more` is further header lines."""
+    return lambda target: repeat(target.http(body, more))
 
 
-def executions() -> list[Attack]:
+def executions() -> list[Row]:
     same = always(
         "rollup_estimateGas", {"from": HOLDER, "to": ADDRESS}, {ADDRESS: {"code": to_hex(programs.ECMUL_LOOP)}}
     )
     return [
-        Attack("an infinite loop", repeated(running(programs.LOOP)), HALTED),
-        Attack("memory expansion", repeated(running(programs.MEMORY_LOOP)), HALTED),
-        Attack("megabytes returned", repeated(running(programs.LARGE_ANSWER, "eth_call")), ANY_END),
-        Attack("deep recursion", repeated(running(programs.RECURSION)), ANY_END),
-        Attack("hashing", repeated(running(programs.KECCAK_LOOP)), HALTED),
-        Attack("hashing in the event loop", repeated(running(programs.BRIEF_KECCAK)), ANY_END),
-        Attack("the same slow code", repeated(same), HALTED),
+        ("an infinite loop", running(programs.LOOP), HALTED),
+        ("memory expansion", running(programs.MEMORY_LOOP), HALTED),
+        ("megabytes returned", running(programs.LARGE_ANSWER, "eth_call"), ANY_END),
+        ("deep recursion", running(programs.RECURSION), ANY_END),
+        ("hashing", running(programs.KECCAK_LOOP), HALTED),
+        ("hashing in the event loop", running(programs.BRIEF_KECCAK), ANY_END),
+        ("the same slow code", same, HALTED),
     ]
 
 
-def precompiles() -> list[Attack]:
+def precompiles() -> list[Row]:
     def direct(number: int, data: bytes) -> Requests:
         return always("rollup_estimateGas", {"from": HOLDER, "to": to_hex(number.to_bytes(20)), "data": to_hex(data)})
 
     rounds = (15_000_000).to_bytes(4) + bytes(208) + b"\x01"
     return [
-        Attack("ecmul", repeated(running(programs.ECMUL_LOOP)), HALTED),
-        Attack("pairing, called directly", repeated(direct(programs.PAIRING, programs.PAIR * 380)), ANY_END),
-        Attack("modexp", repeated(running(programs.MODEXP_LOOP)), HALTED),
-        Attack("blake2f, called directly", repeated(direct(programs.BLAKE2F, rounds)), ANY_END),
-        Attack("point evaluation", repeated(running(programs.POINT_LOOP)), HALTED),
+        ("ecmul", running(programs.ECMUL_LOOP), HALTED),
+        ("pairing, called directly", direct(programs.PAIRING, programs.PAIR * 380), ANY_END),
+        ("modexp", running(programs.MODEXP_LOOP), HALTED),
+        ("blake2f, called directly", direct(programs.BLAKE2F, rounds), ANY_END),
+        ("point evaluation", running(programs.POINT_LOOP), HALTED),
     ]
 
 
-def large_requests() -> list[Attack]:
+def large_requests() -> list[Row]:
     accounts = {to_hex((1 << 150 | index).to_bytes(20)): {"balance": "0x1"} for index in range(1_000)}
     transfer = {"from": HOLDER, "to": to_hex(HOLDERS[1]), "value": "0x1"}
     keys = ["0x" + index.to_bytes(32).hex() for index in range(8_500)]
@@ -108,7 +99,7 @@ def large_requests() -> list[Attack]:
     estimate = "rollup_estimateGas"
     wide = transfer | {"accessList": [{"address": address, "storageKeys": keys}]}
     proved = [hex(index) for index in range(1_024)]
-    listed: list[tuple[str, Requests, frozenset[str]]] = [
+    return [
         ("1,000 accounts overridden", always(estimate, transfer, accounts), ANY_END),
         ("half a megabyte of code", running(b"\x00" + bytes(LARGEST - 200), "eth_call"), ANY_END),
         ("8,500 storage keys in an access list", always(estimate, wide), ANY_END),
@@ -116,10 +107,9 @@ def large_requests() -> list[Attack]:
         ("1,024 storage keys proved", always("rollup_getProof", to_hex(ALDER), proved, "latest"), ANY_END),
         ("100,000 storage keys", always("rollup_getProof", to_hex(ALDER), ["0x1"] * 100_000, "latest"), INVALID),
     ]
-    return [Attack(name, repeated(requests), outcomes) for name, requests, outcomes in listed]
 
 
-def batches() -> list[Attack]:
+def batches() -> list[Row]:
     """Batches whose calls, or whose answers, are many, long or costly."""
 
     def joined(calls: list[bytes]) -> bytes:
@@ -133,22 +123,15 @@ def batches() -> list[Attack]:
 
     proofs = rpc("rollup_getProof", to_hex(ALDER), [hex(index) for index in range(1_024)], "latest")
     loop = rpc("eth_call", {"to": ADDRESS}, "latest", {ADDRESS: {"code": to_hex(programs.LOOP)}})
+    blocks = rpc("eth_getBlockByNumber", "latest", False)
     refused = frozenset({"-32600", "HTTP 413"})
     return [
-        Attack(f"a batch of {SLOW_BATCH} ecmul loops", repeated(slow), some_failed(SLOW_BATCH)),
-        Attack("a batch of 1,000 loops", repeated(bodies(joined([loop] * LONG_BATCH))), some_failed(LONG_BATCH)),
-        Attack(
-            f"a batch of {LARGE_BATCH} whole proofs",
-            repeated(bodies(joined([proofs] * LARGE_BATCH))),
-            some_failed(LARGE_BATCH),
-        ),
-        Attack(
-            "a batch of 1,000 blocks",
-            repeated(bodies(joined([rpc("eth_getBlockByNumber", "latest", False)] * LONG_BATCH))),
-            some_failed(LONG_BATCH),
-        ),
-        Attack("a batch of 15,000", repeated(bodies(joined([b'{"a":1}'] * 15_000))), refused),
-        Attack("a batch of 300,000 numbers", repeated(bodies(joined([b"1"] * 300_000))), refused),
+        (f"a batch of {SLOW_BATCH} ecmul loops", slow, some_failed(SLOW_BATCH)),
+        ("a batch of 1,000 loops", bodies(joined([loop] * LONG_BATCH)), some_failed(LONG_BATCH)),
+        (f"a batch of {LARGE_BATCH} whole proofs", bodies(joined([proofs] * LARGE_BATCH)), some_failed(LARGE_BATCH)),
+        ("a batch of 1,000 blocks", bodies(joined([blocks] * LONG_BATCH)), some_failed(LONG_BATCH)),
+        ("a batch of 15,000", bodies(joined([b'{"a":1}'] * 15_000)), refused),
+        ("a batch of 300,000 numbers", bodies(joined([b"1"] * 300_000)), refused),
     ]
 
 
@@ -159,7 +142,7 @@ def some_failed(size: int) -> frozenset[str]:
     return frozenset({"ok", "-32005", "-32600", "HTTP 503 -32005", *failed})
 
 
-def measures() -> list[Attack]:
+def measures() -> list[Row]:
     """Calls whose payloads take long to compress, and pages that take long to write."""
     values = bytes(random.Random(3).choices(b"\x00\x01", k=LARGEST))
     short = to_hex(values[:120_000])
@@ -167,16 +150,15 @@ def measures() -> list[Attack]:
     long = {"from": HOLDER, "to": ADDRESS, "data": to_hex(values)}
     curve = [{"compressedSize": 1, "gas": "0x5208"}, "compressedSize", [*range(0, 10**6, 2_000)]]
     prices = {"l1BaseFee": "0x1", "blobBaseFee": "0x1"}
-    listed: list[tuple[str, Requests, frozenset[str]]] = [
+    return [
         ("two-valued calldata", always("rollup_estimateGas", long), ANY_END),
         ("two-valued calldata explained", always("feemodel_explain", call), ANY_END | INVALID),
         ("two-valued calldata compared", always("feemodel_compare", call, prices), ANY_END | INVALID),
         ("a curve of 500 points", always("feemodel_fee", *curve), ANY_END),
     ]
-    return [Attack(name, repeated(requests), outcomes) for name, requests, outcomes in listed]
 
 
-def refused() -> list[Attack]:
+def refused() -> list[Row]:
     """Requests that are refused before a method sees them."""
     start = b'{"jsonrpc":"2.0","id":1,"method":"eth_call","params":'
     nested = start + b"[" * 500_000 + b"]" * 500_000 + b"}"
@@ -185,12 +167,11 @@ def refused() -> list[Attack]:
     names = start + b"[{" + b",".join(b'"%d":1' % index for index in range(90_000)) + b"}]}"
     parse = frozenset({"-32700", "-32602", "-32600", "ok"})  # unknown names may be ignored
     packed = gzip.compress(bytes(100 << 20))
-    listed: list[tuple[str, bytes, bytes, frozenset[str]]] = [
-        ("deeply nested arrays", nested, b"", parse),
-        ("deeply nested objects", objects, b"", parse),
-        ("an object of 90,000 names", names, b"", parse),
-        ("a number of a million digits", digits, b"", parse),
-        ("a compressed body", packed, b"Content-Encoding: gzip\r\n", frozenset({"HTTP 415", "-32700"})),
-        ("a body that is too long", json.dumps("a" * (BODY_LIMIT + 1)).encode(), b"", frozenset({"HTTP 413"})),
+    return [
+        ("deeply nested arrays", bodies(nested), parse),
+        ("deeply nested objects", bodies(objects), parse),
+        ("an object of 90,000 names", bodies(names), parse),
+        ("a number of a million digits", bodies(digits), parse),
+        ("a compressed body", bodies(packed, b"Content-Encoding: gzip\r\n"), frozenset({"HTTP 415", "-32700"})),
+        ("a body that is too long", bodies(json.dumps("a" * (BODY_LIMIT + 1)).encode()), frozenset({"HTTP 413"})),
     ]
-    return [Attack(name, repeated(bodies(body, more)), outcomes) for name, body, more, outcomes in listed]

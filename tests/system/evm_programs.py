@@ -5,15 +5,11 @@ A loop runs until its gas is gone. `numbered` puts a number behind the code, whe
 
 import hashlib
 
-from tests.helpers.engine_differences import BN_G1, BN_G2, NOTHING_COMMITTED, SIGNED, in_memory, push
+from tests.helpers.development import words
+from tests.helpers.engine_differences import BN_G1, BN_G2, NOTHING_COMMITTED, SIGNED, STATICCALL, in_memory, push
 
-STATICCALL = 0xFA
 ECRECOVER, MODEXP, ECADD, ECMUL, PAIRING, BLAKE2F, POINT = 1, 5, 6, 7, 8, 9, 10
 ORDER = 2**256 - 1  # the largest scalar
-
-
-def words(*values: int) -> bytes:
-    return b"".join(value.to_bytes(32) for value in values)
 
 
 def loop(body: bytes, before: bytes = b"") -> bytes:
@@ -40,22 +36,11 @@ def precompile_loop(place: int, data: bytes) -> bytes:
     return loop(precompile(place, len(data)), MANY_RESULTS + in_memory(data))
 
 
-def _many_results() -> bytes:
-    """Calls BN254 addition on 64 inputs, which differ behind the points that it reads.
-
-    The native engine keeps 64 results of a message, so it computes every other precompile each time.
-    """
-    return repeat(b"\x80" + push(128) + b"\x52" + precompile(ECADD, 160), 64) + b"\x50"
-
-
-MANY_RESULTS = _many_results()
-
-
-def _proven() -> bytes:
-    """A blob of zeros, whose commitment and proof are the point at infinity, at 5."""
-    return b"\x01" + hashlib.sha256(NOTHING_COMMITTED).digest()[1:] + words(5, 0) + NOTHING_COMMITTED * 2
-
-
+#: Calls BN254 addition on 64 inputs, which differ behind the points that it reads. The native engine keeps 64 results
+#: of a message, so it computes every other precompile each time.
+MANY_RESULTS = repeat(b"\x80" + push(128) + b"\x52" + precompile(ECADD, 160), 64) + b"\x50"
+#: A blob of zeros, whose commitment and proof are the point at infinity, at 5.
+PROVEN = b"\x01" + hashlib.sha256(NOTHING_COMMITTED).digest()[1:] + words(5, 0) + NOTHING_COMMITTED * 2
 PAIR = BN_G1 + BN_G2
 MODEXP_DATA = words(256, 1, 256) + b"\xff" * 256 + b"\x03" + b"\xff" * 256
 
@@ -63,7 +48,7 @@ LOOP = loop(b"")
 ECMUL_LOOP = precompile_loop(ECMUL, BN_G1 + words(ORDER))
 ECADD_LOOP = precompile_loop(ECADD, BN_G1 * 2)
 ECRECOVER_LOOP = precompile_loop(ECRECOVER, SIGNED)
-POINT_LOOP = precompile_loop(POINT, _proven())
+POINT_LOOP = precompile_loop(POINT, PROVEN)
 MODEXP_LOOP = precompile_loop(MODEXP, MODEXP_DATA)
 HASH = push(100_000) + push(0) + b"\x20\x50"
 KECCAK_LOOP = loop(HASH)

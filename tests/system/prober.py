@@ -11,7 +11,6 @@ itself, waited for a processor during a call is therefore taken off its wait.
 
 import asyncio
 import json
-import math
 import os
 import random
 import ssl
@@ -23,8 +22,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import numpy as np
 
 from feemodel.ethereum._quantities import to_hex
 from tests.helpers.development import HOLDERS
@@ -41,7 +38,6 @@ class Seen:
     """Latencies of an innocent caller."""
 
     calls: int
-    p99: float  #: [s]
     longest: float  #: [s]
     waited: float  #: longest without the time for which the machine was busy [s]
     failures: dict[str, int]  #: outcomes other than "ok"
@@ -59,13 +55,7 @@ def requests(target: Target) -> Iterator[bytes]:
 
 
 class Prober:
-    """Calls a server at a fixed rate, and counts.
-
-    Parameters
-    ----------
-    target : the server.
-    workers : process ids of its workers, and those of a proxy in front of it.
-    """
+    """Calls a server at a fixed rate, and counts."""
 
     def __init__(self, target: Target, workers: Sequence[Sequence[int]]) -> None:
         self._target, self._requests, self._workers = target, requests(target), workers
@@ -117,9 +107,7 @@ class Prober:
         """Return what was seen since the last time, including the calls that are under way now."""
         if pending := self._tasks.copy():
             await asyncio.wait(pending)
-        times = self._times or [math.nan]
-        p99 = float(np.quantile(times, 0.99))
-        found = Seen(len(self._times), p99, max(times), self._waited, dict(self._failures))
+        found = Seen(len(self._times), max(self._times, default=0.0), self._waited, dict(self._failures))
         self._reset()
         return found
 
@@ -140,7 +128,7 @@ class Probing:
 
 
 @contextmanager
-def probing(target: Target, workers: Sequence[Sequence[int]] = (), trusted: Path | None = None) -> Iterator[Probing]:
+def probing(target: Target, workers: Sequence[Sequence[int]], trusted: Path) -> Iterator[Probing]:
     """Run a prober of a server until the block ends.
 
     Parameters
@@ -150,7 +138,7 @@ def probing(target: Target, workers: Sequence[Sequence[int]] = (), trusted: Path
     trusted : certificate with which TLS is checked.
     """
     about = {"port": target.port, "path": target.path, "source": target.source}
-    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), str(trusted or "")]
+    line = [sys.executable, "-m", "tests.system.prober", json.dumps(about), str(trusted)]
     line += [",".join(map(str, group)) for group in workers]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -160,7 +148,7 @@ def probing(target: Target, workers: Sequence[Sequence[int]] = (), trusted: Path
 
 
 async def main(about: str, trusted: str, *workers: str) -> None:
-    tls = ssl.create_default_context(cafile=trusted) if trusted else None
+    tls = ssl.create_default_context(cafile=trusted)
     prober = Prober(Target(**json.loads(about), tls=tls), [[int(pid) for pid in group.split(",")] for group in workers])
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
