@@ -24,7 +24,7 @@ from feemodel.ledger.blocks import AccountChange, BlockChanges, SlotChange
 from feemodel.ledger.maintenance import back_up, verify
 from feemodel.ledger.scheme import POSEIDON2
 from tests.helpers.ledger_blocks import allocated
-from tests.system.client import port_of, post, run
+from tests.system.client import post, run
 from tests.system.processes import tree
 from tests.system.start import serving
 
@@ -74,7 +74,7 @@ def _measured(size: int, folder: Path) -> Measured:
     cold = statistics.median(_elsewhere(_cold, path, size, seed) for seed in range(9))
     cold_http = statistics.median(_cold_http(path, size, seed) for seed in range(5))
     with serving("--store", str(path), "--workers", "2") as server:
-        port = port_of(server.address)
+        port = server.port
 
         def request(number: int) -> bytes:
             return post("rollup_getProof", to_hex(_address(number * 7_919 % size)), [], "finalized")

@@ -14,13 +14,14 @@ import json
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import psutil
 
 from benchmarks import ratio
 from benchmarks.peer_anvil import GETH_VERSION, PATIENCE, MissingTool, built_geth, running_geth
@@ -29,8 +30,8 @@ from feemodel.ethereum._quantities import to_hex
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, GENESIS, HOLDERS, encoded
 from tests.system import nginx
-from tests.system.client import Connection, http, port_of, post, rpc, run, table, timed
-from tests.system.processes import serving_time
+from tests.system.client import Connection, http, post, rpc, run, timed
+from tests.system.processes import workers
 from tests.system.start import serving
 
 WORKERS, CONNECTIONS, ROUNDS, SECONDS, WARM_UP = 2, 16, 5, 0.4, 0.2
@@ -107,7 +108,7 @@ def measured(name: str, node: anvil.Node) -> None:
         proxied(node) as port,
         serving("--node", node.url, "--workers", str(WORKERS)) as server,
     ):
-        ports = {DIRECT: port_of(node.url), PROXY: port, SERVER: port_of(server.address)}
+        ports = {DIRECT: int(node.url.rpartition(":")[2]), PROXY: port, SERVER: server.port}
         for asked in ASKED.values():
             run(check(asked, ports))
         time.sleep(SETTLE)
@@ -122,6 +123,27 @@ def with_system_contracts() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(GENESIS.read_bytes())
     stopping = {address: {"balance": "0x0", "code": "0x00"} for address in SYSTEM_CONTRACTS}
     return document | {"alloc": document["alloc"] | stopping}
+
+
+def table(rows: Iterable[Iterable[str]]) -> str:
+    """Align rows in columns, the first one left and the others right."""
+    listed = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(
+            zip(row, widths, strict=True)))
+        for row in listed
+    )  # fmt: skip
+
+
+def serving_time(pid: int) -> float:
+    """Return the processor time of all workers so far [s]."""
+    total = 0.0
+    for process in workers(pid):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
 
 
 _P99 = ("p99 node", "p99 nginx", "p99 server")
@@ -155,7 +177,7 @@ def proxied(node: anvil.Node) -> Iterator[int]:
     """Run nginx in front of a node; yields nginx's port."""
     with TemporaryDirectory(prefix="feemodel-nginx-") as folder:
         port = anvil.free_port()
-        site = SITE.format(node=port_of(node.url), port=port)
+        site = SITE.format(node=int(node.url.rpartition(":")[2]), port=port)
         with nginx.running(Path(folder), port, site, workers=WORKERS):
             yield port
 

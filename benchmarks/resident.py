@@ -15,7 +15,7 @@ from benchmarks.ledger import CONTRACT, MILLION, _address
 from benchmarks.server import million_served
 from feemodel.ethereum._quantities import to_hex
 from tests.system.calls import fee
-from tests.system.client import Connection, port_of, post, run, timed
+from tests.system.client import Connection, post, run, timed
 from tests.system.processes import MIB, tree, workers
 
 SECONDS, RATE, CONNECTIONS = 60.0, 400.0, 8
@@ -24,7 +24,7 @@ LINES = 12  # number of printed lines, at equal intervals
 
 def main(seconds: float = SECONDS, rate: float = RATE) -> None:
     with million_served(2) as server:
-        outcomes = run(_paced(port_of(server.address), server.pid, seconds, rate))
+        outcomes = run(_paced(server.port, server.pid, seconds, rate))
     print("   " + ", ".join(f"{count:,} × {name}" for name, count in outcomes.most_common()))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.ledger import CONTRACT, MILLION, _address, _million
 from feemodel.ethereum._quantities import to_hex
 from feemodel.ledger import Store
-from tests.system.client import Connection, port_of, post, run, timed
+from tests.system.client import Connection, post, run, timed
 from tests.system.start import Started, serving
 
 CONNECTIONS, SECONDS, WORKERS = 16, 8.0, 2
@@ -30,8 +30,8 @@ ASKED: Mapping[str, Callable[[int], bytes]] = {
 def main() -> None:
     with million_served(WORKERS) as server:
         for name, request in ASKED.items():
-            run(load(port_of(server.address), request, seconds=WARM_UP))
-            times = run(load(port_of(server.address), request))
+            run(load(server.port, request, seconds=WARM_UP))
+            times = run(load(server.port, request))
             p50, p99 = (f"{1e3 * np.quantile(times, share):.1f} ms" for share in (0.5, 0.99))
             print(f"  {name:18} {len(times) / SECONDS:,.0f} requests a second, p50 {p50}, p99 {p99}")
 

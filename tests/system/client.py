@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,27 +54,19 @@ def rpc(method: str, *params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, separators=(",", ":")).encode()
 
 
-def post(method: str, *params: Any, path: str = "/") -> bytes:
+def post(method: str, *params: Any) -> bytes:
     """Return the bytes of a request with one call."""
-    return http(rpc(method, *params), path=path)
+    return http(rpc(method, *params))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Address of a server as a client sees it.
+    """Address of a server as a client sees it."""
 
-    Parameters
-    ----------
-    port : on 127.0.0.1.
-    path : of JSON-RPC requests, with the API key where a reverse proxy asks for one.
-    source : loopback address to connect from.
-    tls : context with which to connect; `None` for plain HTTP.
-    """
-
-    port: int
-    path: str = "/"
-    source: str = "127.0.0.1"
-    tls: ssl.SSLContext | None = None
+    port: int  #: on 127.0.0.1
+    path: str = "/"  #: of JSON-RPC requests, with the API key where a reverse proxy asks for one
+    source: str = "127.0.0.1"  #: loopback address to connect from
+    tls: ssl.SSLContext | None = None  #: context with which to connect; `None` for plain HTTP
 
     def connection(self) -> "Connection":
         """Return a connection that opens at its first request."""
@@ -95,14 +87,7 @@ class Target:
 
 
 class Connection:
-    """A persistent connection, opened at the first request and again after the other side has closed it.
-
-    Parameters
-    ----------
-    port : on 127.0.0.1.
-    source : loopback address to connect from.
-    tls : context with which to connect; `None` for plain HTTP.
-    """
+    """A persistent connection, opened at the first request and again after the other side has closed it."""
 
     def __init__(self, port: int, source: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self._port, self._source, self._tls = port, source, tls
@@ -207,23 +192,3 @@ async def _ended(work: Coroutine[Any, Any, Result]) -> Result:
     result = await work
     await asyncio.sleep(0.01)  # lets the loop close connections that were aborted last
     return result
-
-
-def port_of(address: str) -> int:
-    """Return the port of a server's address.
-
-    >>> port_of("http://127.0.0.1:8080")
-    8080
-    """
-    return int(address.rpartition(":")[2])
-
-
-def table(rows: Iterable[Iterable[str]]) -> str:
-    """Align rows in columns, the first one left and the others right."""
-    listed = [list(row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(
-            zip(row, widths, strict=True)))
-        for row in listed
-    )  # fmt: skip

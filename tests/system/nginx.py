@@ -2,10 +2,8 @@
 
 import os
 import shutil
-import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +11,14 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.helpers.anvil import free_port
+from tests.system import processes
 from tests.system.client import Target
+from tests.system.start import wait_until
 
 BINARY = shutil.which("nginx")
 SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 HOST = "rpc.example.org"
 KEYS = {"wallet": "5b0c1e2f8a7d4c3b9e6f1a2b3c4d5e6f", "attacker": "0f1e2d3c4b5a69788796a5b4c3d2e1f0"}
-START = 60.0  # seconds until it listens
 CONNECTIONS = 768  # of a worker, as Debian installs it
 _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
@@ -38,14 +37,8 @@ def running(folder: Path, port: int, site: str, *, workers: int = 1) -> Iterator
     assert checked.returncode == 0, checked.stderr
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + START
-        while True:
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, (folder / "error.log").read_text()
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or processes.workers(process.pid), "nginx listens")
+        assert process.poll() is None, (folder / "error.log").read_text()
         yield process
     finally:
         process.terminate()
@@ -54,20 +47,12 @@ def running(folder: Path, port: int, site: str, *, workers: int = 1) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """nginx with the configuration in `deploy/`.
+    """nginx with the configuration in `deploy/`."""
 
-    Parameters
-    ----------
-    port : on 127.0.0.1, with TLS.
-    certificate : its own, which a client must trust.
-    folder : of its logs.
-    pid : of its first process.
-    """
-
-    port: int
-    certificate: Path
-    folder: Path
-    pid: int
+    port: int  #: on 127.0.0.1, with TLS
+    certificate: Path  #: its own, which a client must trust
+    folder: Path  #: of its logs
+    pid: int  #: of its first process
 
     @property
     def tls(self) -> ssl.SSLContext:
@@ -80,9 +65,7 @@ class Shipped:
 
 
 @contextmanager
-def shipped(
-    folder: Path, server: str, node: str = "127.0.0.1:9", *, second: str | None = None, workers: int = 2
-) -> Iterator[Shipped]:
+def shipped(folder: Path, server: str, node: str = "127.0.0.1:9", *, second: str | None = None) -> Iterator[Shipped]:
     """Run nginx as in `deploy/nginx.conf`, in front of two servers and a node's WebSocket; addresses are host:port.
 
     Without a second server, the first one stands for both.
@@ -110,5 +93,5 @@ def shipped(
     }.items():
         assert old in site, old
         site = site.replace(old, new)
-    with running(folder, port, site, workers=workers) as process:
+    with running(folder, port, site, workers=2) as process:
         yield Shipped(port, certificate, folder, process.pid)

@@ -47,16 +47,6 @@ def unscheduled(pid: int) -> float:
     return 0.0
 
 
-def serving_time(pid: int) -> float:
-    """Return the processor time of all workers so far [s]."""
-    total = 0.0
-    for process in workers(pid):
-        with suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            total += times.user + times.system
-    return total
-
-
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return the processes that still run; zombies do not."""
     found = []

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import urllib3
 
-from tests.system.client import Target
 from tests.system.processes import tree
 
 PATIENCE = 60.0  # seconds for anything that must happen in the end
@@ -28,20 +27,12 @@ VARIABLES = "FEEMODEL_"  # prefix of settings in the environment
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A server whose workers have all answered their parent.
+    """A server whose workers have all answered their parent."""
 
-    Parameters
-    ----------
-    process : the one that was started, parent of the workers.
-    port : that it listens on.
-    folder : of its temporary files.
-    errors : file with its standard error.
-    """
-
-    process: "subprocess.Popen[bytes]"
+    process: "subprocess.Popen[bytes]"  #: the one that was started, parent of the workers
     port: int
-    folder: Path
-    errors: Path
+    folder: Path  #: of its temporary files
+    errors: Path  #: file with its standard error
 
     @property
     def pid(self) -> int:
@@ -51,14 +42,10 @@ class Started:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    @property
-    def target(self) -> Target:
-        return Target(self.port)
-
-    def ask(self, method: str, *params: Any, path: str = "/") -> dict[str, Any]:
+    def ask(self, method: str, *params: Any) -> dict[str, Any]:
         """Return the whole response to one call."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = urllib3.request("POST", self.address + path, json=body, timeout=ANSWER, retries=False)
+        answer = urllib3.request("POST", self.address, json=body, timeout=ANSWER, retries=False)
         response: dict[str, Any] = answer.json()
         return response
 
