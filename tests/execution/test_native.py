@@ -42,6 +42,13 @@ def test_random_calls_of_every_kind_end_as_on_the_reference():
     assert shares["proves other limits"] > 30
 
 
+def test_a_trace_is_right_about_other_limits_under_rules_that_the_reference_lacks():
+    shares, found = differences(7, 5_000, Native(), None, rules=("london", "paris", "shanghai", "cancun"))
+
+    assert found == []
+    assert shares["proves other limits"] > 2_500
+
+
 def test_a_package_of_another_version_is_refused(monkeypatch):
     """What it answers would be read wrongly."""
     monkeypatch.setattr(native, "version", lambda: ("0.1.0", []))

@@ -10,18 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
-from feemodel.ethereum import parse_call
-from feemodel.execution import Account, CallState, Limits, Message
+from feemodel.ethereum._quantities import to_hex
+from feemodel.execution import Account, CallState, GasEstimate, Limits, Message, estimate_gas
 from feemodel.execution._clients import node_named
 from feemodel.execution._engines import engine_named
+from feemodel.execution._forks import FORKS
 from feemodel.execution._outcome import Outcome, Status
 from feemodel.execution._search import TOLERANCE, Search, bisected
+from tests.helpers.engine_differences import cases
 from tests.helpers.execution_engines import HAS_NATIVE, WITHOUT_NATIVE, address
-from tests.helpers.gas_families import family_calls
-from tests.helpers.searches import search_message
+from tests.helpers.searches import Asked, compared, search_message
 
 CAP = 16_777_216
-TARGET = address(0xC0DE)
+TARGET, CALLEE = address(0xC0DE), address(0xCA11)
 
 
 class Needs:
@@ -106,27 +107,22 @@ def ended(action):
 @pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
 @pytest.mark.parametrize("seed", [3, 4])
 def test_the_search_in_rust_answers_as_the_one_that_executes_every_limit(seed):
-    """Of calls of every family, with bounds and limits."""
+    """Of calls under the rules of every fork, with bounds and limits."""
     rng, native, ends = random.Random(seed), engine_named("native"), Counter()
-    for call in family_calls(seed, 600):
-        node, request = rng.choice([node_named("geth"), node_named("besu")]), parse_call(call.call)
-        try:
-            message = node.message(request, call.call_state)
-        except FeeModelError:
-            continue
+    for call_state, message, _ in cases(seed, 600, native, tuple(FORKS)):
         search = Search(
-            rules=node.name,
+            rules=rng.choice(["geth", "besu"]),
             upper=(upper := rng.choice([CAP, CAP, 200_000, 60_000, 21_000, 0])),
             max_gas=max(upper, rng.choice([math.inf, math.inf, CAP, 100_000, 21_000])),
             tolerance=rng.choice([0, 0.015, 0.5]),
             transfer=rng.random() < 0.5,
             limits=Limits(total_gas=10**12, seconds=10**6),
         )
-        execute = partial(native.execute, call.call_state)
-        found = ended(partial(native.search, call.call_state, message, search))
+        execute = partial(native.execute, call_state)
+        found = ended(partial(native.search, call_state, message, search))
         expected = ended(partial(search_message, execute, message, search))
-        ends[isinstance(found, Outcome)] += 1
-        if isinstance(found, Outcome):
+        ends[isinstance(found, GasEstimate)] += 1
+        if not isinstance(found, GasEstimate):
             assert found == expected
             continue
         assert (found.gas_limit, found.gas_used) == (expected.gas_limit, expected.gas_used)
@@ -144,6 +140,28 @@ def test_a_search_that_takes_too_long_begins_no_further_execution():
 
     with pytest.raises(LimitExceeded, match=r"the executions of one estimate took more than 1e-06 s together"):
         engine_named("native").search(call_state, Message(to=TARGET), search)
+
+
+@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
+def test_a_limit_may_succeed_where_one_below_the_least_fails():
+    """So limits below the least are executed: a failure of the callee is ignored, and less is left to do after it."""
+    clears = "".join(f"5f60{slot:02x}55" for slot in range(20))  # 5,000 gas each, of which a fifth is refunded
+    works = "6175305f2050"  # about 10,000 gas, after a success only
+    code = f"5f5f5f5f5f73{CALLEE.hex()}5af115602657{works}5b00"
+    accounts = {
+        TARGET: Account(nonce=1, code=bytes.fromhex(code)),
+        CALLEE: Account(nonce=1, code=bytes.fromhex(clears), storage=dict.fromkeys(range(20), 1)),
+    }
+    call_state, message = CallState(accounts=accounts), Message(to=TARGET, data=b"\0")
+    asked = Asked("", {"to": to_hex(TARGET), "data": "0x00"}, call_state)
+    found = engine_named("native").trace(call_state, message, CAP)
+    below = engine_named("native").execute(call_state, message, found.minimum - 1)
+    estimate = estimate_gas(asked.call, call_state, search="geth", tolerance=0, engine="native")
+
+    assert found.oblivious
+    assert not below.succeeded
+    assert estimate.gas_limit < 0.95 * found.minimum
+    assert compared(iter([asked]))[0] == []
 
 
 def test_an_unknown_node_is_refused():

@@ -10,7 +10,7 @@ import argparse
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -38,11 +38,14 @@ KEYS = [coincurve.PrivateKey(number.to_bytes(32)) for number in (1, 2, 3)]
 CONSENTING = [*map(account_of, KEYS)]
 PEOPLE = [SENDER, POOR, COINBASE, STRANGER, *CONSENTING]
 EVERYBODY = [*CONTRACTS, *PEOPLE]
-CALLS_A_WORLD = 25
+CALLS_A_WORLD = 5
 PLENTY = 400_000
 BLOCK_NUMBER = 1_000
 
 CALL, CALLCODE, DELEGATECALL, STATICCALL = 0xF1, 0xF2, 0xF4, 0xFA
+REVERT = bytes.fromhex("60006000fd")
+BALANCE = 10**18  # of the sender
+SPENT = 10**14  # of it, by 100,000 gas at the highest price
 
 
 def push(value: int, size: int | None = None) -> bytes:
@@ -148,6 +151,11 @@ PRECOMPILES |= {0x0F: 1, 0x10: 1, 0x11: 1, 0x100: 2}
 # Programs
 
 
+def unless(condition: bytes, code: bytes) -> bytes:
+    """Code that runs unless the word that `condition` leaves is true; the jump counts from where it stands."""
+    return condition + push(len(code) + 3, 2) + b"\x58\x01\x57" + code + b"\x5b"
+
+
 def in_memory(data: bytes) -> bytes:
     """Code that writes data to the start of the memory."""
     words = [data[at : at + 32].ljust(32, b"\0") for at in range(0, len(data), 32)]
@@ -157,7 +165,7 @@ def in_memory(data: bytes) -> bytes:
 def call(rng: random.Random, target: bytes, gas: bytes = b"\x5a", kind: int | None = None, size: int = 0) -> bytes:
     """A call whose output of a word goes to the memory; its success stays on the stack."""
     kind = kind or rng.choice([CALL, CALL, CALL, DELEGATECALL, STATICCALL, CALLCODE])
-    value = push(rng.choice([0, 0, 0, 1, 7])) if kind in (CALL, CALLCODE) else b""
+    value = push(rng.choice([0, 0, 0, 0, 1, 7, BALANCE - SPENT])) if kind in (CALL, CALLCODE) else b""
     return push(32) + push(0) + push(size) + push(0) + value + b"\x73" + target + gas + bytes([kind])
 
 
@@ -176,7 +184,7 @@ def create(rng: random.Random) -> bytes:
         init = store + {"revert": push(5) + push(0) + b"\xfd", "invalid": b"\xfe", "destroy": b"\x33\xff"}[end]
     salt = push(rng.randrange(2))
     head = in_memory(init)
-    value = push(rng.choice([0, 0, 1]))
+    value = push(rng.choice([0, 0, 1, BALANCE - SPENT]))
     kind = rng.choice([b"\xf0", b"\xf5"])
     made = (salt if kind == b"\xf5" else b"") + push(len(init)) + push(0) + value + kind
     use = push(0) * 4 + push(rng.choice([0, 0, 1])) + b"\x85\x5a\xf1\x50\x50"  # of the address below five words
@@ -190,13 +198,16 @@ def fragment(rng: random.Random, fork: Fork, callees: list[bytes]) -> bytes:
     memory = push(rng.choice([0, 1, 31, 32, 1_000, 5_000]))
     slot = push(rng.randrange(5))
     keep = rng.choice([b"\x50", slot + b"\x55"])  # POP, or SSTORE
-    gas = rng.choice([b"\x5a", push(rng.choice([0, 1, 700, 2_300, 2_310, 9_000, 60_000, 10**7]))])
+    named = push(rng.choice([0, 1, 700, 2_300, 2_310, 9_000, 60_000, 10**7]))
+    gas = rng.choice([*[b"\x5a"] * 4, *[named] * 4, push(5_000) + b"\x5a\x03", push(3) + b"\x5a\x04"])
     tight = push(rng.randrange(2_295, 2_320) + rng.choice([0, 0, 100, 2_100, 2_900, 5_000, 20_000]))
+    otherwise = rng.choice([push(7) + slot + b"\x55", push(3_000) + memory + b"\x20\x50", b"", REVERT, b"\x00"])
+    balance = rng.choice([b"\x32\x31", b"\x33\x31", b"\x47"])  # of the sender, of the caller, its own
     number = rng.choices(list(PRECOMPILES), list(PRECOMPILES.values()))[0]
     common: list[tuple[str, Callable[[], bytes]]] = [
         ("london", lambda: push(rng.choice([0, 0, 0, 1, 2, 2**200])) + slot + b"\x55"),
         ("london", lambda: push(rng.choice([0, 0, 1])) + slot + b"\x55"),
-        ("london", lambda: slot + b"\x54" + keep),
+        *[("london", lambda: slot + b"\x54" + keep)] * 3,
         ("cancun", lambda: push(rng.randrange(3)) + slot + b"\x5d" + slot + b"\x5c" + keep),
         ("london", lambda: push(rng.randrange(200)) + memory + b"\x20" + keep),
         ("london", lambda: push(7) + memory + b"\x52"),
@@ -214,12 +225,15 @@ def fragment(rng: random.Random, fork: Fork, callees: list[bytes]) -> bytes:
         ("london", lambda: push(rng.choice([0, 1, 5, 255, 256, 257, 990])) + b"\x43\x03\x40" + keep),
         ("london", lambda: push(rng.randrange(300)) + push(2) + b"\x0a" + keep),
         ("london", lambda: b"\x5a" + keep),
-        ("london", lambda: b"\x5a" + push(rng.choice([3_000, 30_000, 200_000])) + b"\x11" + keep),
+        ("london", lambda: unless(push(rng.choice([3_000, 30_000, 200_000])) + b"\x5a\x11", otherwise)),
+        ("london", lambda: unless(push(rng.choice([60_000, 150_000])) + b"\x5a\x11", REVERT)),
+        ("london", lambda: unless(push(BALANCE - rng.randrange(4 * SPENT)) + balance + b"\x11", otherwise)),
         ("london", lambda: b"\x48" + keep),
         ("cancun", lambda: b"\x4a" + keep),
         ("cancun", lambda: push(rng.randrange(3)) + b"\x49" + keep),
         ("osaka", lambda: push(rng.randrange(2**70)) + b"\x1e" + keep),
-        *[("london", lambda: call(rng, rng.choice(callees), gas) + keep)] * 5,
+        *[("london", lambda: call(rng, rng.choice(callees), gas) + keep)] * 3,
+        *[("london", lambda: unless(call(rng, rng.choice(callees), gas), otherwise))] * 3,
         ("london", lambda: call(rng, rng.choice(callees), tight) + keep),
         ("london", lambda: call(rng, rng.choice([*PEOPLE, STRANGER]), gas, kind=CALL) + keep),
         ("london", lambda: b"\x3d" + keep + rng.choice([b"", push(1) + push(0) + push(0) + b"\x3e"])),
@@ -228,7 +242,7 @@ def fragment(rng: random.Random, fork: Fork, callees: list[bytes]) -> bytes:
         ("london", lambda: create(rng)),
     ]
     rare: list[tuple[str, Callable[[], bytes]]] = [
-        ("london", lambda: push(0) + push(0) + b"\xfd"),
+        ("london", lambda: REVERT),
         ("london", lambda: b"\xfe"),
         ("london", lambda: bytes([rng.choice([0x0C, 0x1E, 0x21, 0x4B, 0x5F, 0xD0, 0xEF, 0xF6])])),
         ("london", lambda: push(rng.randrange(60)) + b"\x56"),
@@ -253,7 +267,7 @@ def program(rng: random.Random, fork: Fork, place: int = 0) -> bytes:
     body = b"".join(fragment(rng, fork, callees) for _ in range(rng.randrange(1, 9)))
     out = push(32) + push(0)
     end = rng.choice([b"\x00", out + b"\xf3", out + b"\xf3", push(0) + b"\x54" + push(0) + b"\x52" + out + b"\xf3"])
-    return body + (out + b"\xfd" if rng.random() < 0.1 else end)
+    return body + rng.choices([end, out + b"\xfd", b"\xfe"], [8, 1, 1 if place else 0])[0]
 
 
 # States and messages
@@ -269,7 +283,7 @@ def call_state(rng: random.Random, fork: Fork) -> CallState:
         )
         for place, contract in enumerate(CONTRACTS)
     }
-    people = {SENDER: Account(balance=10**18, nonce=rng.choice([0, 5])), POOR: Account(balance=3)}
+    people = {SENDER: Account(balance=BALANCE, nonce=rng.choice([0, 5])), POOR: Account(balance=3)}
     for person in CONSENTING:
         if rng.random() < 0.5:
             code = rng.choice([b"", b"\xef\x01\x00" + rng.choice([*CONTRACTS, address(4), person]), b"\xef\x01\x00"])
@@ -278,8 +292,9 @@ def call_state(rng: random.Random, fork: Fork) -> CallState:
         people[creation_address(SENDER, people[SENDER].nonce)] = rng.choice(
             [Account(storage={1: 1}), Account(nonce=1), Account(balance=5)]
         )
-    if rng.random() < 0.1:
-        people[SENDER] = replace(people[SENDER], code=b"\xef\x01\x00" + CONTRACTS[0])
+    if rng.random() < 0.2:
+        code = b"\xef\x01\x00" + CONTRACTS[0] if fork.authorizations else program(rng, fork)
+        people[SENDER] = replace(people[SENDER], code=code)
     block = Block(
         number=BLOCK_NUMBER, timestamp=1_700_000_000, gas_limit=30_000_000, base_fee=7, coinbase=COINBASE,
         prev_randao=rng.randbytes(32),
@@ -301,9 +316,9 @@ def message(rng: random.Random, base: CallState) -> Message:
         keys = tuple(word(slot) for slot in range(rng.randrange(3)))
         listed = tuple((rng.choice([*EVERYBODY, address(2)]), keys) for _ in range(2))
     consents: tuple[Authorization, ...] = ()
-    if not creates and rng.random() < 0.2:
+    if not creates and fork.authorizations and rng.random() < 0.2:
         consents = tuple(_consent(rng, base) for _ in range(rng.randrange(1, 4)))
-    targets = [*CONTRACTS[:4]] * 4 + [*CONSENTING, SENDER, STRANGER]
+    targets = [*CONTRACTS[:4]] * 4 + [*CONSENTING, SENDER, STRANGER] + [SENDER] * 20 * bool(base.account(SENDER).code)
     to = None if creates else rng.choice(targets)
     data = (
         program(rng, fork) if creates else bytes(rng.choice([0, 0, 1, 255]) for _ in range(rng.choice([0, 4, 68, 900])))
@@ -349,18 +364,19 @@ class Case(NamedTuple):
     gas_limit: int
 
 
-def cases(seed: int, count: int, execute: Callable[[CallState, Message, int], Outcome]) -> Iterator[Case]:
-    """Random ones; `execute` tells what a call uses, so that some limits lie near it."""
+def cases(seed: int, count: int, native: Engine, rules: Sequence[str] = RULES) -> Iterator[Case]:
+    """Random ones under rules by their names; some limits lie near what the call uses."""
     rng = random.Random(seed)
     for number in range(count):
         if number % CALLS_A_WORLD == 0:
-            fork = FORKS[rng.choice(RULES)]
+            fork = FORKS[rng.choice(rules)]
             base = call_state(rng, fork)
         changed = base.overridden(override(rng, fork)) if rng.random() < 0.2 else base
         asked = message(rng, changed)
         limit = PLENTY
         if rng.random() < 0.3:
-            used = execute(changed, asked, PLENTY).gas_used
+            found = ended(native, Case(changed, asked, PLENTY))
+            used = found.gas_used if isinstance(found, Outcome) else 21_000
             limit = rng.choice([max(used, 21_000), max(used - 1, 20_999), used + 700, used + 2_300, 40_000])
         yield Case(changed, asked, limit)
 
@@ -387,40 +403,38 @@ def ran_out(outcome: Outcome) -> bool:
     return outcome.status in (Status.OUT_OF_GAS, Status.INTRINSIC)
 
 
-def unproven(engine: Engine, case: Case, answer: Any) -> list[str]:
-    """What a trace claims of other limits and is not so."""
-    if answer.minimum > answer.maximum:
-        return []
+def unproven(engine: Engine, case: Case, answer: Any) -> Iterator[str]:
+    """What a trace, or one with less gas than that needs, claims of other limits and is not so."""
+    rng = random.Random(answer.minimum)
+    for gas_limit in (case.gas_limit, answer.minimum - 1):
+        traced = ended(engine, case._replace(gas_limit=gas_limit), "trace")
+        if traced.minimum > traced.maximum:
+            continue
+        for other in (traced.minimum, rng.randint(traced.minimum, min(traced.maximum, 2 * traced.minimum))):
+            outcome = ended(engine, case._replace(gas_limit=other))
+            same = outcome.succeeded == traced.outcome.succeeded
+            if not same or (traced.oblivious and outcome != traced.outcome):
+                yield f"traced with {gas_limit:,}, not the same with {other:,}"
+        below = ended(engine, case._replace(gas_limit=traced.minimum - 1))
+        if (traced.single_frame and not ran_out(below)) or (traced.oblivious and below == traced.outcome):
+            yield f"traced with {gas_limit:,}, does not run out of gas with {traced.minimum - 1:,}"
 
-    def at(gas_limit: int) -> Outcome:
-        return engine.execute(case.call_state, case.message, gas_limit)
 
-    ended = at(answer.minimum)
-    same = ended == answer.outcome if answer.oblivious else ended.succeeded == answer.outcome.succeeded
-    wrong = [] if same else [f"not the same with {answer.minimum:,}"]
-    if answer.single_frame and not ran_out(at(answer.minimum - 1)):
-        wrong.append(f"does not run out of gas with {answer.minimum - 1:,}")
-    return wrong
-
-
-def differences(seed: int, count: int, native: Engine, reference: Engine) -> tuple[Counter[str], list[Any]]:
-    """How the calls ended, and every difference between the engines."""
+def differences(
+    seed: int, count: int, native: Engine, reference: Engine | None, rules: Sequence[str] = RULES
+) -> tuple[Counter[str], list[Any]]:
+    """How the calls ended, and every difference between the engines; without a reference, what is not proven alone."""
     shares: Counter[str] = Counter()
     found = []
-
-    def execute(on: CallState, asked: Message, gas_limit: int) -> Outcome:
-        answer = ended(native, Case(on, asked, gas_limit))
-        return answer if isinstance(answer, Outcome) else Outcome(Status.HALT, 21_000)
-
-    for case in cases(seed, count, execute):
-        ours, theirs = ended(native, case, "trace"), ended(reference, case)
-        if isinstance(ours, str) or isinstance(theirs, str):
+    for case in cases(seed, count, native, rules):
+        ours, theirs = ended(native, case, "trace"), reference and ended(reference, case)
+        if isinstance(ours, str):
             shares["error"] += 1
-            same = ours == theirs
+            same = theirs in (None, ours)
         else:
             shares[str(ours.outcome.status)] += 1
             shares["proves other limits"] += ours.minimum <= ours.maximum
-            same = alike(ours.outcome) == alike(theirs)
+            same = theirs is None or (isinstance(theirs, Outcome) and alike(ours.outcome) == alike(theirs))
             found += [(seed, claim, case, ours) for claim in unproven(native, case, ours)]
         if not same:
             found.append((seed, case, theirs, ours))

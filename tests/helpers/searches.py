@@ -12,22 +12,22 @@ from time import monotonic
 from typing import NamedTuple
 
 from feemodel.errors import FeeModelError
+from feemodel.ethereum._transaction import Transaction
 from feemodel.ethereum.fee_market import TRANSACTION_GAS
 from feemodel.execution import GasEstimate, estimate_gas
 from feemodel.execution._engines import Engine, engine_named
+from feemodel.execution._forks import FORKS
 from feemodel.execution._limits import Limits, too_much_gas, too_much_time
 from feemodel.execution._message import Message
 from feemodel.execution._outcome import Outcome
 from feemodel.execution._search import Search
 from feemodel.execution._state import CallState
 from tests.helpers.captures import read_replay
-from tests.helpers.gas_families import family_calls
+from tests.helpers.engine_differences import cases
 from tests.helpers.replays import estimate_call, steps
 
 SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]
 UNLIMITED = Limits(total_gas=10**12, seconds=10**6)
-#: The rules that captures were recorded under which are not named in the file: the first word of its name.
-FORKS = {"london": "london", "prague": "prague"}
 
 
 class Rules(NamedTuple):
@@ -96,15 +96,21 @@ class Asked(NamedTuple):
 
 
 def generated(seed: int, count: int) -> Iterator[Asked]:
-    """Calls of all families."""
-    for call in family_calls(seed, count):
-        yield Asked(call.family, call.call, call.call_state)
+    """Random calls under the rules of every fork."""
+    for call_state, message, _ in cases(seed, count, engine_named("native"), tuple(FORKS)):
+        call = Transaction(
+            type=None, from_address=message.sender, to=message.to, value=message.value, data=message.data,
+            gas_price=message.gas_price, access_list=message.access_list, authorizations=message.authorizations,
+        )  # fmt: skip
+        yield Asked(call_state.fork.name, call, call_state)
 
 
 def replayed(folder: Path, chosen: Callable[[int], bool] = lambda place: True) -> Iterator[Asked]:
     """What the wallets of captured transactions asked an estimate for."""
     for file in sorted(folder.glob("*.json.gz")):
-        fork = next((fork for word, fork in FORKS.items() if file.name.startswith(word)), None)
+        fork = next(
+            (word for word in ("london", "prague") if file.name.startswith(word)), None
+        )  # not named in the file
         for place, step in enumerate(steps(read_replay(file), fork=fork)):
             if chosen(place):
                 yield Asked(file.name.partition(".")[0], estimate_call(step.transaction), step.call_state)
