@@ -122,20 +122,6 @@ def test_one_gas_less_changes_a_frame(code, callee, intact, place):
 
 
 @needs_native
-def test_nodes_let_an_inner_call_run_out_of_gas():
-    """The callee's new slot is lost with geth's limit, and the transaction succeeds."""
-    call_state = state(f"{CALL_CALLEE}5000", f"60015f55{'60015f55' * 3}")
-    request = {"from": to_hex(SENDER), "to": to_hex(TARGET), "data": "0x00"}
-    limits = {
-        name: estimate_gas(request, call_state, search=name, tolerance=0).gas_limit for name in ("geth", "intact")
-    }
-    geth, intact = frames_at(call_state, Message(sender=SENDER, to=TARGET, data=b"\0"), sorted(limits.values()))
-
-    assert limits["geth"] < limits["intact"]
-    assert ([frame[2] for frame in geth], [frame[2] for frame in intact]) == (["success", "halt"], ["success"] * 2)
-
-
-@needs_native
 def test_a_call_is_executed_at_the_price_that_it_will_pay():
     """More work where GASPRICE is not 0: without a price in the call, it is the base fee."""
     call_state = state(f"3a600557005b{STORES}")

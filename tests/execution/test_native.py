@@ -16,7 +16,7 @@ native = pytest.importorskip("feemodel_native", reason="needs feemodel-native: p
 from feemodel.errors import EngineFailed, ExecutionFailed, InvalidInput, LimitExceeded  # noqa: E402  # only where the package is
 from feemodel.ethereum._hashes import Authorization  # noqa: E402
 from feemodel.execution import Account, Block, CallState, Message, Native, Reference, Status  # noqa: E402
-from feemodel.execution._forks import FORKS, fork_named  # noqa: E402
+from feemodel.execution._forks import fork_named  # noqa: E402
 from tests.helpers.engine_differences import differences  # noqa: E402
 from tests.helpers.execution_engines import address  # noqa: E402
 from tests.system.evm_programs import BLAKE2F, ECRECOVER_LOOP, KECCAK_LOOP, precompile_loop  # noqa: E402
@@ -63,10 +63,6 @@ def test_the_version_is_the_same_in_all_places():
 
     assert native.version()[0] == manifest
     assert extra == [f"feemodel-native=={manifest}"]
-
-
-def test_it_executes_every_fork_of_the_package():
-    assert sorted(FORKS) == sorted(native.version()[1])
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feemodel.errors import FeeModelError, InvalidInput, LimitExceeded
+from feemodel.errors import FeeModelError, LimitExceeded
 from feemodel.ethereum._quantities import to_hex
 from feemodel.execution import Account, CallState, GasEstimate, Limits, Message, estimate_gas
-from feemodel.execution._clients import node_named
 from feemodel.execution._engines import engine_named
 from feemodel.execution._forks import FORKS
 from feemodel.execution._outcome import Outcome, Status
@@ -162,8 +161,3 @@ def test_a_limit_may_succeed_where_one_below_the_least_fails():
     assert not below.succeeded
     assert estimate.gas_limit < 0.95 * found.minimum
     assert compared(iter([asked]))[0] == []
-
-
-def test_an_unknown_node_is_refused():
-    with pytest.raises(InvalidInput, match="search: expected one of geth, besu, intact, got 'anvil'"):
-        node_named("anvil")

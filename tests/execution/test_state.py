@@ -1,6 +1,5 @@
 """States and overrides."""
 
-import copy
 import pickle
 
 import pytest
@@ -33,13 +32,6 @@ def test_an_override_replaces_what_it_names(override, account):
 
     assert (found.balance, found.nonce, found.code) == (account.balance, account.nonce, account.code)
     assert dict(found.storage) == account.storage
-
-
-def test_the_world_itself_stays_as_it_was():
-    before = copy.deepcopy(STATE)
-    STATE.overridden({HOLDER_TEXT: {"balance": 1, "stateDiff": {0: 1, 9: 9}}, OTHER: {"code": b"\x01"}})
-
-    assert before == STATE
 
 
 def test_overrides_add_up():
