@@ -28,14 +28,12 @@ from tests.helpers.development import (
     UNIT,
     account_of,
     consent,
-    creation_address,
     development_state,
     encoded,
     mapped,
     token_creation,
     words,
 )
-from tests.helpers.engine_differences import push
 
 
 class Generated(NamedTuple):
@@ -196,35 +194,11 @@ def creation(rng: random.Random) -> Parts:
             token_creation(letters.title(), letters[:4].upper(), amount(rng, MAX_WORD)),
             from_hex(CONTRACTS["Pool"]["initCode"]) + words(stranger(rng), rng.choice([ALDER, stranger(rng)])),
             from_hex(CONTRACTS["Records"]["initCode"]),
-            returning(program(rng)),
         ]
     )
     if rng.random() < 0.3:
         return asked(sender, None, init_code), {to_hex(sender): {"nonce": hex(rng.randrange(2**40))}}
     return asked(sender, None, init_code), None
-
-
-def failing_creation(rng: random.Random) -> Parts:
-    sender, nonce = rng.choice(HOLDERS), rng.randrange(300)
-    if rng.random() < 0.4:
-        taken = {to_hex(creation_address(sender, nonce)): {"nonce": "0x1"}, to_hex(sender): {"nonce": hex(nonce)}}
-        return asked(sender, None, from_hex(CONTRACTS["Records"]["initCode"])), taken
-    init_code = rng.choice(
-        [
-            bytes(49_153),  # longer than init code may be
-            from_hex("0x6160015ff3"),  # of code longer than it may be
-            from_hex("0x60ef5f5360015ff3"),  # of code that begins with 0xef
-            program(rng) + b"\xfe",
-            program(rng) + from_hex("0x60205ffd"),
-            token_creation("Cedar", "CED", UNIT)[: -rng.randrange(200, 2_000)],
-        ]
-    )
-    return asked(sender, None, init_code), None
-
-
-def returning(code: bytes) -> bytes:
-    """Init code that creates this code."""
-    return b"\x61" + len(code).to_bytes(2) + from_hex("0x80600a5f395ff3") + code
 
 
 # Reverting
@@ -260,14 +234,6 @@ def override_balance(rng: random.Random) -> Parts:
     balance = rng.choice([value, value, value + amount(rng, UNIT), value // 2])
     return asked(sender, stranger(rng), rng.randbytes(rng.randrange(1, 80)), value), {
         to_hex(sender): {"balance": hex(balance)}
-    }
-
-
-def override_code(rng: random.Random) -> Parts:
-    """A program of its own where nothing stood, or in the place of a contract."""
-    to = rng.choice([stranger(rng), RECORDS])
-    return asked(rng.choice(HOLDERS), to, rng.randbytes(rng.randrange(1, 40))), {
-        to_hex(to): {"code": to_hex(program(rng))}
     }
 
 
@@ -320,50 +286,15 @@ def precompile(rng: random.Random) -> Parts:
     return asked(rng.choice(HOLDERS), number.to_bytes(20), rng.randbytes(rng.choice([1, 64, 128, 160]))), None
 
 
-def program(rng: random.Random) -> bytes:
-    """Straight code that stores, reads, hashes, logs and calls; it reverts where an inner call fails."""
-    return b"".join(rng.choice(_STEPS)(rng) for _ in range(rng.randrange(1, 12)))
-
-
-def _store(rng: random.Random) -> bytes:
-    return push(rng.choice([0, 0, 1, 2, MAX_WORD])) + push(rng.randrange(4)) + b"\x55"
-
-
-def _inner_transfer(rng: random.Random) -> bytes:
-    """Has a token move nothing to somebody, and goes on after a success only."""
-    data = encoded("transfer(address,uint256)", stranger(rng), 0).ljust(96, b"\0")
-    steps = [push(int.from_bytes(data[at : at + 32])) + push(0x40 + at) + b"\x52" for at in (0, 32, 64)]  # MSTORE
-    steps += [b"\x5f\x5f" + push(68) + push(0x40) + b"\x5f\x73" + rng.choice([ALDER, BIRCH]) + b"\x5a\xf1"]  # CALL
-    return b"".join(steps) + from_hex("0x58600801575f5ffd5b")  # to the JUMPDEST at the end, or else REVERT
-
-
-_STEPS: list[Callable[[random.Random], bytes]] = [
-    _store,
-    _store,
-    _store,
-    lambda rng: push(rng.randrange(4)) + b"\x54\x50",  # SLOAD
-    lambda rng: push(rng.randrange(1, 9)) + push(rng.randrange(3)) + b"\x5d",  # TSTORE
-    lambda rng: push(rng.randrange(3_000)) + push(rng.randrange(300)) + b"\x20\x50",  # KECCAK256
-    lambda rng: push(amount(rng, MAX_WORD)) + push(rng.randrange(9_000)) + b"\x52",  # MSTORE
-    lambda rng: push(amount(rng, 2**64)) + push(rng.randrange(90)) + push(rng.randrange(9)) + b"\xa1",  # LOG1
-    lambda rng: push(amount(rng, MAX_WORD)) + push(3) + b"\x0a\x50",  # EXP
-    lambda rng: b"\x73" + someone(rng) + rng.choice([b"\x31", b"\x3b", b"\x3f"]) + b"\x50",  # BALANCE, EXTCODESIZE, …
-    lambda rng: b"\x36\x50\x34\x50\x33\x50\x46\x50",  # CALLDATASIZE, CALLVALUE, CALLER, CHAINID
-    _inner_transfer,
-]
-
-
 KINDS: dict[str, Kind] = {
     "transfer": transfer,
     "token: transfer": token_transfer,
     "token: transferFrom": token_transfer_from,
     "storage: fill": fill,
     "nested: swap": swap,
-    "nested: program": override_code,
     "gas-dependent: guard": guarded,
     "gas-dependent: depth": below,
     "creation": creation,
-    "creation, failing": failing_creation,
     "reverting": reverting,
     "override: balance": override_balance,
     "override: stateDiff": override_state_diff,
