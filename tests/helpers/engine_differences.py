@@ -61,17 +61,13 @@ def word(number: int) -> bytes:
 # Inputs that precompiles accept
 
 
-def _hex(text: str) -> bytes:
-    return bytes.fromhex(text.replace(" ", ""))
-
-
-SIGNED = _hex(
+SIGNED = bytes.fromhex(
     "f606bf108a5b1452b46f0dd30cf96ec97646bafe97aaddfc56fbd5242bf81d50"
     "000000000000000000000000000000000000000000000000000000000000001c"
     "56e1c558665ac3491d9df3394890abb0adc9f63321d221eb9077c72f1fdad748"
     "25805ec254d6cb52854c2f548bbc3b097f77c4599ef5b69fbc0818646c0981af"
 )
-P256_SIGNED = _hex(
+P256_SIGNED = bytes.fromhex(
     "f606bf108a5b1452b46f0dd30cf96ec97646bafe97aaddfc56fbd5242bf81d50"
     "ded35a93c9e6c7b821f8388d2c074c724a42b892adaeb34d6a7ec60ec022e7f2"
     "0e380f72b347f37d52fa95510fb27110003dd488788989f88476f296c88a5e39"
@@ -90,12 +86,12 @@ BN_G2 = b"".join(
         ),
     )
 )
-BLS_G1 = _hex(
+BLS_G1 = bytes.fromhex(
     "0000000000000000000000000000000017f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
     "6c55e83ff97a1aeffb3af00adb22c6bb0000000000000000000000000000000008b3f481e3aaa0f1a09e30ed741d8ae4"
     "fcf5e095d5d00af600db18cb2c04b3edd03cc744a2888ae40caa232946c5e7e1"
 )
-BLS_G2 = _hex(
+BLS_G2 = bytes.fromhex(
     "00000000000000000000000000000000024aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d177"
     "0bac0326a805bbefd48056c8c121bdb80000000000000000000000000000000013e02b6052719f607dacd3a088274f65"
     "596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e00000000000000000000000000000000"
@@ -441,23 +437,20 @@ def differences(
     return shares, found
 
 
-Compared = Callable[[int, int, Engine, Engine], tuple[Counter[str], list[Any]]]
-
-
-def report(compared: Compared, what: str, default: int) -> bool:
-    """Compare as many as the command line says, `what` is their name, and print it; whether there is a difference."""
+def main() -> bool:
+    """Compare as many calls as the command line says, and print how they ended; whether there is a difference."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("count", metavar=what, type=int, nargs="?", default=default)
+    parser.add_argument("count", metavar="CALLS", type=int, nargs="?", default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    shares, found = compared(given.seed, given.count, engine_named("native"), engine_named("reference"))
+    shares, found = differences(given.seed, given.count, engine_named("native"), engine_named("reference"))
     for name, number in shares.most_common():
         print(f"{number:>9,} {number / given.count:6.1%}  {name}")
     for difference in found[:20]:
         print("DIFFERENT", *(f"{part}"[:2_000] for part in difference), sep="\n    ")
-    print(f"{given.count:,} {what} of seed {given.seed}, {len(found):,} differences")
+    print(f"{given.count:,} calls of seed {given.seed}, {len(found):,} differences")
     return bool(found)
 
 
 if __name__ == "__main__":
-    sys.exit(report(differences, "calls", 20_000))
+    sys.exit(main())
