@@ -7,7 +7,6 @@ messages. What may differ is taken off both answers, see `comparable`.
 """
 
 import argparse
-import hashlib
 import json
 import random
 import re
@@ -26,6 +25,7 @@ from feemodel.ethereum._quantities import to_hex
 from feemodel.server.dispatch import INTERNAL_ERROR, SERVER_ERROR
 from tests.helpers import anvil
 from tests.helpers.development import ALDER, BIRCH, GENESIS, HOLDERS, RECORDS, encoded
+from tests.helpers.engine_differences import PRECOMPILES, precompile_input
 from tests.system.start import serving
 
 PEOPLE = [to_hex(holder) for holder in HOLDERS]
@@ -55,13 +55,6 @@ HALTS = (
     "0x6103e85ff3", "0x620186a05ff3", "0x5b5f56", "0x5f56", "0x600a56", "0x6001600a57",
     "0x0c", "0xef", "0xfe", "0x5f355f5f3e",
 )  # fmt: skip
-#: Numbers of precompiles, and sizes of input around what they take.
-PRECOMPILES = (1, 2, 3, 4, *[5, 6, 7, 8, 9, 10] * 2, *range(0x0B, 0x12), 0x100)
-INPUT_SIZES = (0, 1, 31, 32, 63, 64, 65, 96, 127, 128, 129, 160, 191, 192, 193, 212, 213, 214, 256, 288, 384, 512)
-BN254, BLS12_381 = (
-    0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47,
-    0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EABFFFEB153FFFFB9FEFFFFFFFFAAAB,
-)
 METHODS = ("eth_estimateGas", "eth_call")
 #: Halts that geth names in more detail: geth's words, and the engine's.
 OTHER_WORDS = (
@@ -79,32 +72,13 @@ BEYOND = re.compile(
 )
 
 
-def precompile_input(rng: random.Random, number: int) -> bytes:
-    """Bytes of about the right size, of which few are what the precompile takes."""
-    size = rng.choice(INPUT_SIZES)
-    if number == 5:
-        lengths = [rng.choice([0, 1, 32, 33, 1_024, 1_025, 2**32, 2**64, 2**255]) for _ in range(3)]
-        return b"".join(length.to_bytes(32) for length in lengths) + rng.randbytes(size)
-    if number in (6, 7, 8):
-        values = [0, 1, 2, 3, BN254 - 1, BN254, BN254 + 1, 2**256 - 1]
-        return b"".join(rng.choice(values).to_bytes(32) for _ in range(12))[:size]
-    if number == 9:
-        return (rng.choice([0, 12]).to_bytes(4) + bytes(208) + rng.choice([b"\0", b"\1", b"\2"]) + b"\0")[:size]
-    if number == 10:
-        commitment = rng.choice([b"\xc0" + bytes(47), rng.randbytes(48)])
-        versioned = b"\x01" + hashlib.sha256(commitment).digest()[1:]
-        return (rng.choice([versioned, bytes(32)]) + bytes(64) + commitment + b"\xc0" + bytes(47) + b"\0")[:size]
-    values = [0, 1, 4, BLS12_381 - 1, BLS12_381, 2**384 - 1, 2**384, 2**511]
-    return b"".join(rng.choice(values[: rng.choice([1, 1, 4, 8])]).to_bytes(64) for _ in range(8))[:size]
-
-
 def halting(rng: random.Random) -> dict[str, Any]:
     """A call that a virtual machine ends, or that has too little gas for its calldata."""
     kind = rng.random()
     if kind < 0.4:
         return {"data": rng.choice(HALTS)}
     if kind < 0.8:
-        number = rng.choice(PRECOMPILES)
+        number = rng.choice([*PRECOMPILES])
         return {"to": to_hex(number.to_bytes(20)), "data": to_hex(precompile_input(rng, number))}
     data = bytes([rng.choice([0, 1])]) * rng.choice([10, 100, 1_000])
     floor = 21_000 + 10 * (len(data) if data[0] == 0 else 4 * len(data))
