@@ -6,12 +6,13 @@ import sys
 import pytest
 
 from feemodel.errors import ExecutionFailed, InvalidInput
-from feemodel.execution import Account, Block, CallState, Message, Status, estimate_gas
+from feemodel.execution import Account, Block, CallState, Message, Reference, Status, estimate_gas
 from feemodel.execution._forks import fork_named
-from tests.helpers.execution_engines import address, run_once
+from tests.helpers.execution_engines import address
 
 SENDER, TARGET, OTHER = address(0x5E17DE5), address(0x7A67), address(0x07E5)
 FUNDED = Account(balance=10**18)
+execute = Reference().execute
 
 
 def call_state(code="", *, fork="osaka", storage=None, **others):
@@ -30,14 +31,14 @@ def call_state(code="", *, fork="osaka", storage=None, **others):
     ],
 )
 def test_opcodes_cost_what_their_eips_say(code, storage, expected, refund):
-    outcome = run_once(call_state(code, storage=storage), Message(sender=SENDER, to=TARGET), 1_000_000)
+    outcome = execute(call_state(code, storage=storage), Message(sender=SENDER, to=TARGET), 1_000_000)
 
     assert (outcome.gas_used - 21_000, outcome.refund) == (expected, min(refund, outcome.gas_used // 5))
 
 
 def test_rules_before_prague_are_refused():
     with pytest.raises(InvalidInput, match="fork: expected Prague or later on the reference engine, got 'cancun'"):
-        run_once(call_state(fork="cancun"), Message(sender=SENDER, to=TARGET), 100_000)
+        execute(call_state(fork="cancun"), Message(sender=SENDER, to=TARGET), 100_000)
 
 
 def test_its_default_gas_cap_bounds_the_time_of_an_estimate():
@@ -46,28 +47,28 @@ def test_its_default_gas_cap_bounds_the_time_of_an_estimate():
     call = {"from": SENDER, "to": TARGET, "data": "0x00"}
     with pytest.raises(ExecutionFailed, match=r"gas required exceeds allowance \(1000000\)"):
         estimate_gas(call, state, engine="reference", search="geth")
-    outcome = run_once(state, Message(sender=SENDER, to=TARGET), 200_000)
+    outcome = execute(state, Message(sender=SENDER, to=TARGET), 200_000)
     assert outcome.gas_used == 200_000
 
 
 def test_the_sender_has_paid_and_counted_before_its_call_runs():
     pays = Message(sender=SENDER, to=TARGET, gas_price=10)
-    balance = run_once(call_state("33315f5260205ff3"), pays, 100_000).output
+    balance = execute(call_state("33315f5260205ff3"), pays, 100_000).output
 
     assert int.from_bytes(balance, "big") == 10**18 - 10 * 100_000
     # A sender that nobody ever saw exists by then: the hash of its code is that of no code.
-    unseen = run_once(call_state("333f5f5260205ff3"), Message(sender=address(0x999), to=TARGET), 100_000).output
+    unseen = execute(call_state("333f5f5260205ff3"), Message(sender=address(0x999), to=TARGET), 100_000).output
     assert unseen.hex().startswith("c5d246")
 
 
 def test_a_sender_that_cannot_pay_is_refused():
     with pytest.raises(InvalidInput, match=r"message\.sender: expected a balance of at least 1,000,000 wei"):
-        run_once(call_state(), Message(sender=OTHER, to=TARGET, gas_price=10), 100_000)
+        execute(call_state(), Message(sender=OTHER, to=TARGET, gas_price=10), 100_000)
 
 
 def test_calls_may_nest_deeper_than_python_would():
     """Each level keeps 1/64 of the gas: four million are enough for some four hundred levels."""
-    outcome = run_once(call_state("5f5f5f5f5f305af1"), Message(sender=SENDER, to=TARGET), 4_000_000)
+    outcome = execute(call_state("5f5f5f5f5f305af1"), Message(sender=SENDER, to=TARGET), 4_000_000)
 
     assert outcome.status is Status.SUCCESS
 
