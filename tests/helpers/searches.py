@@ -27,6 +27,7 @@ from tests.helpers.engine_differences import cases
 from tests.helpers.replays import estimate_call, steps
 
 SEARCHES = [(search, tolerance) for search in ("geth", "besu") for tolerance in (0.015, 0)]
+COUNTED = ("estimates", "executed", "proven", "all executed")
 UNLIMITED = Limits(total_gas=10**12, seconds=10**6)
 
 
@@ -146,10 +147,8 @@ def compared(asked: Iterator[Asked]) -> tuple[list[str], Counter]:
             if _answer(found) != _answer(expected):
                 differences.append(f"{name}, call {number}, {search} at {tolerance}: {found}, expected {expected}")
             if isinstance(found, GasEstimate) and isinstance(expected, GasEstimate):
-                counts[search, tolerance, "estimates"] += 1
-                counts[search, tolerance, "executed"] += found.executions
-                counts[search, tolerance, "proven"] += found.proven
-                counts[search, tolerance, "all executed"] += expected.executions
+                numbers = (1, found.executions, found.proven, expected.executions)
+                counts.update({(search, tolerance, what): n for what, n in zip(COUNTED, numbers, strict=True)})
     return differences, counts
 
 
@@ -164,34 +163,20 @@ def _answer(found: GasEstimate | str) -> object:
     return found if isinstance(found, str) else (found.gas_limit, found.gas_used)
 
 
-def report(differences: list[str], counts: Counter) -> None:
-    for search, tolerance in SEARCHES:
-        estimates = counts[search, tolerance, "estimates"] or 1
-        executed, proven, all_executed = (
-            counts[search, tolerance, what] / estimates for what in ("executed", "proven", "all executed")
-        )
-        print(
-            f"{search} at {tolerance:.1%}: {estimates:,} estimates, {all_executed:.2f} executions each, "
-            f"with proven limits {executed:.2f} and {proven:.2f} proven"
-        )
-    print("\n".join(differences[:20]))
-    print(f"{len(differences):,} differences")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=20_000, help="generated calls (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of them (%(default)s)")
     parser.add_argument("--replays", type=Path, help="a folder of captures, whose calls are compared too")
     options = parser.parse_args()
-    everything = [("generated", generated(options.seed, options.calls))]
-    if options.replays is not None:
-        everything.append(("replayed", replayed(options.replays)))
     failed = False
-    for title, asked in everything:
+    replays = [] if options.replays is None else [replayed(options.replays)]
+    for asked in (generated(options.seed, options.calls), *replays):
         differences, counts = compared(asked)
-        print(title)
-        report(differences, counts)
+        for search, tolerance in SEARCHES:
+            numbers = (f"{counts[search, tolerance, what]:,} {what}" for what in COUNTED)
+            print(f"{search} at {tolerance:.1%}:", ", ".join(numbers))
+        print(*differences[:20], f"{len(differences):,} differences", sep="\n")
         failed = failed or bool(differences)
     return failed
 
