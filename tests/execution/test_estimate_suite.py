@@ -39,18 +39,4 @@ def test_every_limit_and_outcome_is_found_again():
             assert judge.outcome(found.gas_limit - 1)["changedFrame"] is not None, row["name"]
     assert counts["geth", False] > 10
     assert counts["intact", False] == sum(row["intact"] == "not possible" for row in CHECKED)
-
-
-@pytest.mark.skipif(not HAS_NATIVE, reason=WITHOUT_NATIVE)
-def test_the_least_limit_keeps_every_frame_of_a_call_with_authorizations():
-    """Each such call is executed with every limit around the one found, and with some up to the cap."""
-    for row in CHECKED:
-        if row["cause"] != "authorization":
-            continue
-        judge, least = Judge(row), int(row["limits"]["intact"], 16)
-        kept = {
-            limit: judge.outcome(limit)["changedFrame"] is None
-            for limit in (*range(least - 100, least + 100), *range(least + 100, 1_000_000, 9_973), UNLIMITED.gas_cap)
-        }
-        assert kept == {limit: limit >= least for limit in kept}, row["name"]
     assert sum("authorizationList" in row["call"] for row in CHECKED) == 6

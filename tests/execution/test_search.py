@@ -76,19 +76,6 @@ def test_the_reference_engine_finds_a_limit_that_suffices_within_the_tolerance(l
     assert found == least or (found - least) / found < tolerance
 
 
-def test_a_plain_transfer_is_executed_once_if_that_suffices():
-    plain, more = Needs(21_000), Needs(23_000)
-
-    assert found_by(bisected, plain, transfer=True).gas_limit == 21_000
-    assert plain.tried == [21_000]
-    assert found_by(bisected, more, transfer=True, tolerance=0).gas_limit == 23_000
-    assert more.tried[:2] == [21_000, CAP]
-
-
-def test_what_fails_at_the_upper_bound_is_handed_back():
-    assert found_by(bisected, Needs(50_000), upper=40_000).status is Status.OUT_OF_GAS
-
-
 @pytest.mark.parametrize("limits", [Limits(total_gas=50_000), Limits(seconds=0)])
 def test_a_search_stops_at_its_limits(limits):
     """A call that needs 30,000 gas is executed at the upper bound only."""
