@@ -9,8 +9,6 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import coincurve
-
 from feemodel.ethereum._quantities import from_hex, to_hex
 from tests.helpers.development import (
     ALDER,
@@ -26,8 +24,6 @@ from tests.helpers.development import (
     POOL,
     RECORDS,
     UNIT,
-    account_of,
-    consent,
     development_state,
     encoded,
     mapped,
@@ -225,7 +221,7 @@ def reverting(rng: random.Random) -> Parts:
     return asked(sender, to, data, value=rng.choice([0, 0, 0, 0, 1])), None
 
 
-# Overrides, delegations, blobs
+# Overrides, blobs
 
 
 def override_balance(rng: random.Random) -> Parts:
@@ -262,28 +258,11 @@ def override_state(rng: random.Random) -> Parts:
     return asked(sender, token, data), {to_hex(token): override}
 
 
-def delegation(rng: random.Random) -> Parts:
-    """An account that runs the records' code for one call, by its own consent; some consents do not hold."""
-    key = coincurve.PrivateKey((1 + amount(rng, 2**250)).to_bytes(32))
-    account = account_of(key)
-    entry = consent(key, rng.choice([0, CHAIN_ID, CHAIN_ID, 5]), RECORDS, rng.choice([0, 0, 0, 1]))
-    numbers = {"chainId": entry.chain_id, "nonce": entry.nonce, "yParity": entry.y_parity, "r": entry.r, "s": entry.s}
-    listed = [{name: hex(number) for name, number in numbers.items()} | {"address": to_hex(RECORDS)}]
-    data = encoded("fill(uint256,uint256)", rng.randrange(1, 6), amount(rng, MAX_WORD))
-    call = asked(rng.choice(HOLDERS), account, data) | {"authorizationList": listed}
-    return call, rng.choice([None, {to_hex(account): {"balance": "0x1"}}])
-
-
 def blobs(rng: random.Random) -> Parts:
     call, overrides = token_transfer(rng)
     hashes = [to_hex(b"\x01" + rng.randbytes(31)) for _ in range(rng.randrange(1, 7))]
     fees = {"maxFeePerGas": hex(10**9), "maxPriorityFeePerGas": "0x1", "maxFeePerBlobGas": hex(10**6)}
     return call | {"blobVersionedHashes": hashes} | fees, overrides
-
-
-def precompile(rng: random.Random) -> Parts:
-    number = rng.choice([1, 2, 3, 4, 5, 6, 7, 0x0B, 0x100])
-    return asked(rng.choice(HOLDERS), number.to_bytes(20), rng.randbytes(rng.choice([1, 64, 128, 160]))), None
 
 
 KINDS: dict[str, Kind] = {
@@ -299,9 +278,7 @@ KINDS: dict[str, Kind] = {
     "override: balance": override_balance,
     "override: stateDiff": override_state_diff,
     "override: state": override_state,
-    "delegation": delegation,
     "blobs": blobs,
-    "precompile": precompile,
 }
 #: Kinds that come as they are: their own fields are the point.
 PLAIN = {"override: balance", "blobs"}
