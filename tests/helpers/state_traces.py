@@ -30,11 +30,7 @@ def _steps_hold(scheme: Scheme, trace: dict[str, Any], steps: list[Step]) -> boo
 
 
 def _climb(scheme: Scheme, path: dict[str, Any], digest: bytes) -> bytes:
-    for height, text in enumerate(path["siblings"]):
-        sibling = from_hex(text)
-        right = path["leafIndex"] >> height & 1
-        digest = scheme.digest(sibling + digest if right else digest + sibling)
-    return digest
+    return scheme.path_roots(digest, b"".join(map(from_hex, path["siblings"])), [path["leafIndex"]])
 
 
 def _steps(scheme: Scheme, trace: dict[str, Any], raw: bool) -> list[Step]:
