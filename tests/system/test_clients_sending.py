@@ -15,6 +15,7 @@ from tests.system.start import serving
 
 COUNTER = PEERS / "hardhat" / "contracts" / "Counter.sol"
 CHAIN_ID = 31_337  # anvil's own
+PYTHON = PEERS / ".venv" / "bin" / "python"
 #: The last of the accounts that anvil funds; nothing of value belongs there.
 KEY = "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6"
 RECEIVER = "0x57a49e4057a49e4057a49e4057a49e4057a49e40"
@@ -93,3 +94,20 @@ def test_a_wallet_deploys_writes_and_watches(server, front, contract, client, wa
     if not subscribes:
         assert value(steps, "prices")["pricing"] == "cost-per-byte"
         assert value(steps, "accounts") == []
+
+
+def test_web3_deploys_writes_and_filters(server, contract):
+    require(PYTHON)
+    steps = told([PYTHON, PEERS / "web3_sending.py"], server.address, "http", contract=contract)
+    assert value(steps, "deployed") == 1
+    assert value(steps, "written") == [1, 1, 1]
+    assert value(steps, "filtered") is True
+    assert value(steps, "accounts") == []
+
+
+def test_web3_subscribes_through_the_gateway_to_the_node(front):
+    require(PYTHON)
+    address = f"https://localhost:{front.port}/ws/{nginx.KEYS['wallet']}"
+    steps = told([PYTHON, PEERS / "web3_sending.py"], address, "websocket", trusted=front.certificate)
+    assert value(steps, "subscribed") is True
+    assert value(steps, "unsubscribed") is True
