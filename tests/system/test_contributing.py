@@ -20,7 +20,6 @@ TAKEN_IN = (
     "tests/cli/test_wrong_inputs.py::test_a_wrong_value_is_one_line_and_a_documented_code[calldata-gas-DATA]",
     "tests/rollups/test_chains.py::test_parameters_are_those_in_force",
     "tests/rollups/test_chains.py::test_rows_are_in_order_and_each_has_a_source[shape]",
-    "tests/rollups/test_chains.py::test_at_every_boundary_a_parameter_is_known_by_a_source_or_refused[shape]",
     "tests/rollups/test_rules.py::test_no_rule_prices_a_blob_transaction[blob-share]",
     "tests/server/test_chain.py::test_a_block_has_no_transactions",
     "tests/server/test_openrpc.py::test_every_method_is_described",
