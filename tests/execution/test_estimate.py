@@ -12,13 +12,11 @@ from feemodel.execution import Account, Block, CallState, Limits, estimate_gas, 
 from feemodel.execution._clients import message_of
 from feemodel.execution._failures import revert_reason
 from feemodel.execution._forks import fork_named
-from feemodel.linea.pricing_forms import CostPerByte
 from tests.helpers.development import creation_address
 from tests.helpers.execution_engines import ENGINES, HAS_NATIVE, WITHOUT_NATIVE, address
 
 RICH, BROKE, TARGET = address(0x5E17DE5), address(0xB0), address(0x7A67)
 RICH_TEXT, BROKE_TEXT, TARGET_TEXT = (f"0x{key.hex()}" for key in (RICH, BROKE, TARGET))
-FORM = CostPerByte(variable_cost=1_000_000_000, fixed_cost=30_000_000)
 BLOB = "0x01" + "17" * 31
 ERROR = "08c379a0" + "20".rjust(64, "0") + "0a".rjust(64, "0") + b"user error".hex().ljust(64, "0")
 
